@@ -1,0 +1,62 @@
+/* Files whose names, kinds or contents somebody hostile chose. Nothing here follows a symbolic
+ * link, blocks on a FIFO, opens a device or trusts a size it was told. */
+#ifndef HOTCELL_BASE_FS_H
+#define HOTCELL_BASE_FS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "base/buf.h"
+#include "base/err.h"
+
+/* What a copy may cost. */
+struct fs_caps {
+	uint64_t bytes; /* of data, holes not counted */
+	uint64_t entries; /* files and folders */
+	unsigned depth;
+};
+
+#define FS_SKIPPED_KEPT 20
+
+struct fs_skipped {
+	char *name; /* path below the source, raw bytes */
+	const char *reason; /* static: "symbolic link", "FIFO", "device", "socket", "sparse", ... */
+};
+
+struct fs_copy_report {
+	uint64_t files, folders, bytes;
+	uint64_t skipped_count, renamed_count;
+	bool capped; /* a cap was reached: more was there than was taken */
+	const char *cap; /* which: "bytes", "entries" or "depth" */
+	struct fs_skipped skipped[FS_SKIPPED_KEPT]; /* the first ones */
+};
+
+/* Copies the tree below `from` into `to`. Regular files and folders only: links (hard links are
+ * copied as files), FIFOs, devices and sockets are skipped and reported; set-id bits, owners and
+ * times do not come along (modes become 0644/0755 by the owner's x bit); holes stay holes, and a
+ * file whose length exceeds caps->bytes is skipped as sparse; a folder without r-x for us is
+ * opened anyway where we own it. Names with control bytes or invalid UTF-8 are written with those
+ * bytes as %NN. Never overwrites: an existing name is skipped as "exists". An error is only ours
+ * (the destination failed: disk full); what was copied stays. */
+MUST_CHECK int fs_copy_tree(int from, int to, const struct fs_caps *caps, struct fs_copy_report *ret,
+	struct err *err);
+void fs_copy_report_done(struct fs_copy_report *report);
+
+/* Walks below `dir` (not across mounts) and calls `fn` with the path (relative) of each entry whose
+ * name matches one of the globs; a match is not entered. Stops with ERR_LIMIT beyond max_entries. */
+typedef int fs_match_fn(void *data, const char *path, bool is_dir, struct err *err);
+MUST_CHECK int fs_find(int dir, const char *const *globs, uint64_t max_entries, fs_match_fn *fn, void *data,
+	struct err *err);
+
+/* mkdir -p below an absolute or relative path, mode 0755; refuses symbolic links on the last step. */
+MUST_CHECK int fs_mkdirs(const char *path, struct err *err);
+/* Removes a tree without following links; a missing one is fine. Used only below folders of ours. */
+MUST_CHECK int fs_remove_tree(int dir, const char *name, struct err *err);
+/* Reads a small file whole (at most max bytes, more is ERR_LIMIT). */
+MUST_CHECK int fs_read_small(int dir, const char *path, size_t max, struct buf *ret, struct err *err);
+/* Writes a whole value into an existing file (cgroup, proc, sysctl) with one write. */
+MUST_CHECK int fs_write_value(int dir, const char *path, const char *value, struct err *err);
+
+#endif

@@ -1,0 +1,62 @@
+/* What makes a cell. cell.c does everything that is the same for all backends (stdio, clocks,
+ * limits on output, collecting, the outcome); a backend starts one program in one sealed place
+ * and reports how it ended. Seen only inside src/cell. */
+#ifndef HOTCELL_CELL_BACKEND_H
+#define HOTCELL_CELL_BACKEND_H
+
+#include "cell/cell.h"
+
+struct cell_backend_pool; /* the backend's own */
+struct cell_backend_run; /* the backend's own */
+
+/* How a program ended, and what the backend knows of it. */
+struct cell_end {
+	int wait_status; /* of the main program, as from waitpid */
+	uint64_t user_us, system_us;
+	uint64_t peak_memory, oom_kills, processes, written_bytes;
+	bool disk_full; /* scratch space was exhausted at the end */
+	bool filter_killed; /* the system call filter ended it */
+	bool memory_killed; /* a watcher ended it for its memory */
+	uint64_t refused_total;
+	struct cell_refused refused[CELL_REFUSED_KEPT];
+};
+
+/* A backend calls these from the loop, never from within start: either failed once, or started
+ * once and then ended once. Nothing after failed or ended. */
+struct cell_backend_events {
+	/* The program runs. tty_master: the terminal's other side (now the callee's), or -1. */
+	void (*started)(void *data, int tty_master);
+	/* Everything in the cell is dead. workspace: a descriptor of the folder it left (borrowed until
+	 * release), or -1. */
+	void (*ended)(void *data, const struct cell_end *end, int workspace);
+	/* It never ran: err says why. */
+	void (*failed)(void *data, const struct err *err);
+	void *data;
+};
+
+struct cell_backend {
+	const char *name;
+	MUST_CHECK struct cell_backend_pool *(*open)(struct loop *loop, struct err *err);
+	void (*close)(struct cell_backend_pool *pool); /* waits until nothing is left */
+	MUST_CHECK int (*warm)(struct cell_backend_pool *pool, const struct cell_spec *spec, unsigned count,
+		struct err *err);
+	/* stdio are the cell's ends (all -1 with spec->tty); they stay the caller's, which closes them
+	 * right after. `receipt` is filled by the time `started` is called. */
+	MUST_CHECK struct cell_backend_run *(*start)(struct cell_backend_pool *pool, const struct cell_spec *spec,
+		const int stdio[3], struct cell_receipt *receipt, const struct cell_backend_events *events,
+		struct err *err);
+	/* Ends everything inside; `ended` (or `failed`) follows within a second. */
+	void (*kill)(struct cell_backend_run *run);
+	/* After ended or failed: gives back what the run held, in the background. */
+	void (*release)(struct cell_backend_run *run);
+	uint64_t (*memory)(const struct cell_backend_run *run);
+	int (*pid)(const struct cell_backend_run *run);
+	MUST_CHECK int (*exec)(struct cell_backend_run *run, const char *const *argv, const char *const *env,
+		const int fds[3], bool tty, cell_exec_fn *done, void *data, struct err *err);
+	size_t (*probe)(struct cell_probe *ret, size_t max);
+	void (*explain)(const struct cell_spec *spec, struct buf *ret);
+};
+
+extern const struct cell_backend cell_native, cell_none;
+
+#endif

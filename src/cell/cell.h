@@ -1,0 +1,204 @@
+/* One sandboxed run: a `cell_spec` in, a `cell_result` out.
+ *
+ * A pool makes cells with one backend and keeps warm what it can. Life of a cell: cell_start, then
+ * its `done` callback exactly once with the result, then cell_free. Everything inside is dead when
+ * `done` is called. Freeing a running cell kills it.
+ *
+ *	own(cell_pool_freep) struct cell_pool *pool = cell_pool_open("native", loop, &err);
+ *	struct cell *cell = cell_start(pool, &spec, &io, done, data, &err);
+ *	while (...) loop_turn(loop, -1);
+ *
+ * Nothing in this header belongs to a particular backend. */
+#ifndef HOTCELL_CELL_CELL_H
+#define HOTCELL_CELL_CELL_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/err.h"
+#include "base/fs.h"
+#include "base/json.h"
+#include "base/loop.h"
+
+/* ---- what is asked for ---- */
+
+struct cell_mount {
+	const char *source; /* absolute path on the host: a folder or a regular file */
+	const char *target; /* absolute path in the cell */
+	bool writable;
+};
+
+struct cell_limits {
+	uint64_t memory; /* bytes, swap included */
+	uint32_t cpus_milli; /* 1000 = one CPU */
+	uint64_t timeout_ms;
+	uint64_t processes; /* tasks, threads too */
+	uint64_t tmp; /* size of /tmp */
+	uint64_t disk; /* size of the workspace */
+	uint64_t shm; /* size of /dev/shm */
+	uint64_t file_size; /* largest single file */
+	uint64_t open_files; /* per process */
+	uint64_t output; /* stdout + stderr, bytes */
+	uint64_t collect; /* bytes taken back by `output_dir` */
+	uint64_t collect_files; /* files and folders taken back */
+};
+
+struct cell_spec {
+	const char *image; /* "host", or the path of a root file system */
+	const char *const *argv; /* NULL-terminated */
+	const char *const *env; /* "K=V", NULL-terminated; the whole environment */
+	const char *cwd; /* in the cell; NULL: the workspace */
+	const struct cell_mount *mounts;
+	size_t mount_count;
+	const char *const *hide; /* globs of names that vanish from mounts; NULL-terminated */
+	uint32_t uid, gid; /* as seen inside */
+	bool tmp_exec; /* programs may be run from /tmp */
+	bool tty; /* a terminal of its own for stdin, stdout and stderr */
+	const char *output_dir; /* what the run left in its workspace is copied here; may be NULL */
+	struct cell_limits limits;
+	const char *const *require; /* names of protections without which it must not start; "full" = all */
+};
+
+#define CELL_WORKSPACE "/workspace"
+#define CELL_MAX_MOUNTS 256
+#define CELL_MAX_ARGS 65536
+#define CELL_MAX_ARG_BYTES (UINT64_C(2) << 20) /* argv and env together, as the kernel takes them */
+
+/* Default limits, user and hide list; argv and the rest empty. */
+void cell_spec_defaults(struct cell_spec *spec);
+extern const char *const cell_default_hide[]; /* NULL-terminated */
+extern const char *const cell_default_env[];
+/* Everything that can be judged without making a cell. Errors have code ERR_USAGE. */
+MUST_CHECK int cell_spec_check(const struct cell_spec *spec, struct err *err);
+
+/* ---- what came of it ---- */
+
+enum cell_outcome {
+	CELL_EXITED, /* the program ended by itself */
+	CELL_SIGNALED, /* a signal ended it */
+	CELL_TIMEOUT, /* our clock ended it */
+	CELL_OOM, /* it went beyond its memory */
+	CELL_OUTPUT_LIMIT, /* it printed more than it may */
+	CELL_DISK_LIMIT, /* it failed with its scratch space full, or beyond the file size */
+	CELL_DENIED, /* the system call filter ended it */
+	CELL_SETUP_FAILED, /* it never ran */
+	CELL_CANCELLED, /* we or the user ended it */
+	CELL_OUTCOME_COUNT
+};
+const char *cell_outcome_name(enum cell_outcome outcome); /* "exited", "output-limit", ... */
+
+/* Each protection a cell may have. A receipt says for each whether it took effect. */
+enum cell_protection {
+	CELL_USER_NS, CELL_PID_NS, CELL_MOUNT_NS, CELL_NET_NS, CELL_IPC_NS, CELL_UTS_NS, CELL_CGROUP_NS,
+	CELL_READ_ONLY_ROOT, CELL_PRIVATE_TMP, CELL_PRIVATE_PROC, CELL_HIDDEN_FILES,
+	CELL_NON_ROOT, CELL_NO_CAPS, CELL_NO_NEW_PRIVS, CELL_SECCOMP, CELL_LANDLOCK,
+	CELL_MEMORY_LIMIT, CELL_CPU_LIMIT, CELL_PROCESS_LIMIT, CELL_DISK_LIMITED, CELL_FILE_LIMITS,
+	CELL_OUTPUT_LIMITED, CELL_WALL_CLOCK,
+	CELL_CLEAN_FDS, CELL_CLEAN_ENV, CELL_OWN_SESSION, CELL_KILL_ALL,
+	CELL_PROTECTION_COUNT
+};
+const char *cell_protection_name(enum cell_protection protection); /* "user-namespace", "memory-limit", ... */
+const char *cell_protection_help(enum cell_protection protection); /* one line for people */
+
+enum cell_grade {
+	CELL_OFF, /* not in effect */
+	CELL_WEAKER, /* something less than the full mechanism; `note` says what */
+	CELL_ON
+};
+
+struct cell_receipt {
+	const char *backend; /* static */
+	uint8_t grade[CELL_PROTECTION_COUNT]; /* enum cell_grade */
+	char note[CELL_PROTECTION_COUNT][80]; /* how, or why not; "" when there is nothing to say */
+};
+bool cell_receipt_full(const struct cell_receipt *receipt);
+
+#define CELL_REFUSED_KEPT 32
+struct cell_refused {
+	const char *what; /* static: "mount", "socket", "clone" ... */
+	uint64_t count;
+};
+
+struct cell_result {
+	enum cell_outcome outcome;
+	int exit_code; /* when outcome is CELL_EXITED, or what the main program exited with; else -1 */
+	int signal; /* the signal that ended the main program, else 0 */
+	uint64_t wall_ns; /* from the program's start to its end */
+	uint64_t setup_ns; /* from cell_start to the program's start */
+	uint64_t user_us, system_us; /* of everything in the cell */
+	uint64_t peak_memory; /* bytes; 0 where it could not be known */
+	uint64_t oom_kills;
+	uint64_t processes; /* tasks ever made in the cell */
+	uint64_t stdout_bytes, stderr_bytes; /* passed on */
+	uint64_t dropped_bytes; /* printed beyond the limit */
+	uint64_t written_bytes; /* held in /tmp and the workspace at the end */
+	uint64_t refused_total;
+	struct cell_refused refused[CELL_REFUSED_KEPT]; /* by name; unused ones have what == NULL */
+	bool collected; /* `collect` holds */
+	struct fs_copy_report collect;
+	struct cell_receipt receipt;
+	struct err err; /* why, when it never ran or collecting failed */
+};
+void cell_result_done(struct cell_result *result);
+void cell_result_json(const struct cell_result *result, struct json *json); /* one object */
+int cell_result_exit_code(const struct cell_result *result); /* what `hotcell run` exits with */
+
+/* ---- making them ---- */
+
+struct cell_pool;
+struct cell;
+
+/* Where the cell's stdio goes. The pool reads and writes these; they never enter the cell. -1: nothing
+ * (stdin is empty, output is counted and dropped). With spec->tty, stdin and stdout are one terminal. */
+struct cell_io {
+	int in, out, err;
+	bool filter; /* make output safe for a terminal on the way */
+	size_t keep; /* bytes of latest output kept for cell_tail */
+};
+
+typedef void cell_done_fn(void *data, struct cell *cell, const struct cell_result *result);
+
+MUST_CHECK struct cell_pool *cell_pool_open(const char *backend, struct loop *loop, struct err *err);
+struct cell_pool *cell_pool_free(struct cell_pool *pool); /* kills what runs; waits until nothing is left */
+void cell_pool_freep(struct cell_pool **pool);
+/* Keep `count` cells of this spec ready beforehand; they are refilled as they are used. Optional. */
+MUST_CHECK int cell_pool_warm(struct cell_pool *pool, const struct cell_spec *spec, unsigned count, struct err *err);
+
+/* NULL only for errors of the request itself; whatever goes wrong later comes as a result. The spec
+ * is used before the call returns and need not live on. */
+MUST_CHECK struct cell *cell_start(struct cell_pool *pool, const struct cell_spec *spec, const struct cell_io *io,
+	cell_done_fn *done, void *data, struct err *err);
+void cell_cancel(struct cell *cell); /* ends it; `done` follows with CELL_CANCELLED */
+struct cell *cell_free(struct cell *cell); /* NULL is fine; returns NULL */
+
+/* For a live cell. */
+const char *cell_id(const struct cell *cell); /* "c4f1a02", unique on this machine while it lives */
+uint64_t cell_age_ns(const struct cell *cell);
+uint64_t cell_memory(const struct cell *cell); /* bytes now; 0 if unknown */
+int cell_pid(const struct cell *cell); /* a process on the host that dies with the cell; 0 if none */
+const struct cell_receipt *cell_receipt(const struct cell *cell);
+void cell_tail(const struct cell *cell, struct buf *ret); /* the latest output kept */
+void cell_resize(struct cell *cell, unsigned rows, unsigned columns); /* of its terminal */
+
+/* A further program inside a live cell, in all its namespaces and limits. The three descriptors
+ * enter the cell as they are: give pipes or a terminal of its own, never yours. */
+typedef void cell_exec_fn(void *data, int wait_status, const struct err *err); /* err NULL when it ran */
+MUST_CHECK int cell_exec(struct cell *cell, const char *const *argv, const char *const *env, const int fds[3],
+	bool tty, cell_exec_fn *done, void *data, struct err *err);
+
+/* ---- what this machine can do ---- */
+
+struct cell_probe {
+	const char *name; /* "user namespaces" */
+	enum cell_grade grade;
+	char detail[160]; /* what was tried and seen */
+	char fix[240]; /* the exact way to get it; "" when on */
+};
+/* Tries everything for real. Returns the count written into ret (at most max). */
+size_t cell_probe(const char *backend, struct cell_probe *ret, size_t max);
+extern const char *const cell_backends[]; /* names, NULL-terminated; the first is the default */
+
+/* What a backend would do with this spec, as text lines for --explain. Starts nothing. */
+void cell_explain(const char *backend, const struct cell_spec *spec, struct buf *ret);
+
+#endif
