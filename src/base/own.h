@@ -13,7 +13,7 @@
 
 #define own(destructor) __attribute__((cleanup(destructor)))
 #define MUST_CHECK __attribute__((warn_unused_result))
-#define PRINTF_LIKE(format, first) __attribute__((format(printf, format, first)))
+#define PRINTF_LIKE(string, first) __attribute__((format(printf, string, first)))
 #define ARRAY_LEN(array) (sizeof(array) / sizeof(*(array)))
 
 static inline void freep(void *pointer_to_pointer)

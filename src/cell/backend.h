@@ -41,16 +41,20 @@ struct cell_backend {
 	MUST_CHECK int (*warm)(struct cell_backend_pool *pool, const struct cell_spec *spec, unsigned count,
 		struct err *err);
 	/* stdio are the cell's ends (all -1 with spec->tty); they stay the caller's, which closes them
-	 * right after. `receipt` is filled by the time `started` is called. */
+	 * right after. `receipt` comes zeroed but for what cell.c gives every cell (the clock, the
+	 * output limit) and is filled by the time `started` is called. Before the program runs the
+	 * backend asks cell_require_check and fails if it must. */
 	MUST_CHECK struct cell_backend_run *(*start)(struct cell_backend_pool *pool, const struct cell_spec *spec,
 		const int stdio[3], struct cell_receipt *receipt, const struct cell_backend_events *events,
 		struct err *err);
 	/* Ends everything inside; `ended` (or `failed`) follows within a second. */
 	void (*kill)(struct cell_backend_run *run);
-	/* After ended or failed: gives back what the run held, in the background. */
+	/* After ended or failed, and possibly from within them: gives back what the run held, in the
+	 * background. The run is not used again. */
 	void (*release)(struct cell_backend_run *run);
 	uint64_t (*memory)(const struct cell_backend_run *run);
 	int (*pid)(const struct cell_backend_run *run);
+	/* `done` comes once, from the loop, and before `ended`. NULL where it cannot be done. */
 	MUST_CHECK int (*exec)(struct cell_backend_run *run, const char *const *argv, const char *const *env,
 		const int fds[3], bool tty, cell_exec_fn *done, void *data, struct err *err);
 	size_t (*probe)(struct cell_probe *ret, size_t max);
@@ -58,5 +62,27 @@ struct cell_backend {
 };
 
 extern const struct cell_backend cell_native, cell_none;
+
+/* A pool of any backend: for tests with a scripted one. */
+MUST_CHECK struct cell_pool *cell_pool_open_with(const struct cell_backend *backend, struct loop *loop,
+	struct err *err);
+
+/* spec->require as one bit for each protection, and whether a receipt has them all on. Pure. */
+uint32_t cell_required(const struct cell_spec *spec);
+MUST_CHECK int cell_require_check(uint32_t required, const struct cell_receipt *receipt, struct err *err);
+
+/* Why we ended a cell. The first reason stays. */
+enum cell_reason {
+	CELL_REASON_NONE, /* we did not: it ended by itself */
+	CELL_REASON_CANCEL,
+	CELL_REASON_TIMEOUT,
+	CELL_REASON_OUTPUT, /* it printed more than it may */
+	CELL_REASON_SETUP, /* it was not up in time, or not as required */
+	CELL_REASON_COUNT
+};
+
+/* What a run that ended is called. Pure. What we did comes first, then what the kernel says it died
+ * of, then how the main program ended. */
+enum cell_outcome cell_decide(const struct cell_end *end, enum cell_reason reason);
 
 #endif

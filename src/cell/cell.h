@@ -178,6 +178,7 @@ uint64_t cell_memory(const struct cell *cell); /* bytes now; 0 if unknown */
 int cell_pid(const struct cell *cell); /* a process on the host that dies with the cell; 0 if none */
 const struct cell_receipt *cell_receipt(const struct cell *cell);
 void cell_tail(const struct cell *cell, struct buf *ret); /* the latest output kept */
+uint64_t cell_printed(const struct cell *cell); /* bytes of output so far: where the tail ends */
 void cell_resize(struct cell *cell, unsigned rows, unsigned columns); /* of its terminal */
 
 /* A further program inside a live cell, in all its namespaces and limits. The three descriptors

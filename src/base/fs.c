@@ -1,0 +1,299 @@
+#include "base/fs.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <fnmatch.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "base/fs_walk.h"
+#include "base/term.h"
+
+/* A path for an error text: somebody hostile may have chosen it. */
+static int path_errno(struct err *err, int code, const char *doing, const char *path)
+{
+	own(buf_done) struct buf shown = {0};
+
+	term_line(path, strlen(path), 200, &shown);
+	return err_errno(err, code, "%s '%s'", doing, buf_text(&shown));
+}
+
+/* Finding */
+
+struct glob {
+	char *text;
+	bool path; /* matched against the whole relative path */
+};
+
+static void globs_free(struct glob **globs)
+{
+	for (struct glob *glob = *globs; glob && glob->text; glob++)
+		free(glob->text);
+	free(*globs);
+}
+
+/* "/x" is x at the top; "x/" is x, because a glob that can match nothing would hide nothing. */
+static struct glob *globs_read(const char *const *texts)
+{
+	size_t count = 0;
+
+	while (texts[count])
+		count++;
+	struct glob *globs = xcalloc(count + 1, sizeof(*globs));
+	for (size_t i = 0; i < count; i++) {
+		const char *text = texts[i];
+		size_t len = strlen(text);
+		while (len > 1 && text[len - 1] == '/')
+			len--;
+		globs[i].path = memchr(text, '/', len) != NULL;
+		globs[i].text = xstrdup(text + (text[0] == '/'));
+		globs[i].text[len - (text[0] == '/')] = '\0';
+	}
+	return globs;
+}
+
+static bool globs_match(const struct glob *globs, const char *path, const char *name)
+{
+	for (; globs->text; globs++)
+		if (fnmatch(globs->text, globs->path ? path : name, 0) == 0)
+			return true;
+	return false;
+}
+
+/* Enters a folder, unless it is gone, a mount, or somebody else's that we may not read: nor may
+ * then a cell, which is no more than us. One of ours could be made readable inside. */
+static int find_enter(struct fs_walk *walk, const char *name, struct err *err)
+{
+	const char *path = buf_text(&walk->path);
+	struct stat st;
+	int top = fs_walk_fd(walk);
+
+	if (walk->depth == FS_DEPTH_MAX)
+		return err_set(err, ERR_LIMIT, "search a folder: more than %d levels", FS_DEPTH_MAX);
+	int fd = fs_open_beneath(top, name, O_RDONLY | O_DIRECTORY);
+	if (fd >= 0)
+		return fs_walk_push(walk, fd, -1) < 0 ? path_errno(err, errno, "search", path) : 0;
+	int code = errno;
+	if (code == ENOENT || code == ENOTDIR || code == ELOOP || code == EXDEV)
+		return 0;
+	bool ours = fstatat(top, name, &st, AT_SYMLINK_NOFOLLOW) < 0 || st.st_uid == geteuid();
+	return code == EACCES && !ours ? 0 : path_errno(err, code, "search", path);
+}
+
+static int find_entry(struct fs_walk *walk, const struct glob *globs, const struct dirent *entry,
+	fs_match_fn *fn, void *data, struct err *err)
+{
+	bool is_dir = fs_entry_kind(fs_walk_fd(walk), entry) == DT_DIR;
+	const char *path = buf_text(&walk->path);
+
+	if (globs_match(globs, path, entry->d_name))
+		return fn(data, path, is_dir, err) < 0 ? -1 : 0;
+	return is_dir ? find_enter(walk, entry->d_name, err) : 0;
+}
+
+int fs_find(int dir, const char *const *globs, uint64_t max_entries, fs_match_fn *fn, void *data,
+	struct err *err)
+{
+	own(fs_walk_done) struct fs_walk walk = {.depth = 0};
+	own(globs_free) struct glob *wanted = globs_read(globs);
+	uint64_t seen = 0;
+	int top = fs_open_beneath(dir, ".", O_RDONLY | O_DIRECTORY);
+
+	if (top < 0 || fs_walk_push(&walk, top, -1) < 0)
+		return err_errno(err, errno, "search a folder");
+	while (walk.depth) {
+		struct dirent *entry = fs_walk_next(&walk);
+		if (!entry && errno)
+			return path_errno(err, errno, "search", buf_text(&walk.path));
+		if (!entry) {
+			fs_walk_pop(&walk);
+			continue;
+		}
+		if (++seen > max_entries)
+			return err_set(err, ERR_LIMIT, "search a folder: more than %llu entries",
+				(unsigned long long)max_entries);
+		if (find_entry(&walk, wanted, entry, fn, data, err) < 0)
+			return -1;
+	}
+	return 0;
+}
+
+/* Removing */
+
+/* A tree may be nested deeper than we may have descriptors. What is too deep is moved up to the
+ * top of the tree, whose listing then starts again. */
+struct removal {
+	struct fs_walk walk;
+	unsigned long next_name;
+	bool moved;
+};
+
+#define REMOVE_DEPTH 64
+
+static int removal_move_up(struct removal *removal, const char *name)
+{
+	int top = dirfd(removal->walk.levels[0].dir);
+	char moved[48];
+
+	do {
+		(void)snprintf(moved, sizeof(moved), ".too-deep-%lu", removal->next_name++);
+		if (renameat(fs_walk_fd(&removal->walk), name, top, moved) == 0) {
+			removal->moved = true;
+			return 0;
+		}
+	} while (errno == EEXIST || errno == ENOTEMPTY || errno == ENOTDIR);
+	return -1;
+}
+
+/* -1 with errno. */
+static int removal_entry(struct removal *removal, const struct dirent *entry)
+{
+	struct fs_walk *walk = &removal->walk;
+	int dir = fs_walk_fd(walk);
+	bool folder = fs_entry_kind(dir, entry) == DT_DIR;
+
+	if (unlinkat(dir, entry->d_name, folder ? AT_REMOVEDIR : 0) == 0 || errno == ENOENT)
+		return 0;
+	if (!folder || (errno != ENOTEMPTY && errno != EEXIST))
+		return -1;
+	if (walk->depth >= REMOVE_DEPTH)
+		return removal_move_up(removal, entry->d_name);
+	int fd = fs_open_unlocked(dir, entry->d_name, O_RDONLY | O_DIRECTORY, 0700);
+	return fd < 0 ? -1 : fs_walk_push(walk, fd, -1);
+}
+
+/* The deepest folder is empty: remove it from the one above. -1 with errno. */
+static int removal_leave(struct removal *removal)
+{
+	struct fs_walk *walk = &removal->walk;
+
+	if (walk->depth == 1 && removal->moved) {
+		removal->moved = false;
+		rewinddir(walk->levels[0].dir);
+		return 0;
+	}
+	fs_walk_pop(walk);
+	if (!walk->depth)
+		return 0;
+	const char *path = buf_text(&walk->path);
+	const char *slash = strrchr(path, '/');
+	int rc = unlinkat(fs_walk_fd(walk), slash ? slash + 1 : path, AT_REMOVEDIR);
+	return rc < 0 && errno != ENOENT ? -1 : 0;
+}
+
+static int removal_walk(struct removal *removal, struct err *err)
+{
+	while (removal->walk.depth) {
+		struct dirent *entry = fs_walk_next(&removal->walk);
+		if (!entry && errno)
+			return path_errno(err, errno, "list", buf_text(&removal->walk.path));
+		if ((entry ? removal_entry(removal, entry) : removal_leave(removal)) < 0)
+			return path_errno(err, errno, "remove", buf_text(&removal->walk.path));
+	}
+	return 0;
+}
+
+static void removal_done(struct removal *removal)
+{
+	fs_walk_done(&removal->walk);
+}
+
+static int remove_below(int dir, const char *name, struct err *err)
+{
+	own(removal_done) struct removal removal = {.moved = false};
+
+	if (unlinkat(dir, name, 0) == 0 || errno == ENOENT)
+		return 0;
+	if (errno != EISDIR)
+		return path_errno(err, errno, "remove", name);
+	int fd = fs_open_unlocked(dir, name, O_RDONLY | O_DIRECTORY, 0700);
+	if (fd < 0 || fs_walk_push(&removal.walk, fd, -1) < 0)
+		return path_errno(err, errno, "remove", name);
+	if (removal_walk(&removal, err) < 0)
+		return err_wrap(err, "remove a folder");
+	if (unlinkat(dir, name, AT_REMOVEDIR) < 0 && errno != ENOENT)
+		return path_errno(err, errno, "remove", name);
+	return 0;
+}
+
+/* The folders above the last step are ours and may be reached in any way; the step itself and all
+ * below it are opened one by one. */
+int fs_remove_tree(int dir, const char *name, struct err *err)
+{
+	own(freep) char *above = xstrdup(name);
+	char *slash = strrchr(above, '/');
+
+	if (!slash)
+		return remove_below(dir, name, err);
+	const char *last = name + (slash - above) + 1;
+	slash[slash == above] = '\0'; /* "/" stays "/" */
+	own(fd_closep) int parent = openat(dir, above, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	if (parent < 0)
+		return errno == ENOENT ? 0 : path_errno(err, errno, "remove", name);
+	return remove_below(parent, last, err);
+}
+
+/* Small things */
+
+int fs_mkdirs(const char *path, struct err *err)
+{
+	own(freep) char *so_far = xstrdup(path);
+
+	for (char *slash = so_far + (*so_far == '/'); (slash = strchr(slash, '/')); slash++) {
+		*slash = '\0';
+		/* Only the last step decides: one above may exist and yet refuse a mkdir. */
+		if (mkdir(so_far, 0755) < 0 && (errno == ENOTDIR || errno == ENOSPC))
+			return path_errno(err, errno, "create folder", so_far);
+		*slash = '/';
+	}
+	if (mkdir(path, 0755) == 0)
+		return 0;
+	int code = errno;
+	own(fd_closep) int fd = open(path, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	if (fd >= 0)
+		return 0;
+	return path_errno(err, code == EEXIST ? errno : code, "create folder", path);
+}
+
+int fs_read_small(int dir, const char *path, size_t max, struct buf *ret, struct err *err)
+{
+	struct stat st;
+	char chunk[4096];
+	size_t total = 0;
+	const int flags = O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY;
+	own(fd_closep) int fd = openat(dir, path, flags);
+
+	if (fd < 0 || fstat(fd, &st) < 0)
+		return path_errno(err, errno, "read", path);
+	if (!S_ISREG(st.st_mode))
+		return path_errno(err, S_ISDIR(st.st_mode) ? EISDIR : EINVAL, "read", path);
+	for (;;) { /* to the end and not to st_size: files of proc say 0 */
+		ssize_t got = read(fd, chunk, sizeof(chunk));
+		if (got < 0 && errno == EINTR)
+			continue;
+		if (got < 0)
+			return path_errno(err, errno, "read", path);
+		if (got == 0)
+			return 0;
+		total += (size_t)got;
+		if (total > max)
+			return err_set(err, ERR_LIMIT, "read '%s': more than %zu bytes", path, max);
+		buf_add(ret, chunk, (size_t)got);
+	}
+}
+
+int fs_write_value(int dir, const char *path, const char *value, struct err *err)
+{
+	size_t len = strlen(value);
+	own(fd_closep) int fd = openat(dir, path, O_WRONLY | O_CLOEXEC | O_NOFOLLOW);
+
+	if (fd < 0)
+		return path_errno(err, errno, "open", path);
+	ssize_t wrote = write(fd, value, len);
+	if (wrote < 0)
+		return err_errno(err, errno, "write '%s' to '%s'", value, path);
+	if ((size_t)wrote != len)
+		return err_set(err, EIO, "write '%s' to '%s': only a part was taken", value, path);
+	return 0;
+}

@@ -1,0 +1,49 @@
+/* UTF-8, strictly: no overlong forms, no surrogates, nothing above U+10FFFF. */
+#ifndef HOTCELL_BASE_UTF8_H
+#define HOTCELL_BASE_UTF8_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+enum {
+	UTF8_BAD = 0,
+	UTF8_CUT = -1, /* what is there could still become a character */
+};
+
+/* The length of the character at `bytes` (1 to 4), UTF8_BAD or UTF8_CUT. `len` is at least 1. */
+static inline int utf8_char(const char *bytes, size_t len)
+{
+	const unsigned char *at = (const unsigned char *)bytes;
+	int size = at[0] < 0x80 ? 1 : at[0] < 0xc2 ? 0 : at[0] < 0xe0 ? 2 : at[0] < 0xf0 ? 3 : 4;
+
+	if (at[0] > 0xf4)
+		return UTF8_BAD;
+	for (int i = 1; i < size; i++) {
+		unsigned char low = 0x80, high = 0xbf;
+		if ((size_t)i >= len)
+			return UTF8_CUT;
+		if (i == 1 && at[0] == 0xe0)
+			low = 0xa0; /* overlong below */
+		if (i == 1 && at[0] == 0xed)
+			high = 0x9f; /* surrogates above */
+		if (i == 1 && at[0] == 0xf0)
+			low = 0x90;
+		if (i == 1 && at[0] == 0xf4)
+			high = 0x8f;
+		if (at[i] < low || at[i] > high)
+			return UTF8_BAD;
+	}
+	return size;
+}
+
+/* Whether this whole character is a control: C0, DEL, or C1 (U+009B is CSI to many terminals). */
+static inline bool utf8_is_control(const char *bytes, int size)
+{
+	const unsigned char *at = (const unsigned char *)bytes;
+
+	if (size == 1)
+		return at[0] < 0x20 || at[0] == 0x7f;
+	return size == 2 && at[0] == 0xc2 && at[1] < 0xa0;
+}
+
+#endif

@@ -1,0 +1,539 @@
+/* Cgroups, from the supervisor's side: one folder of ours below our own cgroup in each hierarchy
+ * that has a controller we need, and one folder a slot below that.
+ *
+ * A cell's init enters its slot by itself. On v1 it writes "0" to `tasks`: the kernel lets a single
+ * thread move itself without its global lock (0.04 ms; a parent's write to cgroup.procs waits for
+ * an RCU grace period, 10-20 ms). On v2 it is born inside (CLONE_INTO_CGROUP). */
+#include "cell/native/native.h"
+
+#include <ctype.h>
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum controller { MEMORY, CPU, PIDS, CONTROLLER_COUNT };
+static const char *const controller_name[] = { "memory", "cpu", "pids" };
+_Static_assert(ARRAY_LEN(controller_name) == CONTROLLER_COUNT, "a controller has no name");
+
+struct hierarchy {
+	char *path; /* our folder: <own cgroup>/hotcell-<pid> */
+	int fd; /* of it; -1: none */
+	bool v2;
+};
+
+struct cgroup_host {
+	struct hierarchy at[CONTROLLER_COUNT]; /* on v2 all three are the same folder */
+	char *own_v2, *supervisor_v2; /* where we were, and where we moved */
+	char why[200];
+};
+
+struct cgroup_slot {
+	struct cgroup_host *host;
+	unsigned index;
+	int dir[CONTROLLER_COUNT];
+	int enter[CONTROLLER_COUNT]; /* v1: `tasks`; v2: the folder, once */
+	size_t enter_count;
+	bool v2;
+	uint64_t oom_before;
+};
+
+/* ---- finding our own cgroups ---- */
+
+struct found {
+	char *v1[CONTROLLER_COUNT]; /* absolute folder of our own cgroup */
+	char *v2;
+};
+
+static void found_done(struct found *found)
+{
+	for (int c = 0; c < CONTROLLER_COUNT; c++)
+		free(found->v1[c]);
+	free(found->v2);
+}
+
+static bool list_has(const char *list, const char *word)
+{
+	size_t len = strlen(word);
+
+	for (const char *at = list; (at = strstr(at, word)) != NULL; at += len) {
+		bool starts = at == list || at[-1] == ',' || at[-1] == ' ';
+		if (starts && (at[len] == '\0' || at[len] == ',' || at[len] == ' ' || at[len] == '\n'))
+			return true;
+	}
+	return false;
+}
+
+/* The mount point of a hierarchy and the path its root shows, from one line of mountinfo. */
+static bool mount_line(char *line, char **ret_root, char **ret_point, char **ret_type, char **ret_options)
+{
+	char *save = NULL, *field = strtok_r(line, " ", &save);
+
+	for (int i = 0; field != NULL; i++, field = strtok_r(NULL, " ", &save)) {
+		if (i == 3)
+			*ret_root = field;
+		if (i == 4)
+			*ret_point = field;
+		if (i > 5 && strcmp(field, "-") == 0)
+			break;
+	}
+	if (field == NULL)
+		return false;
+	*ret_type = strtok_r(NULL, " ", &save);
+	(void)strtok_r(NULL, " ", &save);
+	*ret_options = strtok_r(NULL, "\n", &save);
+	return *ret_type != NULL && *ret_options != NULL;
+}
+
+/* Where the cgroup `path` (as /proc/self/cgroup names it) is in the file system. */
+static char *locate(const char *controller, const char *path)
+{
+	own(freep) char *line = NULL;
+	size_t size = 0;
+	char *result = NULL;
+	FILE *file = fopen("/proc/self/mountinfo", "re");
+
+	if (file == NULL)
+		return NULL;
+	while (result == NULL && getline(&line, &size, file) > 0) {
+		char *root = NULL, *point = NULL, *type = NULL, *options = NULL;
+		if (!mount_line(line, &root, &point, &type, &options))
+			continue;
+		bool fits = controller == NULL ? strcmp(type, "cgroup2") == 0
+					       : strcmp(type, "cgroup") == 0 && list_has(options, controller);
+		size_t len = strcmp(root, "/") == 0 ? 0 : strlen(root);
+		if (fits && strncmp(path, root, len) == 0)
+			result = xfmt("%s%s", point, path + len);
+	}
+	(void)fclose(file);
+	return result;
+}
+
+static void find_own(struct found *ret)
+{
+	own(freep) char *line = NULL;
+	size_t size = 0;
+	FILE *file = fopen("/proc/self/cgroup", "re");
+
+	*ret = (struct found){ 0 };
+	if (file == NULL)
+		return;
+	while (getline(&line, &size, file) > 0) {
+		line[strcspn(line, "\n")] = '\0';
+		char *list = strchr(line, ':');
+		char *path = list == NULL ? NULL : strchr(list + 1, ':');
+		if (path == NULL)
+			continue;
+		*path++ = '\0';
+		list++;
+		if (*list == '\0' && ret->v2 == NULL)
+			ret->v2 = locate(NULL, path);
+		for (int c = 0; c < CONTROLLER_COUNT; c++)
+			if (list_has(list, controller_name[c]) && ret->v1[c] == NULL)
+				ret->v1[c] = locate(controller_name[c], path);
+	}
+	(void)fclose(file);
+}
+
+/* ---- making and removing our folders ---- */
+
+/* Removes hotcell-<pid> folders whose process is gone: what a killed supervisor left. */
+static void sweep_dead(const char *own_path)
+{
+	DIR *dir = opendir(own_path);
+	struct dirent *entry;
+
+	while (dir != NULL && (entry = readdir(dir)) != NULL) {
+		int pid = 0, used = 0;
+		if (sscanf(entry->d_name, "hotcell-%d%n", &pid, &used) != 1 || pid <= 0)
+			continue;
+		if (entry->d_name[used] != '\0' && strcmp(entry->d_name + used, "-sup") != 0)
+			continue;
+		own(freep) char *proc = xfmt("/proc/%d", pid);
+		if (access(proc, F_OK) == 0)
+			continue;
+		own(freep) char *base = xfmt("%s/%s", own_path, entry->d_name);
+		DIR *slots = opendir(base);
+		struct dirent *slot;
+		while (slots != NULL && (slot = readdir(slots)) != NULL)
+			if (slot->d_type == DT_DIR && slot->d_name[0] == 's')
+				(void)unlinkat(dirfd(slots), slot->d_name, AT_REMOVEDIR);
+		if (slots != NULL)
+			(void)closedir(slots);
+		(void)rmdir(base);
+	}
+	if (dir != NULL)
+		(void)closedir(dir);
+}
+
+static int hierarchy_make(struct hierarchy *at, const char *own_path, bool v2, struct err *err)
+{
+	sweep_dead(own_path);
+	at->path = xfmt("%s/hotcell-%d", own_path, (int)getpid());
+	at->v2 = v2;
+	if (mkdir(at->path, 0755) < 0 && errno != EEXIST)
+		return err_errno(err, errno, "make cgroup '%s'", at->path);
+	at->fd = open(at->path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (at->fd < 0)
+		return err_errno(err, errno, "open cgroup '%s'", at->path);
+	return 0;
+}
+
+static bool alone_in(int own_dir)
+{
+	own(buf_done) struct buf text = { 0 };
+	struct err err;
+	char us[16];
+
+	(void)snprintf(us, sizeof(us), "%d\n", (int)getpid());
+	return fs_read_small(own_dir, "cgroup.procs", 1 << 16, &text, &err) == 0 && strcmp(buf_text(&text), us) == 0;
+}
+
+/* v2 allows no processes beside children with controllers: we step into a leaf of our own first. */
+static int v2_step_aside(struct cgroup_host *host, const char *own_path, struct err *err)
+{
+	own(fd_closep) int own_dir = open(own_path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	char pid[16];
+
+	if (own_dir < 0)
+		return err_errno(err, errno, "open our cgroup '%s'", own_path);
+	if (faccessat(own_dir, "cgroup.type", F_OK, 0) < 0) /* the root of the tree needs no leaf */
+		return fs_write_value(own_dir, "cgroup.subtree_control", "+memory +cpu +pids", err);
+	if (!alone_in(own_dir))
+		return err_set(err, ERR_MISSING, "our cgroup '%s' also holds other processes", own_path);
+	host->own_v2 = xstrdup(own_path);
+	host->supervisor_v2 = xfmt("%s/hotcell-%d-sup", own_path, (int)getpid());
+	if (mkdir(host->supervisor_v2, 0755) < 0)
+		return err_errno(err, errno, "make cgroup '%s'", host->supervisor_v2);
+	(void)snprintf(pid, sizeof(pid), "%d", (int)getpid());
+	own(freep) char *procs = xfmt("%s/cgroup.procs", host->supervisor_v2);
+	if (fs_write_value(AT_FDCWD, procs, pid, err) < 0)
+		return -1;
+	return fs_write_value(own_dir, "cgroup.subtree_control", "+memory +cpu +pids", err);
+}
+
+static void v2_step_back(struct cgroup_host *host)
+{
+	struct err err;
+	char pid[16];
+
+	if (host->supervisor_v2 == NULL)
+		return;
+	own(freep) char *control = xfmt("%s/cgroup.subtree_control", host->own_v2);
+	own(freep) char *procs = xfmt("%s/cgroup.procs", host->own_v2);
+	(void)!fs_write_value(AT_FDCWD, control, "-memory -cpu -pids", &err);
+	(void)snprintf(pid, sizeof(pid), "%d", (int)getpid());
+	(void)!fs_write_value(AT_FDCWD, procs, pid, &err);
+	(void)rmdir(host->supervisor_v2);
+}
+
+static int v2_make(struct cgroup_host *host, const char *own_path, struct err *err)
+{
+	own(buf_done) struct buf has = { 0 };
+	own(freep) char *controllers = xfmt("%s/cgroup.controllers", own_path);
+
+	if (fs_read_small(AT_FDCWD, controllers, 4096, &has, err) < 0)
+		return -1;
+	for (int c = 0; c < CONTROLLER_COUNT; c++)
+		if (!list_has(buf_text(&has), controller_name[c]))
+			return err_set(err, ERR_MISSING, "the %s controller is not delegated to '%s'",
+				controller_name[c], own_path);
+	sweep_dead(own_path);
+	if (v2_step_aside(host, own_path, err) < 0)
+		return -1;
+	for (int c = 0; c < CONTROLLER_COUNT; c++)
+		if (hierarchy_make(&host->at[c], own_path, true, err) < 0)
+			return -1;
+	return fs_write_value(host->at[MEMORY].fd, "cgroup.subtree_control", "+memory +cpu +pids", err);
+}
+
+static void hierarchy_forget(struct hierarchy *at)
+{
+	if (at->path != NULL)
+		(void)rmdir(at->path);
+	free(at->path);
+	at->path = NULL;
+	fd_close(&at->fd);
+}
+
+struct cgroup_host *cgroup_open(struct err *err)
+{
+	struct cgroup_host *host = xcalloc(1, sizeof(*host));
+	struct found found;
+	struct err why = { 0 };
+
+	(void)err;
+	for (int c = 0; c < CONTROLLER_COUNT; c++)
+		host->at[c].fd = -1;
+	if (pretend("no-cgroup")) {
+		(void)snprintf(host->why, sizeof(host->why), "HOTCELL_PRETEND says there is no cgroup");
+		return host;
+	}
+	find_own(&found);
+	bool any_v1 = false;
+	for (int c = 0; c < CONTROLLER_COUNT; c++) {
+		if (found.v1[c] == NULL)
+			continue;
+		any_v1 = true;
+		if (hierarchy_make(&host->at[c], found.v1[c], false, &why) < 0)
+			hierarchy_forget(&host->at[c]);
+	}
+	if (!any_v1 && found.v2 == NULL)
+		(void)err_set(&why, ERR_MISSING, "no cgroup file system is mounted");
+	if (!any_v1 && found.v2 != NULL && v2_make(host, found.v2, &why) < 0) {
+		for (int c = 0; c < CONTROLLER_COUNT; c++)
+			hierarchy_forget(&host->at[c]);
+		v2_step_back(host);
+		free(host->supervisor_v2);
+		host->supervisor_v2 = NULL;
+	}
+	if (host->at[MEMORY].fd < 0 || host->at[CPU].fd < 0 || host->at[PIDS].fd < 0)
+		(void)snprintf(host->why, sizeof(host->why), "%.190s",
+			why.text[0] != '\0' ? why.text : "a controller is not mounted");
+	found_done(&found);
+	return host;
+}
+
+bool cgroup_sweep(const struct cgroup_host *host)
+{
+	bool clean = true;
+
+	for (int c = 0; c < CONTROLLER_COUNT; c++) {
+		DIR *dir = host->at[c].path == NULL ? NULL : opendir(host->at[c].path);
+		struct dirent *entry;
+		while (dir != NULL && (entry = readdir(dir)) != NULL)
+			if (entry->d_type == DT_DIR && entry->d_name[0] == 's')
+				(void)unlinkat(dirfd(dir), entry->d_name, AT_REMOVEDIR);
+		if (dir != NULL)
+			(void)closedir(dir);
+		if (host->at[c].path != NULL && rmdir(host->at[c].path) < 0 && errno != ENOENT)
+			clean = false;
+	}
+	if (host->supervisor_v2 != NULL && rmdir(host->supervisor_v2) < 0 && errno != ENOENT)
+		clean = false;
+	return clean;
+}
+
+struct cgroup_host *cgroup_free(struct cgroup_host *host)
+{
+	if (host == NULL)
+		return NULL;
+	(void)cgroup_sweep(host);
+	v2_step_back(host);
+	for (int c = 0; c < CONTROLLER_COUNT; c++)
+		hierarchy_forget(&host->at[c]);
+	free(host->own_v2);
+	free(host->supervisor_v2);
+	free(host);
+	return NULL;
+}
+
+bool cgroup_memory(const struct cgroup_host *host)
+{
+	return host->at[MEMORY].fd >= 0;
+}
+
+bool cgroup_cpu(const struct cgroup_host *host)
+{
+	return host->at[CPU].fd >= 0;
+}
+
+bool cgroup_pids(const struct cgroup_host *host)
+{
+	return host->at[PIDS].fd >= 0;
+}
+
+const char *cgroup_why(const struct cgroup_host *host)
+{
+	return host->why;
+}
+
+const char *cgroup_kind(const struct cgroup_host *host)
+{
+	for (int c = 0; c < CONTROLLER_COUNT; c++)
+		if (host->at[c].fd >= 0)
+			return host->at[c].v2 ? "cgroup v2" : "cgroup v1";
+	return "";
+}
+
+/* ---- slots ---- */
+
+static int set_number(int dir, const char *file, uint64_t value, struct err *err)
+{
+	char text[24];
+
+	(void)snprintf(text, sizeof(text), "%llu", (unsigned long long)value);
+	if (fs_write_value(dir, file, text, err) < 0)
+		return err_wrap(err, "the cgroup refuses a limit");
+	return 0;
+}
+
+#define CPU_PERIOD_US 100000
+
+static int limit_v1(const struct cgroup_slot *slot, const struct cell_limits *limits, struct err *err)
+{
+	if (slot->dir[MEMORY] >= 0) {
+		if (set_number(slot->dir[MEMORY], "memory.limit_in_bytes", limits->memory, err) < 0)
+			return -1;
+		struct err no_swap_accounting;
+		(void)!set_number(slot->dir[MEMORY], "memory.memsw.limit_in_bytes", limits->memory,
+			&no_swap_accounting);
+	}
+	if (slot->dir[CPU] >= 0 &&
+		(set_number(slot->dir[CPU], "cpu.cfs_period_us", CPU_PERIOD_US, err) < 0 ||
+			set_number(slot->dir[CPU], "cpu.cfs_quota_us",
+				(uint64_t)limits->cpus_milli * (CPU_PERIOD_US / 1000), err) < 0))
+		return -1;
+	/* + 1: the cell's init */
+	return slot->dir[PIDS] < 0 ? 0 : set_number(slot->dir[PIDS], "pids.max", limits->processes + 1, err);
+}
+
+static int limit_v2(const struct cgroup_slot *slot, const struct cell_limits *limits, struct err *err)
+{
+	char cpu[48];
+	int dir = slot->dir[MEMORY];
+	struct err no_swap;
+
+	if (set_number(dir, "memory.max", limits->memory, err) < 0)
+		return -1;
+	(void)!set_number(dir, "memory.swap.max", 0, &no_swap); /* without swap there is no such file */
+	(void)snprintf(cpu, sizeof(cpu), "%llu %d",
+		(unsigned long long)limits->cpus_milli * (CPU_PERIOD_US / 1000), CPU_PERIOD_US);
+	if (fs_write_value(dir, "cpu.max", cpu, err) < 0)
+		return err_wrap(err, "the cgroup refuses a limit");
+	return set_number(dir, "pids.max", limits->processes + 1, err);
+}
+
+static int slot_folder(struct cgroup_slot *slot, int c, const char *name, struct err *err)
+{
+	struct hierarchy *at = &slot->host->at[c];
+
+	if (mkdirat(at->fd, name, 0755) < 0 && errno != EEXIST)
+		return err_errno(err, errno, "make cgroup '%s/%s'", at->path, name);
+	slot->dir[c] = openat(at->fd, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (slot->dir[c] < 0)
+		return err_errno(err, errno, "open cgroup '%s/%s'", at->path, name);
+	if (at->v2)
+		return 0;
+	slot->enter[slot->enter_count] = openat(slot->dir[c], "tasks", O_WRONLY | O_CLOEXEC);
+	if (slot->enter[slot->enter_count] < 0)
+		return err_errno(err, errno, "open '%s/%s/tasks'", at->path, name);
+	slot->enter_count++;
+	return 0;
+}
+
+struct cgroup_slot *cgroup_slot_open(struct cgroup_host *host, unsigned index, const struct cell_limits *limits,
+	struct err *err)
+{
+	struct cgroup_slot *slot = xcalloc(1, sizeof(*slot));
+	char name[16];
+
+	slot->host = host;
+	slot->index = index;
+	for (int c = 0; c < CONTROLLER_COUNT; c++)
+		slot->dir[c] = slot->enter[c] = -1;
+	(void)snprintf(name, sizeof(name), "s%u", index);
+	int failed = 0;
+	for (int c = 0; c < CONTROLLER_COUNT && failed == 0; c++)
+		if (host->at[c].fd >= 0 && !(c > 0 && host->at[c].v2))
+			failed = slot_folder(slot, c, name, err);
+	slot->v2 = host->at[MEMORY].fd >= 0 && host->at[MEMORY].v2;
+	if (failed == 0 && slot->v2)
+		failed = limit_v2(slot, limits, err);
+	else if (failed == 0)
+		failed = limit_v1(slot, limits, err);
+	if (failed == 0 && pretend("cgroup-refuses"))
+		failed = err_set(err, EBUSY, "the cgroup refuses a limit: HOTCELL_PRETEND says so");
+	return failed == 0 ? slot : cgroup_slot_free(slot);
+}
+
+struct cgroup_slot *cgroup_slot_free(struct cgroup_slot *slot)
+{
+	char name[16];
+
+	if (slot == NULL)
+		return NULL;
+	(void)snprintf(name, sizeof(name), "s%u", slot->index);
+	for (int c = 0; c < CONTROLLER_COUNT; c++) {
+		fd_close(&slot->enter[c]);
+		if (slot->dir[c] >= 0)
+			(void)unlinkat(slot->host->at[c].fd, name, AT_REMOVEDIR);
+		fd_close(&slot->dir[c]);
+	}
+	free(slot);
+	return NULL;
+}
+
+static uint64_t read_number(int dir, const char *file, const char *key)
+{
+	char text[4096];
+	own(fd_closep) int fd = openat(dir, file, O_RDONLY | O_CLOEXEC);
+	ssize_t len = fd < 0 ? -1 : read(fd, text, sizeof(text) - 1);
+
+	if (len <= 0)
+		return 0;
+	text[len] = '\0';
+	const char *at = text;
+	if (key != NULL) {
+		at = strstr(text, key);
+		if (at == NULL)
+			return 0;
+		at += strlen(key);
+	}
+	return strtoull(at, NULL, 10);
+}
+
+static uint64_t oom_kills(const struct cgroup_slot *slot)
+{
+	if (slot->dir[MEMORY] < 0)
+		return 0;
+	return slot->v2 ? read_number(slot->dir[MEMORY], "memory.events", "oom_kill ")
+			: read_number(slot->dir[MEMORY], "memory.oom_control", "oom_kill ");
+}
+
+#define CACHE_WORTH_DROPPING (UINT64_C(8) << 20)
+
+void cgroup_slot_reset(struct cgroup_slot *slot)
+{
+	struct err err;
+	int dir = slot->dir[MEMORY];
+
+	slot->oom_before = oom_kills(slot);
+	if (dir < 0)
+		return;
+	uint64_t now = read_number(dir, slot->v2 ? "memory.current" : "memory.usage_in_bytes", NULL);
+	if (now > CACHE_WORTH_DROPPING) /* what earlier cells read and wrote must not count here */
+		(void)!fs_write_value(dir, slot->v2 ? "memory.reclaim" : "memory.force_empty",
+			slot->v2 ? "1G" : "0", &err);
+	(void)!fs_write_value(dir, slot->v2 ? "memory.peak" : "memory.max_usage_in_bytes", "0", &err);
+}
+
+size_t cgroup_slot_fds(const struct cgroup_slot *slot, int ret[4], bool *ret_v2)
+{
+	*ret_v2 = slot->v2;
+	if (slot->v2) {
+		ret[0] = slot->dir[MEMORY];
+		return 1;
+	}
+	for (size_t i = 0; i < slot->enter_count; i++)
+		ret[i] = slot->enter[i];
+	return slot->enter_count;
+}
+
+void cgroup_slot_usage(const struct cgroup_slot *slot, uint64_t *ret_peak, uint64_t *ret_oom_kills,
+	uint64_t *ret_now)
+{
+	int dir = slot->dir[MEMORY];
+
+	*ret_peak = *ret_oom_kills = *ret_now = 0;
+	if (dir < 0)
+		return;
+	*ret_peak = read_number(dir, slot->v2 ? "memory.peak" : "memory.max_usage_in_bytes", NULL);
+	*ret_now = read_number(dir, slot->v2 ? "memory.current" : "memory.usage_in_bytes", NULL);
+	uint64_t kills = oom_kills(slot);
+	*ret_oom_kills = kills > slot->oom_before ? kills - slot->oom_before : 0;
+}

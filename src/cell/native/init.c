@@ -1,0 +1,438 @@
+/* A cell's init: process 1 of its pid namespace. Theory of operation.
+ *
+ * It is born in the yard's root, still with the yard's rights (root's, or those of the user namespace
+ * the zygote made). It enters its cgroup and network, mounts what is the cell's own, and then gives
+ * those rights up by entering the cell's user namespace, which owns nothing: not even full
+ * capabilities there have power over the cell's mounts, network or limits.
+ *
+ * It forks the program (process 2), which seals itself and waits for its job on a socket of its own:
+ * all of this happens before there is a job, so that starting one costs little more than exec.
+ *
+ *	init     keeps: control socket, signalfd, the filter's listener, what it measures with
+ *	program  keeps: its job socket, until it execs; then 0, 1 and 2 only
+ *
+ * Init then reaps, counts what the filter refused, watches memory where no cgroup does, and obeys
+ * MSG_KILL. When process 2 ends it kills all others, reports, and exits. If the supervisor dies, the
+ * control socket ends and init exits; the kernel kills whatever is left of a namespace without init.
+ *
+ * The program has the same user as init, so init is not dumpable (no ptrace, no /proc/1/mem), takes
+ * no signals from inside (it is process 1) and trusts nothing in the cell's files. */
+#include "cell/native/program.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <grp.h>
+#include <linux/close_range.h>
+#include <linux/seccomp.h>
+#include <poll.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/signalfd.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/vfs.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "cell/native/watch.h"
+
+#define MAX_EXECS 16
+#define WATCH_INTERVAL_MS 10
+
+struct execed {
+	pid_t pid; /* 0: free */
+	uint32_t id;
+};
+
+struct init {
+	const struct birth *birth;
+	int control, signals, ruleset;
+	struct watch watch;
+	int listeners[MAX_EXECS + 1]; /* -1: free */
+	struct execed execs[MAX_EXECS];
+	pid_t main_pid;
+	int main_status;
+	bool main_ended, memory_killed;
+	uint32_t facts;
+	uint64_t refused[FILTER_MAX_REFUSED];
+};
+
+/* ---- telling the supervisor ---- */
+
+static void tell(const struct init *init, const struct buf *message, const int *fds, size_t fd_count)
+{
+	(void)!wire_send(init->control, message->data, message->len, fds, fd_count);
+}
+
+static _Noreturn void give_up(int control, const struct err *err)
+{
+	struct buf message = { 0 };
+
+	wire_put_u32(&message, MSG_FAILED);
+	wire_put_u32(&message, NO_SLOT);
+	message_put_err(&message, err);
+	(void)!wire_send(control, message.data, message.len, NULL, 0);
+	_exit(125);
+}
+
+/* ---- becoming the cell ---- */
+
+static int enter_cgroup(const struct birth *birth, uint32_t *facts, struct err *err)
+{
+	for (size_t i = 0; i < birth->cgroup_count; i++)
+		if (write(birth->cgroup_tasks[i], "0", 1) != 1)
+			return err_errno(err, errno, "enter the cell's cgroup");
+	if (unshare(CLONE_NEWCGROUP) == 0)
+		*facts |= FACT_CGROUP_NS;
+	return 0;
+}
+
+static int become_user(const struct birth *birth, uint32_t *facts, struct err *err)
+{
+	const struct template *t = birth->t;
+	bool inside = birth->user_ns >= 0;
+	gid_t gid = inside ? t->gid : birth->outer_gid;
+	uid_t uid = inside ? t->uid : birth->outer_uid;
+
+	/* only real root may drop its groups; an ordinary user's stay, and reach nothing that is not
+	 * mounted */
+	if (birth->outer_uid != 0 && setgroups(0, NULL) < 0)
+		return err_errno(err, errno, "leave all groups");
+	if (inside && setns(birth->user_ns, CLONE_NEWUSER) < 0)
+		return err_errno(err, errno, "enter the cell's user namespace");
+	if (setresgid(gid, gid, gid) < 0 || setresuid(uid, uid, uid) < 0)
+		return err_errno(err, errno, "become the cell's user %u", (unsigned)uid);
+	if (inside)
+		*facts |= FACT_USER_NS;
+	else if (seal_drop_caps(err) < 0)
+		return -1;
+	/* both are undone by a change of user, so they come after it */
+	(void)prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
+	(void)prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
+	return 0;
+}
+
+static int compare_ints(const void *a, const void *b)
+{
+	return *(const int *)a - *(const int *)b;
+}
+
+static void keep_only(const int *fds, size_t count)
+{
+	int sorted[16];
+	int next = 3;
+
+	memcpy(sorted, fds, count * sizeof(*fds));
+	qsort(sorted, count, sizeof(*sorted), compare_ints);
+	for (size_t i = 0; i < count; i++) {
+		if (sorted[i] < next)
+			continue;
+		if (sorted[i] > next)
+			(void)close_range((unsigned)next, (unsigned)sorted[i] - 1, 0);
+		next = sorted[i] + 1;
+	}
+	(void)close_range((unsigned)next, ~0U, 0);
+}
+
+static int become_cell(struct init *init, struct err *err)
+{
+	const struct birth *birth = init->birth;
+	bool proc = false;
+
+	(void)prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
+	if (enter_cgroup(birth, &init->facts, err) < 0)
+		return -1;
+	if (setns(birth->net_ns, CLONE_NEWNET) < 0)
+		return err_errno(err, errno, "enter the cell's network");
+	if (root_private(birth, &proc, err) < 0)
+		return -1;
+	init->facts |= proc ? FACT_PROC : 0;
+	watch_open(&init->watch, proc);
+	if (birth->t->watch_memory > 0)
+		init->facts |= FACT_WATCHED;
+	if (become_user(birth, &init->facts, err) < 0)
+		return -1;
+	init->ruleset = -1;
+	if (birth->t->landlock) {
+		init->ruleset = landlock_rules(birth->t, err);
+		if (init->ruleset < 0)
+			return -1;
+	}
+	const int keep[] = { init->control, birth->job, init->ruleset, init->watch.loadavg, init->watch.sockets,
+		init->watch.tmp, init->watch.workspace, init->watch.shm, init->watch.proc };
+	keep_only(keep, ARRAY_LEN(keep));
+	return 0;
+}
+
+/* ---- programs ---- */
+
+struct sealed { /* program -> init, through a pipe, once */
+	uint32_t facts;
+	int listener;
+	struct err err;
+};
+
+static _Noreturn void program_main(const struct init *init, int tell_fd, int job, int memfd, const int stdio[3])
+{
+	struct sealed sealed = { .listener = -1 };
+
+	(void)setsid();
+	if (seal_self(init->birth, init->ruleset, &sealed.listener, &sealed.facts, &sealed.err) < 0)
+		sealed.facts = 0;
+	program_part_from_init(); /* before init hears of it and closes what is ours */
+	(void)!write(tell_fd, &sealed, sizeof(sealed));
+	if (sealed.facts == 0)
+		_exit(125);
+	if (job >= 0)
+		program_wait(job);
+	program_run(-1, memfd, stdio);
+}
+
+/* Starts a sealed process; it has its own descriptors by the time it runs anything but our code. */
+static pid_t program_start(struct init *init, int job, int memfd, const int stdio[3], struct err *err)
+{
+	int pipe_fds[2];
+	struct sealed sealed;
+
+	if (pipe2(pipe_fds, O_CLOEXEC) < 0)
+		return err_errno(err, errno, "make a pipe");
+	pid_t pid = (pid_t)syscall(SYS_clone, CLONE_FILES | SIGCHLD, 0, 0, 0, 0);
+	if (pid == 0)
+		program_main(init, pipe_fds[1], job, memfd, stdio);
+	ssize_t len = pid < 0 ? -1 : read(pipe_fds[0], &sealed, sizeof(sealed));
+	int cause = errno;
+	(void)close(pipe_fds[0]);
+	(void)close(pipe_fds[1]);
+	if (len != (ssize_t)sizeof(sealed))
+		return err_errno(err, cause, "start a process in the cell");
+	if (sealed.facts == 0) {
+		*err = sealed.err;
+		return -1;
+	}
+	init->facts |= sealed.facts;
+	for (size_t i = 0; sealed.listener >= 0 && i < ARRAY_LEN(init->listeners); i++) {
+		if (init->listeners[i] < 0) {
+			init->listeners[i] = sealed.listener;
+			break;
+		}
+	}
+	return pid;
+}
+
+static void exec_beside(struct init *init, struct wire_reader *reader, const int *fds, size_t count)
+{
+	uint32_t id = wire_get_u32(reader);
+	struct err err;
+	struct execed *slot = NULL;
+
+	for (size_t i = 0; i < MAX_EXECS && slot == NULL; i++)
+		if (init->execs[i].pid == 0)
+			slot = &init->execs[i];
+	pid_t pid = -1;
+	if (slot != NULL && count == 4 && !reader->bad)
+		pid = program_start(init, -1, fds[0], fds + 1, &err);
+	if (pid > 0) {
+		*slot = (struct execed){ pid, id };
+		return;
+	}
+	own(buf_done) struct buf message = { 0 };
+	wire_put_u32(&message, MSG_EXEC_DONE);
+	wire_put_u32(&message, id);
+	wire_put_u32(&message, 125u << 8);
+	tell(init, &message, NULL, 0);
+}
+
+/* ---- what happens inside ---- */
+
+static void answer_refused(struct init *init, int *listener)
+{
+	union {
+		struct seccomp_notif notif;
+		char room[512]; /* a newer kernel's may be longer */
+	} request;
+	struct seccomp_notif_resp response = { 0 };
+	const char *name;
+
+	memset(&request, 0, sizeof(request));
+	if (ioctl(*listener, SECCOMP_IOCTL_NOTIF_RECV, &request) < 0) {
+		if (errno != EINTR && errno != ENOENT && errno != EAGAIN)
+			fd_close(listener);
+		return;
+	}
+	int index = filter_index(request.notif.data.nr);
+	if (index >= 0)
+		init->refused[index]++;
+	response.id = request.notif.id;
+	response.error = -filter_refusal(request.notif.data.nr, &name);
+	(void)ioctl(*listener, SECCOMP_IOCTL_NOTIF_SEND, &response);
+}
+
+static void child_ended(struct init *init, pid_t pid, int status)
+{
+	if (pid == init->main_pid) {
+		init->main_status = status;
+		init->main_ended = true;
+	}
+	for (size_t i = 0; i < MAX_EXECS; i++) {
+		if (init->execs[i].pid != pid)
+			continue;
+		own(buf_done) struct buf message = { 0 };
+		wire_put_u32(&message, MSG_EXEC_DONE);
+		wire_put_u32(&message, init->execs[i].id);
+		wire_put_u32(&message, (uint32_t)status);
+		tell(init, &message, NULL, 0);
+		init->execs[i].pid = 0;
+	}
+}
+
+static void reap(struct init *init, int options)
+{
+	int status;
+	pid_t pid;
+
+	while ((pid = waitpid(-1, &status, options)) > 0 || (pid < 0 && errno == EINTR))
+		if (pid > 0)
+			child_ended(init, pid, status);
+}
+
+static void kill_all(struct init *init)
+{
+	(void)kill(-1, SIGKILL);
+	reap(init, 0); /* blocks until there is no child, orphans included */
+}
+
+static void obey(struct init *init)
+{
+	char message[256];
+	int fds[4];
+	size_t count = 0;
+	ssize_t len = wire_recv(init->control, message, sizeof(message), fds, 4, &count, MSG_DONTWAIT);
+	struct wire_reader reader = { .data = message, .len = len < 0 ? 0 : (size_t)len };
+
+	if (len < 0 && (errno == EAGAIN || errno == EINTR))
+		return;
+	if (len <= 0)
+		_exit(0); /* the supervisor is gone: so is the cell */
+	switch (wire_get_u32(&reader)) {
+	case MSG_KILL:
+		kill_all(init);
+		init->main_ended = true;
+		break;
+	case MSG_EXEC:
+		exec_beside(init, &reader, fds, count);
+		break;
+	default:
+		break;
+	}
+	for (size_t i = 0; i < count; i++)
+		(void)close(fds[i]);
+}
+
+static void turn(struct init *init)
+{
+	struct pollfd fds[2 + ARRAY_LEN(init->listeners)] = { { .fd = init->control, .events = POLLIN },
+		{ .fd = init->signals, .events = POLLIN } };
+	struct signalfd_siginfo info;
+	bool watching = init->birth->t->watch_memory > 0;
+
+	for (size_t i = 0; i < ARRAY_LEN(init->listeners); i++)
+		fds[2 + i] = (struct pollfd){ .fd = init->listeners[i], .events = POLLIN };
+	int ready = poll(fds, ARRAY_LEN(fds), watching ? WATCH_INTERVAL_MS : -1);
+	if (ready > 0 && fds[1].revents != 0) {
+		(void)!read(init->signals, &info, sizeof(info));
+		reap(init, WNOHANG);
+	}
+	for (size_t i = 0; ready > 0 && i < ARRAY_LEN(init->listeners); i++) {
+		if ((fds[2 + i].revents & POLLIN) != 0)
+			answer_refused(init, &init->listeners[i]);
+		else if (fds[2 + i].revents != 0) /* nobody left under this filter */
+			fd_close(&init->listeners[i]);
+	}
+	if (ready > 0 && fds[0].revents != 0)
+		obey(init);
+	if (watching && !init->main_ended && watch_memory(&init->watch) > init->birth->t->watch_memory) {
+		init->memory_killed = true;
+		kill_all(init);
+		init->main_ended = true;
+	}
+}
+
+static void report(struct init *init)
+{
+	own(buf_done) struct buf message = { 0 };
+	struct rusage usage;
+	uint64_t written = 0;
+	bool full = watch_disk_full(&init->watch, &written);
+
+	(void)getrusage(RUSAGE_CHILDREN, &usage);
+	wire_put_u32(&message, MSG_REPORT);
+	wire_put_u32(&message, (uint32_t)init->main_status);
+	wire_put_u64(&message, (uint64_t)usage.ru_utime.tv_sec * 1000000 + (uint64_t)usage.ru_utime.tv_usec);
+	wire_put_u64(&message, (uint64_t)usage.ru_stime.tv_sec * 1000000 + (uint64_t)usage.ru_stime.tv_usec);
+	uint64_t peak = (uint64_t)usage.ru_maxrss * 1024;
+	wire_put_u64(&message, peak > init->watch.peak ? peak : init->watch.peak);
+	wire_put_u64(&message, watch_processes(&init->watch));
+	wire_put_u64(&message, written);
+	wire_put_u32(&message, full);
+	wire_put_u32(&message, init->memory_killed);
+	for (uint32_t i = 0; i < FILTER_MAX_REFUSED; i++) {
+		if (init->refused[i] == 0)
+			continue;
+		wire_put_u32(&message, i);
+		wire_put_u64(&message, init->refused[i]);
+	}
+	tell(init, &message, &init->watch.workspace, init->birth->t->want_workspace ? 1 : 0);
+}
+
+static void say_sealed(const struct init *init)
+{
+	own(buf_done) struct buf message = { 0 };
+
+	wire_put_u32(&message, MSG_SEALED);
+	wire_put_u32(&message, init->facts);
+	tell(init, &message, NULL, 0);
+}
+
+static void say_net(const struct init *init)
+{
+	own(buf_done) struct buf message = { 0 };
+
+	wire_put_u32(&message, MSG_NET);
+	wire_put_u32(&message, watch_net_clean(&init->watch));
+	tell(init, &message, NULL, 0);
+}
+
+void init_main(const struct birth *birth)
+{
+	struct init init = { .birth = birth, .control = birth->control };
+	struct err err;
+	sigset_t set;
+
+	for (size_t i = 0; i < ARRAY_LEN(init.listeners); i++)
+		init.listeners[i] = -1;
+	(void)sigfillset(&set);
+	(void)sigprocmask(SIG_SETMASK, &set, NULL);
+	(void)signal(SIGCHLD, SIG_DFL); /* the yard ignores it; we wait */
+	if (become_cell(&init, &err) < 0)
+		give_up(init.control, &err);
+	init.main_pid = program_start(&init, birth->job, -1, NULL, &err);
+	if (init.main_pid < 0)
+		give_up(init.control, &err);
+	(void)close(birth->job); /* the program's alone now: its end tells the supervisor of exec */
+	(void)sigemptyset(&set);
+	(void)sigaddset(&set, SIGCHLD);
+	init.signals = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+	say_sealed(&init);
+	reap(&init, WNOHANG); /* a program that ended before the signalfd was there */
+	while (!init.main_ended)
+		turn(&init);
+	kill_all(&init);
+	report(&init);
+	say_net(&init);
+	_exit(0);
+}

@@ -1,0 +1,113 @@
+/* What the native backend's processes say to each other, as bytes. */
+#include "cell/native/native.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define MAX_HIDE 4096
+
+bool pretend(const char *what)
+{
+	const char *list = getenv("HOTCELL_PRETEND");
+	size_t len = strlen(what);
+
+	for (const char *at = list; at != NULL && *at != '\0';) {
+		size_t word = strcspn(at, ",");
+		if (word == len && strncmp(at, what, len) == 0)
+			return true;
+		at += word + (at[word] == ',');
+	}
+	return false;
+}
+
+void message_put_err(struct buf *buf, const struct err *err)
+{
+	wire_put_u32(buf, (uint32_t)err->code);
+	wire_put_str(buf, err->text);
+}
+
+void message_get_err(struct wire_reader *reader, struct err *err)
+{
+	uint32_t code = wire_get_u32(reader);
+	const char *text = wire_get_str(reader);
+
+	(void)err_set(err, (int)code, "%s", text == NULL ? "a cell's process sent no reason" : text);
+}
+
+void template_encode(const struct template *t, struct buf *buf)
+{
+	const uint64_t numbers[] = { t->uid, t->gid, t->tmp, t->disk, t->shm, t->file_size, t->open_files,
+		t->processes, t->watch_memory, t->pin_cpus, t->limit_tasks, t->user_ns, t->landlock, t->overlay,
+		t->tmp_exec, t->tty, t->want_workspace };
+
+	wire_put_str(buf, t->image);
+	for (size_t i = 0; i < ARRAY_LEN(numbers); i++)
+		wire_put_u64(buf, numbers[i]);
+	wire_put_list(buf, t->hide);
+	wire_put_u32(buf, (uint32_t)t->mount_count);
+	for (size_t i = 0; i < t->mount_count; i++) {
+		wire_put_str(buf, t->mounts[i].source);
+		wire_put_str(buf, t->mounts[i].target);
+		wire_put_u32(buf, t->mounts[i].writable);
+	}
+}
+
+int template_decode(struct template *t, struct wire_reader *reader, struct err *err)
+{
+	*t = (struct template){ .image = wire_get_str(reader) };
+	t->uid = (uint32_t)wire_get_u64(reader);
+	t->gid = (uint32_t)wire_get_u64(reader);
+	uint64_t *const sizes[] = { &t->tmp, &t->disk, &t->shm, &t->file_size, &t->open_files, &t->processes,
+		&t->watch_memory };
+	for (size_t i = 0; i < ARRAY_LEN(sizes); i++)
+		*sizes[i] = wire_get_u64(reader);
+	t->pin_cpus = (uint32_t)wire_get_u64(reader);
+	bool *const flags[] = { &t->limit_tasks, &t->user_ns, &t->landlock, &t->overlay, &t->tmp_exec, &t->tty,
+		&t->want_workspace };
+	for (size_t i = 0; i < ARRAY_LEN(flags); i++)
+		*flags[i] = wire_get_u64(reader) != 0;
+	t->hide = wire_get_list(reader, MAX_HIDE);
+	t->mount_count = wire_get_u32(reader);
+	if (reader->bad || t->image == NULL || t->mount_count > CELL_MAX_MOUNTS)
+		return err_set(err, EPROTO, "the template's message is damaged");
+	t->mounts = xcalloc(t->mount_count + 1, sizeof(*t->mounts));
+	for (size_t i = 0; i < t->mount_count; i++) {
+		t->mounts[i].source = wire_get_str(reader);
+		t->mounts[i].target = wire_get_str(reader);
+		t->mounts[i].writable = wire_get_u32(reader) != 0;
+		if (reader->bad || t->mounts[i].source == NULL || t->mounts[i].target == NULL)
+			return err_set(err, EPROTO, "the template's message is damaged");
+	}
+	return 0;
+}
+
+void template_done(struct template *t)
+{
+	free(t->mounts);
+	free((void *)t->hide);
+	*t = (struct template){ 0 };
+}
+
+void job_encode(struct buf *buf, const char *const *argv, const char *const *env, const char *cwd, bool tty)
+{
+	wire_put_list(buf, argv);
+	wire_put_list(buf, env);
+	wire_put_str(buf, cwd);
+	wire_put_u32(buf, tty);
+}
+
+int job_decode(struct job *job, int memfd, struct err *err)
+{
+	*job = (struct job){ 0 };
+	if (wire_from_memfd(memfd, MAX_JOB_BYTES, &job->bytes, err) < 0)
+		return -1;
+	struct wire_reader reader = { .data = job->bytes.data, .len = job->bytes.len };
+	job->argv = wire_get_list(&reader, CELL_MAX_ARGS);
+	job->env = wire_get_list(&reader, CELL_MAX_ARGS);
+	job->cwd = wire_get_str(&reader);
+	job->tty = wire_get_u32(&reader) != 0;
+	if (reader.bad || job->argv == NULL || job->env == NULL || job->argv[0] == NULL)
+		return err_set(err, EPROTO, "the job's message is damaged");
+	return 0;
+}

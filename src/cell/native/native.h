@@ -1,0 +1,180 @@
+/* The native backend's own processes and what they say to each other. See README.md.
+ *
+ *	supervisor --TEMPLATE--> zygote --fork--> template zygote ("yard")
+ *	supervisor --MAKE------> yard   --clone-> cell init (pid 1) --fork-> program (pid 2)
+ *	supervisor <--job------> program	(until it execs)
+ *	supervisor <--control--> cell init	(until the cell ends)
+ */
+#ifndef HOTCELL_CELL_NATIVE_NATIVE_H
+#define HOTCELL_CELL_NATIVE_NATIVE_H
+
+#include <linux/filter.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "base/buf.h"
+#include "base/err.h"
+#include "base/wire.h"
+#include "cell/cell.h"
+
+/* ---- what this machine is made to look like (tests) ---- */
+
+bool pretend(const char *what); /* HOTCELL_PRETEND names it: "no-cgroup", "no-landlock", ... */
+
+/* ---- the template: everything that cells of one kind share ---- */
+
+struct template {
+	const char *image;
+	struct cell_mount *mounts;
+	size_t mount_count;
+	const char *const *hide;
+	uint32_t uid, gid; /* inside */
+	uint64_t tmp, disk, shm, file_size, open_files, processes;
+	uint64_t watch_memory; /* bytes: init watches, for want of a cgroup; 0: no need */
+	uint32_t pin_cpus; /* CPUs to pin to, for want of a cgroup; 0: no need */
+	bool limit_tasks; /* RLIMIT_NPROC, for want of a cgroup */
+	bool user_ns, landlock, overlay; /* to be used */
+	bool tmp_exec, tty, want_workspace;
+};
+void template_encode(const struct template *t, struct buf *buf);
+/* Strings point into the message; the arrays are the caller's (template_done). */
+MUST_CHECK int template_decode(struct template *ret, struct wire_reader *reader, struct err *err);
+void template_done(struct template *t);
+
+/* ---- messages ---- */
+
+enum native_message {
+	/* supervisor -> zygote: a yard for the template in the memfd; fds: yard's socket, memfd */
+	MSG_TEMPLATE = 1,
+	/* supervisor -> yard: slot, flags; fds: control, job, cgroup descriptors... */
+	MSG_MAKE,
+	/* yard -> supervisor */
+	MSG_READY, /* how mounts were hidden (u32 enum hide_how), notes */
+	MSG_MADE, /* slot, pid; fd: pidfd */
+	MSG_FAILED, /* slot or NO_SLOT, err */
+	/* supervisor -> program: the job in a memfd; fds: memfd, stdin, stdout, stderr */
+	MSG_JOB,
+	/* program -> supervisor */
+	MSG_TTY, /* fd: the terminal's master */
+	MSG_EXEC_FAILED, /* err */
+	/* supervisor -> init */
+	MSG_KILL,
+	MSG_EXEC, /* id; fds: memfd, stdin, stdout, stderr */
+	/* init -> supervisor */
+	MSG_SEALED, /* facts: what took effect (enum fact bits) */
+	MSG_REPORT, /* how it ended; fd: the workspace, if wanted */
+	MSG_EXEC_DONE, /* id, wait status */
+	MSG_NET, /* clean: the network namespace may be used again */
+};
+#define NO_SLOT UINT32_MAX
+#define MAKE_FRESH_NET 1u
+#define MAKE_CGROUP_V2 2u /* the cgroup descriptor is a v2 folder to be born in */
+#define MAX_MESSAGE 8192
+#define MAX_JOB_BYTES (UINT64_C(8) << 20)
+
+enum hide_how { HIDE_NOTHING, HIDE_OVERLAY, HIDE_MASKS };
+
+/* What a cell's init and program did on themselves, as bits. */
+enum fact {
+	FACT_USER_NS = 1 << 0,
+	FACT_LANDLOCK = 1 << 1,
+	FACT_SECCOMP = 1 << 2,
+	FACT_SECCOMP_COUNTED = 1 << 3,
+	FACT_PROC = 1 << 4,
+	FACT_NPROC = 1 << 5,
+	FACT_PINNED = 1 << 6,
+	FACT_CGROUP_NS = 1 << 7,
+	FACT_NO_CAPS = 1 << 8,
+	FACT_WATCHED = 1 << 9,
+};
+
+void message_put_err(struct buf *buf, const struct err *err);
+void message_get_err(struct wire_reader *reader, struct err *err);
+
+/* A program to run: argv, env and cwd in a memfd. */
+struct job {
+	const char **argv, **env; /* arrays owned; strings point into `bytes` */
+	const char *cwd;
+	bool tty;
+	struct buf bytes;
+};
+void job_encode(struct buf *buf, const char *const *argv, const char *const *env, const char *cwd, bool tty);
+MUST_CHECK int job_decode(struct job *ret, int memfd, struct err *err);
+
+/* ---- processes ---- */
+
+/* Forks the zygote. Returns our end of its socket. */
+struct cgroup_host;
+MUST_CHECK int zygote_start(const struct cgroup_host *cgroup, bool user_ns, pid_t *ret_pid, struct err *err);
+/* The yard's whole life; called by the zygote in a child. */
+_Noreturn void yard_main(int socket, int memfd);
+
+/* What a cell's init is born with. */
+struct birth {
+	const struct template *t;
+	uint32_t outer_uid, outer_gid; /* the cell's user, as the yard's user namespace knows it */
+	int control, job, net_ns, user_ns;
+	int cgroup_tasks[4];
+	size_t cgroup_count;
+	const struct sock_fprog *filter, *filter_plain; /* counting; and without a listener */
+	uint32_t slot;
+};
+_Noreturn void init_main(const struct birth *birth);
+
+/* Builds the template's root in this process's own mount namespace and moves into it. */
+MUST_CHECK int root_build(const struct template *t, uint32_t outer_uid, uint32_t outer_gid, int host_proc,
+	enum hide_how *ret_hide, struct err *err);
+/* The part of the mounts that is each cell's own. */
+MUST_CHECK int root_private(const struct birth *birth, bool *ret_proc, struct err *err);
+
+/* ---- sealing ---- */
+
+/* Rules for this template's writable places; a ruleset descriptor, or -1 with err. */
+MUST_CHECK int landlock_rules(const struct template *t, struct err *err);
+MUST_CHECK int landlock_enter(int ruleset, struct err *err);
+int landlock_abi(void); /* 0: none */
+
+/* The system call filter: a decision tree, built once. `counted`: refused calls go to a listener
+ * that counts them. `pinned`: changing CPUs is refused too. */
+MUST_CHECK int filter_build(bool counted, bool pinned, struct sock_filter **ret, size_t *ret_len, struct err *err);
+/* For the listener: the errno a refused call gets, and its name. */
+int filter_refusal(int nr, const char **ret_name);
+const char *filter_name(unsigned index); /* names of refused calls by index; NULL at the end */
+int filter_index(int nr); /* of a refused call, or -1 */
+#define FILTER_MAX_REFUSED 128
+
+/* Takes away everything but the right to run: limits, capabilities, Landlock, no_new_privs, filter.
+ * Returns the filter's listener (or -1) in ret_listener, and the facts. */
+MUST_CHECK int seal_self(const struct birth *birth, int ruleset, int *ret_listener, uint32_t *facts,
+	struct err *err);
+MUST_CHECK int seal_drop_caps(struct err *err);
+
+/* ---- cgroups (supervisor) ---- */
+
+struct cgroup_slot;
+MUST_CHECK struct cgroup_host *cgroup_open(struct err *err); /* never fails for want of cgroups: see why */
+struct cgroup_host *cgroup_free(struct cgroup_host *host); /* removes what we made */
+/* Removes what is empty, for the zygote after our death; true when nothing is left. */
+bool cgroup_sweep(const struct cgroup_host *host);
+bool cgroup_memory(const struct cgroup_host *host);
+bool cgroup_cpu(const struct cgroup_host *host);
+bool cgroup_pids(const struct cgroup_host *host);
+const char *cgroup_why(const struct cgroup_host *host); /* why something is missing; "" if nothing is */
+const char *cgroup_kind(const struct cgroup_host *host); /* "cgroup v1", "cgroup v2", "" */
+
+MUST_CHECK struct cgroup_slot *cgroup_slot_open(struct cgroup_host *host, unsigned index,
+	const struct cell_limits *limits, struct err *err);
+struct cgroup_slot *cgroup_slot_free(struct cgroup_slot *slot);
+void cgroup_slot_reset(struct cgroup_slot *slot); /* before a new cell: peaks and left-over cache */
+size_t cgroup_slot_fds(const struct cgroup_slot *slot, int ret[4], bool *ret_v2);
+void cgroup_slot_usage(const struct cgroup_slot *slot, uint64_t *ret_peak, uint64_t *ret_oom_kills,
+	uint64_t *ret_now);
+
+/* ---- probing and explaining ---- */
+bool native_user_ns_works(void); /* tried for real, once */
+size_t native_probe(struct cell_probe *ret, size_t max);
+void native_explain(const struct cell_spec *spec, struct buf *ret);
+extern const char *const native_etc[]; /* what of /etc a host image shows; NULL-terminated */
+
+#endif

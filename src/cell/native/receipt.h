@@ -1,0 +1,10 @@
+/* What really took effect, from what the cell's own processes and the cgroups report. */
+#ifndef HOTCELL_CELL_NATIVE_RECEIPT_H
+#define HOTCELL_CELL_NATIVE_RECEIPT_H
+
+#include "cell/native/native.h"
+
+void receipt_fill(struct cell_receipt *receipt, const struct cgroup_host *cgroup, uint32_t facts, enum hide_how hide,
+	const struct cell_limits *limits);
+
+#endif

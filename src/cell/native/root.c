@@ -1,0 +1,639 @@
+/* A cell's file system. The yard builds what all cells of a template share, once: a small read-only
+ * tmpfs as root, the image's folders bound into it read-only, devices, the user's mounts. Each cell
+ * then adds what is its own: /tmp, /workspace, /dev/shm and /proc.
+ *
+ * Every source is opened (and thereby pinned) before anything is moved; every target is walked one
+ * component at a time without following links, so that no name an attacker swaps in between leads
+ * elsewhere (CVE-2021-30465). The old root is gone when we return: no path leads back to the host. */
+#include "cell/native/native.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/magic.h>
+#include <linux/openat2.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mount.h>
+#include <sys/stat.h>
+#include <sys/statfs.h>
+#include <sys/syscall.h>
+#include <sys/sysmacros.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define HIDE_MAX_WALK 2000000
+#define HIDE_MAX_MATCHES 4096
+#define COPY_MAX (64 * 1024)
+#define LAYERS ".hotcell-layers"
+
+/* What a host image shows of /etc: nothing with secrets, enough for ordinary programs to start. */
+const char *const native_etc[] = { "ld.so.cache", "ld.so.conf", "ld.so.conf.d", "alternatives", "ssl/certs",
+	"ssl/openssl.cnf", "ca-certificates", "ca-certificates.conf", "pki/tls/certs", "pki/ca-trust",
+	"crypto-policies", "localtime", "timezone", "mime.types", "services", "protocols", "nsswitch.conf",
+	"host.conf", "gai.conf", "debian_version", "os-release", "lsb-release", "locale.alias", "locale.conf",
+	"terminfo", "inputrc", "magic", "xattr.conf", "fonts", "perl", "python3", "python3.11", "python3.12",
+	"python3.13", "java-17-openjdk", "java-21-openjdk", "npmrc", NULL };
+
+/* One thing to be placed in the new root. */
+struct piece {
+	char *target; /* relative to the new root */
+	char *link; /* a symbolic link with this text, or */
+	char *text; /* a small file with this content, or */
+	int tree; /* a detached mount */
+	bool is_dir;
+	const struct cell_mount *mount; /* the user's, for which names may be hidden */
+};
+
+struct builder {
+	const struct template *t;
+	uint32_t outer_uid, outer_gid;
+	struct piece *pieces;
+	size_t count, cap;
+	int map_ns; /* for id-mapped mounts; -1 */
+	enum hide_how hide;
+	unsigned layer;
+};
+
+static struct piece *piece_add(struct builder *b, const char *target)
+{
+	if (b->count == b->cap) {
+		b->cap = b->cap == 0 ? 64 : b->cap * 2;
+		b->pieces = xrealloc(b->pieces, b->cap, sizeof(*b->pieces));
+	}
+	struct piece *piece = &b->pieces[b->count++];
+	*piece = (struct piece){ .target = xstrdup(target), .tree = -1 };
+	return piece;
+}
+
+static void builder_done(struct builder *b)
+{
+	for (size_t i = 0; i < b->count; i++) {
+		free(b->pieces[i].target);
+		free(b->pieces[i].link);
+		free(b->pieces[i].text);
+		fd_close(&b->pieces[i].tree);
+	}
+	free(b->pieces);
+	fd_close(&b->map_ns);
+}
+
+/* ---- collecting, while the host's tree is still in place ---- */
+
+static int tree_open(int dir, const char *path, uint64_t attributes, struct err *err)
+{
+	own(fd_closep) int tree = open_tree(dir, path,
+		OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | AT_SYMLINK_NOFOLLOW | AT_RECURSIVE);
+	struct mount_attr attr = { .attr_set = attributes };
+
+	if (tree < 0)
+		return err_errno(err, errno, "bind '%s'", path);
+	if (attributes != 0 && mount_setattr(tree, "", AT_EMPTY_PATH | AT_RECURSIVE, &attr, sizeof(attr)) < 0)
+		return err_errno(err, errno, "restrict the mount of '%s'", path);
+	return fd_take(&tree);
+}
+
+#define RO (MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV)
+
+/* Takes one entry of the image as what it is: a link stays a link, a small file is copied, the rest
+ * is bound read-only. A missing one is fine. */
+static int collect_entry(struct builder *b, int dir, const char *name, const char *target, struct err *err)
+{
+	struct stat st;
+	char link[4096];
+
+	if (fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
+		return 0;
+	if (S_ISLNK(st.st_mode)) {
+		ssize_t len = readlinkat(dir, name, link, sizeof(link) - 1);
+		if (len < 0)
+			return err_errno(err, errno, "read the link '%s'", name);
+		link[len] = '\0';
+		piece_add(b, target)->link = xstrdup(link);
+		return 0;
+	}
+	if (S_ISREG(st.st_mode) && st.st_size <= COPY_MAX) {
+		own(buf_done) struct buf text = { 0 };
+		struct err unreadable;
+		if (fs_read_small(dir, name, COPY_MAX, &text, &unreadable) == 0)
+			piece_add(b, target)->text = xstrdup(buf_text(&text));
+		return 0;
+	}
+	if (!S_ISDIR(st.st_mode) && !S_ISREG(st.st_mode))
+		return 0;
+	int tree = tree_open(dir, name, RO, err);
+	if (tree < 0)
+		return -1;
+	struct piece *piece = piece_add(b, target);
+	piece->tree = tree;
+	piece->is_dir = S_ISDIR(st.st_mode);
+	return 0;
+}
+
+static int collect_host(struct builder *b, struct err *err)
+{
+	static const char *const top[] = { "usr", "bin", "sbin", "lib", "lib32", "lib64", "libx32" };
+	own(fd_closep) int root = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
+
+	for (size_t i = 0; i < ARRAY_LEN(top); i++)
+		if (collect_entry(b, root, top[i], top[i], err) < 0)
+			return -1;
+	for (size_t i = 0; native_etc[i] != NULL; i++) {
+		own(freep) char *path = xfmt("etc/%s", native_etc[i]);
+		if (collect_entry(b, root, path, path, err) < 0)
+			return -1;
+	}
+	piece_add(b, "etc/passwd")->text = xfmt("root:x:0:0:root:/:/bin/sh\n"
+						"cell:x:%u:%u:cell:" CELL_WORKSPACE ":/bin/sh\n"
+						"nobody:x:65534:65534:nobody:/:/bin/false\n",
+		b->t->uid, b->t->gid);
+	piece_add(b, "etc/group")->text = xfmt("root:x:0:\ncell:x:%u:\nnogroup:x:65534:\n", b->t->gid);
+	piece_add(b, "etc/hosts")->text = xstrdup("127.0.0.1 localhost cell\n::1 localhost\n");
+	piece_add(b, "etc/hostname")->text = xstrdup("cell\n");
+	piece_add(b, "etc/resolv.conf")->text = xstrdup("");
+	piece_add(b, "var/tmp")->link = xstrdup("/tmp");
+	piece_add(b, "var/run")->link = xstrdup("/run");
+	return 0;
+}
+
+/* Places that every cell has as its own, whatever the image holds there. */
+static bool is_ours(const char *name)
+{
+	static const char *const ours[] = { "dev", "proc", "sys", "tmp", "run", "workspace" };
+
+	for (size_t i = 0; i < ARRAY_LEN(ours); i++)
+		if (strcmp(name, ours[i]) == 0)
+			return true;
+	return false;
+}
+
+static int collect_image(struct builder *b, struct err *err)
+{
+	own(fd_closep) int image = open(b->t->image, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	struct dirent *entry;
+	int failed = 0;
+
+	if (image < 0)
+		return err_errno(err, errno, "open the image '%s'", b->t->image);
+	DIR *dir = fdopendir(dup(image));
+	if (dir == NULL)
+		return err_errno(err, errno, "list the image '%s'", b->t->image);
+	while (failed == 0 && (entry = readdir(dir)) != NULL) {
+		const char *name = entry->d_name;
+		struct stat st;
+		if (strcmp(name, ".") == 0 || strcmp(name, "..") == 0)
+			continue;
+		if (!is_ours(name))
+			failed = collect_entry(b, image, name, name, err);
+		else if (fstatat(image, name, &st, AT_SYMLINK_NOFOLLOW) == 0 && !S_ISDIR(st.st_mode))
+			failed = err_set(err, ERR_USAGE,
+				"the image '%s' has a '/%s' that is not a folder: a cell does not start on it",
+				b->t->image, name);
+	}
+	(void)closedir(dir);
+	return failed;
+}
+
+static int collect_devices(struct builder *b, struct err *err)
+{
+	static const struct {
+		const char *path;
+		unsigned minor, major;
+	} devices[] = { { "dev/null", 3, 1 }, { "dev/zero", 5, 1 }, { "dev/full", 7, 1 }, { "dev/random", 8, 1 },
+		{ "dev/urandom", 9, 1 }, { "dev/tty", 0, 5 } };
+	own(fd_closep) int root = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
+
+	for (size_t i = 0; i < ARRAY_LEN(devices); i++) {
+		struct stat st;
+		own(fd_closep) int tree = tree_open(root, devices[i].path, MOUNT_ATTR_NOSUID | MOUNT_ATTR_NOEXEC, err);
+		if (tree < 0)
+			return -1;
+		/* what was opened must be the device itself, not something put in its place (CVE-2025-31133) */
+		if (fstat(tree, &st) < 0 || !S_ISCHR(st.st_mode) ||
+			st.st_rdev != makedev(devices[i].major, devices[i].minor))
+			return err_set(err, EINVAL, "'/%s' is not the device it should be", devices[i].path);
+		piece_add(b, devices[i].path)->tree = fd_take(&tree);
+	}
+	piece_add(b, "dev/fd")->link = xstrdup("/proc/self/fd");
+	piece_add(b, "dev/stdin")->link = xstrdup("/proc/self/fd/0");
+	piece_add(b, "dev/stdout")->link = xstrdup("/proc/self/fd/1");
+	piece_add(b, "dev/stderr")->link = xstrdup("/proc/self/fd/2");
+	piece_add(b, "dev/ptmx")->link = xstrdup("pts/ptmx");
+	return 0;
+}
+
+/* The mount's owner appears as the cell's user, so that root's private files can be read (and what the
+ * cell writes belongs to the owner) without any real user having rights inside. Needs real root;
+ * file systems that cannot do it are bound as they are. */
+static void map_owner(struct builder *b, int tree)
+{
+	struct stat st;
+	char map[64];
+	struct err err;
+
+	if (geteuid() != 0 || b->outer_uid == 0 || fstat(tree, &st) < 0)
+		return;
+	pid_t child = (pid_t)syscall(SYS_clone, CLONE_NEWUSER | SIGCHLD, 0, 0, 0, 0);
+	if (child == 0) {
+		for (;;)
+			(void)pause();
+	}
+	if (child < 0)
+		return;
+	own(freep) char *uid_map = xfmt("/proc/%d/uid_map", (int)child);
+	own(freep) char *gid_map = xfmt("/proc/%d/gid_map", (int)child);
+	own(freep) char *ns_path = xfmt("/proc/%d/ns/user", (int)child);
+	(void)snprintf(map, sizeof(map), "%u %u 1", (unsigned)st.st_uid, b->outer_uid);
+	bool ok = fs_write_value(AT_FDCWD, uid_map, map, &err) == 0;
+	(void)snprintf(map, sizeof(map), "%u %u 1", (unsigned)st.st_gid, b->outer_gid);
+	ok = ok && fs_write_value(AT_FDCWD, gid_map, map, &err) == 0;
+	own(fd_closep) int ns = ok ? open(ns_path, O_RDONLY | O_CLOEXEC) : -1;
+	(void)kill(child, SIGKILL);
+	(void)waitpid(child, NULL, 0);
+	struct mount_attr attr = { .attr_set = MOUNT_ATTR_IDMAP, .userns_fd = (uint64_t)ns };
+	if (ns >= 0)
+		(void)mount_setattr(tree, "", AT_EMPTY_PATH | AT_RECURSIVE, &attr, sizeof(attr));
+}
+
+static int collect_mount(struct builder *b, const struct cell_mount *mount, struct err *err)
+{
+	struct stat st;
+	own(fd_closep) int tree = tree_open(AT_FDCWD, mount->source,
+		MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV | (mount->writable ? 0 : MOUNT_ATTR_RDONLY), err);
+
+	if (tree < 0)
+		return err_wrap(err, "mount on '%s'", mount->target);
+	if (fstat(tree, &st) < 0 || (!S_ISDIR(st.st_mode) && !S_ISREG(st.st_mode)))
+		return err_set(err, ERR_USAGE, "mount source '%s' is neither a folder nor a regular file",
+			mount->source);
+	map_owner(b, tree);
+	struct piece *piece = piece_add(b, mount->target + 1);
+	piece->is_dir = S_ISDIR(st.st_mode);
+	piece->tree = fd_take(&tree);
+	piece->mount = mount;
+	return 0;
+}
+
+/* ---- placing, in the new root (our working directory) ---- */
+
+static int open_below(int dir, const char *name, uint64_t flags)
+{
+	struct open_how how = { .flags = flags | O_CLOEXEC | O_NOFOLLOW,
+		.resolve = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS };
+
+	return (int)syscall(SYS_openat2, dir, name, &how, sizeof(how));
+}
+
+/* Opens the folder `target` lies in, making what is missing; *ret_name is the last component. */
+static int open_parent(const char *target, const char **ret_name, struct err *err)
+{
+	own(fd_closep) int dir = open(".", O_PATH | O_DIRECTORY | O_CLOEXEC);
+	const char *at = target, *slash;
+	char name[256];
+
+	while ((slash = strchr(at, '/')) != NULL) {
+		size_t len = (size_t)(slash - at);
+		if (len >= sizeof(name))
+			return err_set(err, ERR_USAGE, "a name in '/%s' is longer than 255 bytes", target);
+		memcpy(name, at, len);
+		name[len] = '\0';
+		if (mkdirat(dir, name, 0755) < 0 && errno != EEXIST)
+			return err_errno(err, errno, "make the folder '%s' of '/%s' in the image", name, target);
+		int next = open_below(dir, name, O_PATH | O_DIRECTORY);
+		if (next < 0)
+			return err_errno(err, errno, "'%s' in '/%s' is not a plain folder of the image", name, target);
+		fd_close(&dir);
+		dir = next;
+		at = slash + 1;
+	}
+	*ret_name = at;
+	return fd_take(&dir);
+}
+
+static int place_text(int dir, const char *name, const struct piece *piece, struct err *err)
+{
+	own(fd_closep) int fd = openat(dir, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0644);
+	size_t len = piece->text == NULL ? 0 : strlen(piece->text);
+
+	if (fd < 0)
+		return errno == EEXIST ? 0 : err_errno(err, errno, "make '/%s' in the image", piece->target);
+	if (len > 0 && write(fd, piece->text, len) != (ssize_t)len)
+		return err_errno(err, errno, "write '/%s'", piece->target);
+	return 0;
+}
+
+static int mount_point(int dir, const char *name, const struct piece *piece, struct err *err)
+{
+	if (piece->is_dir) {
+		if (mkdirat(dir, name, 0755) < 0 && errno != EEXIST)
+			return err_errno(err, errno,
+				"the image has no '/%s' to mount on and is read-only there: choose another target",
+				piece->target);
+	} else if (place_text(dir, name, piece, err) < 0) {
+		return -1;
+	}
+	int point = open_below(dir, name, O_PATH);
+	if (point < 0)
+		return err_errno(err, errno, "'/%s' cannot be mounted on", piece->target);
+	return point;
+}
+
+static int attach(int tree, int point, const char *target, struct err *err)
+{
+	if (move_mount(tree, "", point, "", MOVE_MOUNT_F_EMPTY_PATH | MOVE_MOUNT_T_EMPTY_PATH) < 0)
+		return err_errno(err, errno, "mount on '/%s'", target);
+	return 0;
+}
+
+/* ---- hiding names in a mount ---- */
+
+struct matches {
+	char **path;
+	bool *is_dir;
+	size_t count;
+};
+
+static int match_add(void *data, const char *path, bool is_dir, struct err *err)
+{
+	struct matches *matches = data;
+
+	if (matches->count == HIDE_MAX_MATCHES)
+		return err_set(err, ERR_LIMIT, "more than %d files to hide: mount a smaller folder", HIDE_MAX_MATCHES);
+	matches->path = xrealloc(matches->path, matches->count + 1, sizeof(*matches->path));
+	matches->is_dir = xrealloc(matches->is_dir, matches->count + 1, sizeof(*matches->is_dir));
+	matches->path[matches->count] = xstrdup(path);
+	matches->is_dir[matches->count++] = is_dir;
+	return 0;
+}
+
+static void matches_done(struct matches *matches)
+{
+	for (size_t i = 0; i < matches->count; i++)
+		free(matches->path[i]);
+	free(matches->path);
+	free(matches->is_dir);
+}
+
+/* A whiteout (device 0:0) in an upper layer makes the name vanish from the overlay. */
+static int whiteout(const char *layer, const char *path, struct err *err)
+{
+	own(freep) char *full = xfmt("%s/%s", layer, path);
+
+	for (char *slash = full + strlen(layer) + 1; (slash = strchr(slash, '/')) != NULL; slash++) {
+		*slash = '\0';
+		if (mkdir(full, 0755) < 0 && errno != EEXIST)
+			return err_errno(err, errno, "make a layer for '%s'", path);
+		*slash = '/';
+	}
+	if (mknod(full, S_IFCHR, makedev(0, 0)) < 0)
+		return err_errno(err, errno, "hide '%s'", path);
+	return 0;
+}
+
+static int hide_by_overlay(struct builder *b, const struct piece *piece, int point, const struct matches *matches,
+	struct err *err)
+{
+	own(freep) char *layer = xfmt(LAYERS "/%u", b->layer);
+	own(freep) char *below = xfmt(LAYERS "/%u-below", b->layer);
+	own(freep) char *options = xfmt("lowerdir=%s:%s", layer, below);
+
+	b->layer++;
+	if (mkdir(layer, 0755) < 0 || mkdir(below, 0755) < 0)
+		return err_errno(err, errno, "make layers");
+	for (size_t i = 0; i < matches->count; i++)
+		if (whiteout(layer, matches->path[i], err) < 0)
+			return -1;
+	own(fd_closep) int below_fd = open(below, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	own(fd_closep) int copy = open_tree(piece->tree, "", AT_EMPTY_PATH | OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC |
+			AT_RECURSIVE);
+	if (below_fd < 0 || copy < 0 || attach(copy, below_fd, below, err) < 0)
+		return err_errno(err, errno, "place the layer below");
+	own(freep) char *on = xfmt("/proc/self/fd/%d", point);
+	if (mount("overlay", on, "overlay", MS_RDONLY | MS_NOSUID | MS_NODEV, options) < 0)
+		return err_errno(err, errno, "mount an overlay on '/%s'", piece->target);
+	b->hide = b->hide == HIDE_MASKS ? HIDE_MASKS : HIDE_OVERLAY;
+	return 0;
+}
+
+/* Without an overlay (writable mounts, old kernels) the name stays and what it names is covered by
+ * something empty and unreadable. */
+static int hide_by_masks(struct builder *b, const struct piece *piece, const struct matches *matches,
+	struct err *err)
+{
+	const char *name;
+	own(fd_closep) int parent = open_parent(piece->target, &name, err);
+	own(fd_closep) int mounted = parent < 0 ? -1 : open_below(parent, name, O_PATH | O_DIRECTORY);
+
+	if (mounted < 0)
+		return err_errno(err, errno, "open '/%s'", piece->target);
+	for (size_t i = 0; i < matches->count; i++) {
+		own(fd_closep) int point = open_below(mounted, matches->path[i], O_PATH);
+		own(fd_closep) int cover = open_tree(AT_FDCWD,
+			matches->is_dir[i] ? LAYERS "/empty-folder" : LAYERS "/empty-file",
+			OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC);
+		struct mount_attr attr = { .attr_set = RO | MOUNT_ATTR_NOEXEC };
+		if (point < 0 || cover < 0 || mount_setattr(cover, "", AT_EMPTY_PATH, &attr, sizeof(attr)) < 0)
+			return err_errno(err, errno, "hide '%s' in '/%s'", matches->path[i], piece->target);
+		if (attach(cover, point, piece->target, err) < 0)
+			return -1;
+	}
+	b->hide = HIDE_MASKS;
+	return 0;
+}
+
+static int layers_make(struct err *err)
+{
+	if (mkdir(LAYERS, 0700) < 0 && errno != EEXIST)
+		return err_errno(err, errno, "make a place for layers");
+	if (access(LAYERS "/empty-file", F_OK) == 0)
+		return 0;
+	if (mount("layers", LAYERS, "tmpfs", MS_NOSUID, "mode=0755,size=16m") < 0)
+		return err_errno(err, errno, "mount a place for layers");
+	int fd = open(LAYERS "/empty-file", O_CREAT | O_WRONLY | O_CLOEXEC, 0);
+	if (fd < 0 || mkdir(LAYERS "/empty-folder", 0) < 0)
+		return err_errno(err, errno, "make an empty file to hide others with");
+	(void)close(fd);
+	return 0;
+}
+
+static int place_mount(struct builder *b, const struct piece *piece, int point, struct err *err)
+{
+	own(matches_done) struct matches matches = { 0 };
+
+	if (piece->mount != NULL && piece->is_dir && b->t->hide != NULL && b->t->hide[0] != NULL) {
+		own(fd_closep) int source = openat(piece->tree, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+		if (source < 0)
+			return err_errno(err, errno, "read '%s'", piece->mount->source);
+		if (fs_find(source, b->t->hide, HIDE_MAX_WALK, match_add, &matches, err) < 0)
+			return err_wrap(err, "look for files to hide in '%s'", piece->mount->source);
+	}
+	if (matches.count == 0)
+		return attach(piece->tree, point, piece->target, err);
+	if (layers_make(err) < 0)
+		return -1;
+	struct err no_overlay;
+	if (!piece->mount->writable && b->t->overlay &&
+		hide_by_overlay(b, piece, point, &matches, &no_overlay) == 0)
+		return 0;
+	if (attach(piece->tree, point, piece->target, err) < 0)
+		return -1;
+	return hide_by_masks(b, piece, &matches, err);
+}
+
+static int place(struct builder *b, const struct piece *piece, struct err *err)
+{
+	const char *name;
+	own(fd_closep) int dir = open_parent(piece->target, &name, err);
+
+	if (dir < 0)
+		return -1;
+	if (piece->link != NULL) {
+		if (symlinkat(piece->link, dir, name) < 0 && errno != EEXIST)
+			return err_errno(err, errno, "make the link '/%s'", piece->target);
+		return 0;
+	}
+	if (piece->tree < 0)
+		return place_text(dir, name, piece, err);
+	own(fd_closep) int point = mount_point(dir, name, piece, err);
+	return point < 0 ? -1 : place_mount(b, piece, point, err);
+}
+
+static int make_folders(struct err *err)
+{
+	static const struct {
+		const char *path;
+		mode_t mode;
+	} folders[] = { { "dev", 0755 }, { "dev/pts", 0755 }, { "dev/shm", 0755 }, { "proc", 0555 },
+		{ "tmp", 0755 }, { "run", 0755 }, { "workspace", 0755 } };
+
+	for (size_t i = 0; i < ARRAY_LEN(folders); i++)
+		if (mkdir(folders[i].path, folders[i].mode) < 0 && errno != EEXIST)
+			return err_errno(err, errno, "make '/%s' in the cell's root", folders[i].path);
+	return 0;
+}
+
+static int enter_root(struct err *err)
+{
+	struct mount_attr attr = { .attr_set = RO };
+
+	if (umount2(LAYERS, MNT_DETACH) == 0)
+		(void)rmdir(LAYERS);
+	if (syscall(SYS_pivot_root, ".", ".") < 0)
+		return err_errno(err, errno, "make the cell's root the root");
+	if (umount2(".", MNT_DETACH) < 0 || chdir("/") < 0)
+		return err_errno(err, errno, "let go of the host's root");
+	if (mount_setattr(AT_FDCWD, "/", 0, &attr, sizeof(attr)) < 0)
+		return err_errno(err, errno, "make the cell's root read-only");
+	return 0;
+}
+
+static int collect(struct builder *b, bool need_visible_proc, struct err *err)
+{
+	const struct template *t = b->t;
+
+	if ((strcmp(t->image, "host") == 0 ? collect_host(b, err) : collect_image(b, err)) < 0 ||
+		collect_devices(b, err) < 0)
+		return -1;
+	for (size_t i = 0; i < t->mount_count; i++)
+		if (collect_mount(b, &t->mounts[i], err) < 0)
+			return -1;
+	if (need_visible_proc) {
+		/* a user namespace may mount proc only where one is in full view; each cell takes it away */
+		struct err none;
+		int tree = tree_open(AT_FDCWD, "/proc", 0, &none);
+		if (tree >= 0) {
+			struct piece *piece = piece_add(b, "proc");
+			piece->tree = tree;
+			piece->is_dir = true;
+		}
+	}
+	return 0;
+}
+
+int root_build(const struct template *t, uint32_t outer_uid, uint32_t outer_gid, int host_proc,
+	enum hide_how *ret_hide, struct err *err)
+{
+	own(builder_done) struct builder b = { .t = t, .outer_uid = outer_uid, .outer_gid = outer_gid, .map_ns = -1 };
+	struct statfs fs;
+
+	if (fstatfs(host_proc, &fs) < 0 || fs.f_type != PROC_SUPER_MAGIC)
+		return err_set(err, EINVAL, "/proc on this machine is not procfs");
+	if (collect(&b, outer_uid == 0, err) < 0)
+		return -1;
+	if (mount("hotcell", "/tmp", "tmpfs", MS_NOSUID, "mode=0755,size=8m") < 0)
+		return err_errno(err, errno, "mount the cell's root");
+	if (chdir("/tmp") < 0 || make_folders(err) < 0)
+		return err_errno(err, errno, "enter the cell's root");
+	for (size_t i = 0; i < b.count; i++)
+		if (place(&b, &b.pieces[i], err) < 0)
+			return -1;
+	*ret_hide = b.hide;
+	return enter_root(err);
+}
+
+/* ---- each cell's own ---- */
+
+static int mount_scratch(const struct birth *birth, const char *path, uint64_t size, const char *mode,
+	unsigned long flags, struct err *err)
+{
+	char options[160];
+	uint64_t inodes = size / 4096 + 64;
+
+	(void)snprintf(options, sizeof(options), "mode=%s,size=%llu,nr_inodes=%llu,uid=%u,gid=%u", mode,
+		(unsigned long long)size, (unsigned long long)(inodes > 262144 ? 262144 : inodes),
+		birth->outer_uid, birth->outer_gid);
+	if (mount("hotcell", path, "tmpfs", MS_NOSUID | MS_NODEV | flags, options) < 0)
+		return err_errno(err, errno, "mount the cell's own %s", path);
+	return 0;
+}
+
+/* Read-only as a whole, so that nothing below /proc/sys can be written; and what tells of the host's
+ * kernel is covered. */
+static int mount_proc(struct err *err)
+{
+	static const char *const covered[] = { "kcore", "kallsyms", "keys", "key-users", "timer_list",
+		"sysrq-trigger" };
+	int fs = fsopen("proc", FSOPEN_CLOEXEC);
+	own(fd_closep) int fs_owner = fs;
+	own(fd_closep) int mounted = fs < 0 || fsconfig(fs, FSCONFIG_CMD_CREATE, NULL, NULL, 0) < 0
+		? -1
+		: fsmount(fs, FSMOUNT_CLOEXEC, RO | MOUNT_ATTR_NOEXEC);
+
+	int cause = errno;
+	(void)umount2("/proc", MNT_DETACH); /* the host's, if it was lent for visibility */
+	if (mounted < 0)
+		return err_errno(err, cause, "mount the cell's own /proc");
+	if (move_mount(mounted, "", AT_FDCWD, "/proc", MOVE_MOUNT_F_EMPTY_PATH) < 0)
+		return err_errno(err, errno, "place the cell's own /proc");
+	for (size_t i = 0; i < ARRAY_LEN(covered); i++) {
+		char path[64];
+		(void)snprintf(path, sizeof(path), "/proc/%s", covered[i]);
+		if (mount("/dev/null", path, NULL, MS_BIND, NULL) < 0 && errno != ENOENT)
+			return err_errno(err, errno, "cover %s", path);
+	}
+	return 0;
+}
+
+int root_private(const struct birth *birth, bool *ret_proc, struct err *err)
+{
+	const struct template *t = birth->t;
+	struct err no_proc;
+
+	if (mount_scratch(birth, "/tmp", t->tmp, "1777", t->tmp_exec ? 0 : MS_NOEXEC, err) < 0 ||
+		mount_scratch(birth, "/dev/shm", t->shm, "1777", MS_NOEXEC, err) < 0 ||
+		mount_scratch(birth, CELL_WORKSPACE, t->disk, "0755", 0, err) < 0)
+		return -1;
+	if (t->tty && mount("hotcell", "/dev/pts", "devpts", MS_NOSUID | MS_NOEXEC,
+			      "newinstance,ptmxmode=0666,mode=0620") < 0)
+		return err_errno(err, errno, "mount the cell's own terminals");
+	/* A host whose /proc is itself masked (a container) lets nobody mount a new one: then there is
+	 * none, which shows nothing of the host, and the receipt says so. */
+	*ret_proc = mount_proc(&no_proc) == 0;
+	if (!*ret_proc && no_proc.code != EPERM) {
+		*err = no_proc;
+		return -1;
+	}
+	return 0;
+}

@@ -1,0 +1,115 @@
+/* Taking everything away, in the order that works: limits, capabilities, no_new_privs, Landlock, and
+ * the system call filter last, since the others need calls that it refuses. */
+#include "cell/native/native.h"
+
+#include <errno.h>
+#include <linux/capability.h>
+#include <linux/seccomp.h>
+#include <linux/securebits.h>
+#include <sched.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+static int limit(int resource, uint64_t value, const char *what, struct err *err)
+{
+	struct rlimit now;
+	rlim_t want = (rlim_t)value;
+
+	if (getrlimit(resource, &now) == 0 && now.rlim_max < want)
+		want = now.rlim_max; /* root too may lack CAP_SYS_RESOURCE: what is lower already stays */
+	struct rlimit rlimit = { want, want };
+	if (setrlimit(resource, &rlimit) < 0)
+		return err_errno(err, errno, "limit %s", what);
+	return 0;
+}
+
+static int limit_all(const struct birth *birth, uint32_t *facts, struct err *err)
+{
+	const struct template *t = birth->t;
+
+	if (limit(RLIMIT_CORE, 0, "core dumps", err) < 0 || limit(RLIMIT_FSIZE, t->file_size, "file size", err) < 0 ||
+		limit(RLIMIT_NOFILE, t->open_files, "open files", err) < 0 ||
+		limit(RLIMIT_MEMLOCK, 8 << 20, "locked memory", err) < 0 ||
+		limit(RLIMIT_MSGQUEUE, 819200, "message queues", err) < 0)
+		return -1;
+	if (t->limit_tasks) {
+		/* counted per user namespace, which is this cell's own; + 1: its init */
+		if (limit(RLIMIT_NPROC, t->processes + 1, "processes", err) < 0)
+			return -1;
+		*facts |= FACT_NPROC;
+	}
+	if (t->pin_cpus > 0) {
+		cpu_set_t have, set;
+		CPU_ZERO(&set);
+		if (sched_getaffinity(0, sizeof(have), &have) < 0)
+			return err_errno(err, errno, "read the CPUs we may use");
+		unsigned total = (unsigned)CPU_COUNT(&have), skip = birth->slot * t->pin_cpus % (total == 0 ? 1 : total);
+		unsigned left = t->pin_cpus < total ? t->pin_cpus : total;
+		for (int cpu = 0; left > 0; cpu = (cpu + 1) % CPU_SETSIZE) {
+			if (!CPU_ISSET(cpu, &have))
+				continue;
+			if (skip > 0) {
+				skip--;
+				continue;
+			}
+			CPU_SET(cpu, &set);
+			left--;
+		}
+		if (sched_setaffinity(0, sizeof(set), &set) < 0)
+			return err_errno(err, errno, "pin the cell to its CPUs");
+		*facts |= FACT_PINNED;
+	}
+	return 0;
+}
+
+int seal_drop_caps(struct err *err)
+{
+	struct __user_cap_header_struct header = { _LINUX_CAPABILITY_VERSION_3, 0 };
+	struct __user_cap_data_struct none[2] = { { 0, 0, 0 }, { 0, 0, 0 } };
+
+	for (int cap = 0; prctl(PR_CAPBSET_READ, cap, 0, 0, 0) >= 0; cap++)
+		if (prctl(PR_CAPBSET_DROP, cap, 0, 0, 0) < 0 && errno != EPERM)
+			return err_errno(err, errno, "drop capability %d", cap);
+	(void)prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0);
+	(void)prctl(PR_SET_SECUREBITS,
+		SECBIT_NOROOT | SECBIT_NOROOT_LOCKED | SECBIT_NO_SETUID_FIXUP | SECBIT_NO_SETUID_FIXUP_LOCKED |
+			SECBIT_KEEP_CAPS_LOCKED | SECBIT_NO_CAP_AMBIENT_RAISE | SECBIT_NO_CAP_AMBIENT_RAISE_LOCKED,
+		0, 0, 0);
+	if (syscall(SYS_capset, &header, none) < 0)
+		return err_errno(err, errno, "give up all capabilities");
+	return 0;
+}
+
+static int load_filter(const struct birth *birth, int *ret_listener, uint32_t *facts, struct err *err)
+{
+	int listener = (int)syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_NEW_LISTENER,
+		birth->filter);
+
+	*ret_listener = listener;
+	if (listener >= 0) {
+		*facts |= FACT_SECCOMP | FACT_SECCOMP_COUNTED;
+		return 0;
+	}
+	/* inside another sandbox with a listener of its own, refusals cannot be counted, only made */
+	if (syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, birth->filter_plain) < 0)
+		return err_errno(err, errno, "load the system call filter");
+	*facts |= FACT_SECCOMP;
+	return 0;
+}
+
+int seal_self(const struct birth *birth, int ruleset, int *ret_listener, uint32_t *facts, struct err *err)
+{
+	if (limit_all(birth, facts, err) < 0 || seal_drop_caps(err) < 0)
+		return -1;
+	*facts |= FACT_NO_CAPS;
+	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
+		return err_errno(err, errno, "set no_new_privs");
+	if (ruleset >= 0) {
+		if (landlock_enter(ruleset, err) < 0)
+			return -1;
+		*facts |= FACT_LANDLOCK;
+	}
+	return load_filter(birth, ret_listener, facts, err);
+}

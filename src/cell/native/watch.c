@@ -1,0 +1,140 @@
+#include "cell/native/watch.h"
+
+#include <ctype.h>
+#include <dirent.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/vfs.h>
+#include <unistd.h>
+
+#include "base/own.h"
+#include "cell/cell.h"
+
+void watch_open(struct watch *watch, bool proc)
+{
+	*watch = (struct watch){ .proc = -1, .loadavg = -1, .sockets = -1 };
+	watch->tmp = open("/tmp", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	watch->workspace = open(CELL_WORKSPACE, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	watch->shm = open("/dev/shm", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (!proc)
+		return;
+	watch->proc = open("/proc", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	watch->loadavg = openat(watch->proc, "loadavg", O_RDONLY | O_CLOEXEC);
+	watch->sockets = openat(watch->proc, "self/net/sockstat", O_RDONLY | O_CLOEXEC);
+}
+
+/* The last field of loadavg is the newest pid of the reader's pid namespace: numbers are given out in
+ * order, so it counts. */
+uint64_t watch_processes(const struct watch *watch)
+{
+	char text[128];
+	ssize_t len = watch->loadavg < 0 ? -1 : pread(watch->loadavg, text, sizeof(text) - 1, 0);
+
+	if (len <= 0)
+		return 0;
+	text[len] = '\0';
+	const char *last = strrchr(text, ' ');
+	uint64_t newest = last == NULL ? 0 : strtoull(last, NULL, 10);
+	return newest > 0 ? newest - 1 : 0;
+}
+
+static long field_after(const char *text, const char *line, const char *key)
+{
+	const char *at = strstr(text, line);
+	const char *end = at == NULL ? NULL : strchr(at, '\n');
+
+	at = at == NULL ? NULL : strstr(at, key);
+	return at == NULL || (end != NULL && at > end) ? 0 : strtol(at + strlen(key), NULL, 10);
+}
+
+bool watch_net_clean(const struct watch *watch)
+{
+	char text[1024];
+	ssize_t len = watch->sockets < 0 ? -1 : pread(watch->sockets, text, sizeof(text) - 1, 0);
+
+	if (len <= 0)
+		return false;
+	text[len] = '\0';
+	return field_after(text, "TCP:", " inuse ") == 0 && field_after(text, "TCP:", " tw ") == 0 &&
+	       field_after(text, "UDP:", " inuse ") == 0;
+}
+
+static uint64_t used(int dir, bool *full)
+{
+	struct statfs fs;
+
+	if (dir < 0 || fstatfs(dir, &fs) < 0)
+		return 0;
+	if (fs.f_bavail == 0 || fs.f_ffree == 0)
+		*full = true;
+	return (uint64_t)(fs.f_blocks - fs.f_bfree) * (uint64_t)fs.f_bsize;
+}
+
+bool watch_disk_full(const struct watch *watch, uint64_t *ret_written)
+{
+	bool full = false;
+
+	*ret_written = used(watch->tmp, &full) + used(watch->workspace, &full);
+	(void)used(watch->shm, &full);
+	return full;
+}
+
+static uint64_t resident(int proc, const char *pid)
+{
+	char path[64], text[128];
+	long long pages = 0;
+
+	(void)snprintf(path, sizeof(path), "%.20s/statm", pid);
+	own(fd_closep) int fd = openat(proc, path, O_RDONLY | O_CLOEXEC);
+	ssize_t len = fd < 0 ? -1 : read(fd, text, sizeof(text) - 1);
+	if (len <= 0)
+		return 0;
+	text[len] = '\0';
+	(void)sscanf(text, "%*s %lld", &pages);
+	return (uint64_t)pages * (uint64_t)sysconf(_SC_PAGESIZE);
+}
+
+static uint64_t proportional(int proc, const char *pid)
+{
+	char path[64], text[2048];
+
+	(void)snprintf(path, sizeof(path), "%.20s/smaps_rollup", pid);
+	own(fd_closep) int fd = openat(proc, path, O_RDONLY | O_CLOEXEC);
+	ssize_t len = fd < 0 ? -1 : read(fd, text, sizeof(text) - 1);
+	if (len <= 0)
+		return resident(proc, pid);
+	text[len] = '\0';
+	const char *at = strstr(text, "\nPss:");
+	return at == NULL ? 0 : strtoull(at + 5, NULL, 10) * 1024;
+}
+
+static uint64_t sum(const struct watch *watch, uint64_t (*measure)(int, const char *))
+{
+	uint64_t total = 0;
+	int fd = watch->proc < 0 ? -1 : openat(watch->proc, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	DIR *dir = fd < 0 ? NULL : fdopendir(fd);
+	struct dirent *entry;
+
+	while (dir != NULL && (entry = readdir(dir)) != NULL)
+		if (isdigit((unsigned char)entry->d_name[0]) && strcmp(entry->d_name, "1") != 0)
+			total += measure(watch->proc, entry->d_name);
+	if (dir != NULL)
+		(void)closedir(dir);
+	return total;
+}
+
+uint64_t watch_memory(struct watch *watch)
+{
+	bool full;
+	uint64_t files = used(watch->tmp, &full) + used(watch->workspace, &full) + used(watch->shm, &full);
+	uint64_t now = sum(watch, resident) + files;
+
+	if (now > watch->peak) { /* pages shared by forks were counted once a process: look closer */
+		now = sum(watch, proportional) + files;
+		if (now > watch->peak)
+			watch->peak = now;
+	}
+	return now;
+}

@@ -1,0 +1,21 @@
+/* What init measures with, from inside: opened before it gives its rights up. */
+#ifndef HOTCELL_CELL_NATIVE_WATCH_H
+#define HOTCELL_CELL_NATIVE_WATCH_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct watch {
+	int proc, loadavg, sockets; /* -1 without /proc */
+	int tmp, workspace, shm;
+	uint64_t peak; /* highest memory seen */
+};
+
+void watch_open(struct watch *watch, bool proc);
+uint64_t watch_processes(const struct watch *watch); /* tasks ever made in this pid namespace, init aside */
+bool watch_net_clean(const struct watch *watch); /* no socket, not even a dying one, is left */
+bool watch_disk_full(const struct watch *watch, uint64_t *ret_written);
+/* Memory of all processes and scratch files, shared pages counted once where it comes near `peak`. */
+uint64_t watch_memory(struct watch *watch);
+
+#endif

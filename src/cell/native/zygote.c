@@ -1,0 +1,393 @@
+/* The zygote and its yards. Theory of operation.
+ *
+ * The zygote is forked from the supervisor before that has read anything secret or grown: it forgets
+ * the supervisor's descriptors, environment and arguments, and (for an ordinary user) makes one user
+ * namespace in which it has the rights to mount and to make networks. On MSG_TEMPLATE it forks a
+ * yard. When the supervisor dies its socket ends; then the zygote waits for the cells to be gone
+ * (they end by the same token), removes the cgroups and exits.
+ *
+ * A yard builds one template's root in a mount namespace of its own, moves into it, and from then on
+ * makes cells on MSG_MAKE: the net and user namespaces of a slot are made once and used again for
+ * each cell of that slot in turn; pid, mount and ipc namespaces are each cell's own. Neither process
+ * ever has a second thread. */
+#include "cell/native/native.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/close_range.h>
+#include <linux/sched.h>
+#include <net/if.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/mount.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+
+
+#define SWEEP_NS (3 * NS_PER_S)
+
+/* ---- the yard ---- */
+
+struct slot {
+	int net_ns, user_ns; /* -1: not made yet */
+};
+
+struct yard {
+	int socket, host_proc;
+	struct template t;
+	struct buf bytes; /* what t's strings point into */
+	uint32_t outer_uid, outer_gid;
+	struct slot *slots;
+	size_t slot_count;
+	struct sock_fprog counted, plain;
+};
+
+static void yard_fail(const struct yard *yard, uint32_t slot, const struct err *err)
+{
+	own(buf_done) struct buf message = { 0 };
+
+	wire_put_u32(&message, MSG_FAILED);
+	wire_put_u32(&message, slot);
+	message_put_err(&message, err);
+	(void)!wire_send(yard->socket, message.data, message.len, NULL, 0);
+}
+
+static int loopback_up(void)
+{
+	struct ifreq request = { .ifr_name = "lo", .ifr_flags = IFF_UP | IFF_RUNNING };
+	own(fd_closep) int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+
+	return fd < 0 ? -1 : ioctl(fd, SIOCSIFFLAGS, &request);
+}
+
+/* Holds the namespaces of a new slot open until the yard has descriptors of them. */
+static _Noreturn void holder_main(int tell, bool user_ns)
+{
+	char ok = 1;
+
+	if (loopback_up() < 0)
+		ok = 2; /* a cell without loopback is poorer, not weaker */
+	if (user_ns && unshare(CLONE_NEWUSER) < 0)
+		ok = 0;
+	(void)!write(tell, &ok, 1);
+	for (;;)
+		(void)pause();
+}
+
+static int proc_write(const struct yard *yard, pid_t pid, const char *file, const char *text, struct err *err)
+{
+	char path[64];
+
+	(void)snprintf(path, sizeof(path), "%d/%s", (int)pid, file);
+	return fs_write_value(yard->host_proc, path, text, err);
+}
+
+static int proc_ns(const struct yard *yard, pid_t pid, const char *name, struct err *err)
+{
+	char path[64];
+
+	(void)snprintf(path, sizeof(path), "%d/ns/%s", (int)pid, name);
+	int fd = openat(yard->host_proc, path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return err_errno(err, errno, "open a new cell's %s namespace", name);
+	return fd;
+}
+
+static int slot_take(const struct yard *yard, struct slot *slot, pid_t holder, struct err *err)
+{
+	char map[64];
+
+	slot->net_ns = proc_ns(yard, holder, "net", err);
+	if (slot->net_ns < 0)
+		return -1;
+	if (!yard->t.user_ns || slot->user_ns >= 0)
+		return 0;
+	(void)snprintf(map, sizeof(map), "%u %u 1", yard->t.uid, yard->outer_uid);
+	if (proc_write(yard, holder, "uid_map", map, err) < 0)
+		return -1;
+	(void)snprintf(map, sizeof(map), "%u %u 1", yard->t.gid, yard->outer_gid);
+	if (proc_write(yard, holder, "gid_map", map, err) < 0)
+		return -1;
+	slot->user_ns = proc_ns(yard, holder, "user", err);
+	return slot->user_ns < 0 ? -1 : 0;
+}
+
+static int slot_fill(const struct yard *yard, struct slot *slot, struct err *err)
+{
+	int tell[2];
+	char ok = 0;
+
+	if (pipe2(tell, O_CLOEXEC) < 0)
+		return err_errno(err, errno, "make a pipe");
+	pid_t holder = (pid_t)syscall(SYS_clone, CLONE_NEWNET | SIGCHLD, 0, 0, 0, 0);
+	if (holder == 0)
+		holder_main(tell[1], yard->t.user_ns && slot->user_ns < 0);
+	int result = holder < 0 ? err_errno(err, errno, "make a network namespace") : 0;
+	(void)close(tell[1]);
+	if (result == 0 && (read(tell[0], &ok, 1) != 1 || ok == 0))
+		result = err_set(err, EPERM, "make a user namespace for a cell: the kernel refuses");
+	(void)close(tell[0]);
+	if (result == 0)
+		result = slot_take(yard, slot, holder, err);
+	if (holder > 0)
+		(void)kill(holder, SIGKILL); /* reaped by the kernel: we ignore SIGCHLD */
+	return result;
+}
+
+static struct slot *slot_get(struct yard *yard, uint32_t index, bool fresh_net, struct err *err)
+{
+	if (index >= yard->slot_count) {
+		size_t count = index + 16;
+		yard->slots = xrealloc(yard->slots, count, sizeof(*yard->slots));
+		for (size_t i = yard->slot_count; i < count; i++)
+			yard->slots[i] = (struct slot){ -1, -1 };
+		yard->slot_count = count;
+	}
+	struct slot *slot = &yard->slots[index];
+	if (fresh_net)
+		fd_close(&slot->net_ns);
+	if (slot->net_ns < 0 && slot_fill(yard, slot, err) < 0)
+		return NULL;
+	return slot;
+}
+
+static void made(const struct yard *yard, uint32_t slot, pid_t pid, int pidfd)
+{
+	own(buf_done) struct buf message = { 0 };
+
+	wire_put_u32(&message, MSG_MADE);
+	wire_put_u32(&message, slot);
+	wire_put_u32(&message, (uint32_t)pid);
+	(void)!wire_send(yard->socket, message.data, message.len, &pidfd, 1);
+}
+
+static int make_cell(struct yard *yard, uint32_t index, uint32_t flags, const int *fds, size_t count,
+	struct err *err)
+{
+	struct slot *slot = slot_get(yard, index, (flags & MAKE_FRESH_NET) != 0, err);
+	bool v2 = (flags & MAKE_CGROUP_V2) != 0;
+	int pidfd = -1;
+
+	if (slot == NULL)
+		return -1;
+	struct birth birth = { .t = &yard->t, .outer_uid = yard->outer_uid, .outer_gid = yard->outer_gid,
+		.control = fds[0], .job = fds[1], .net_ns = slot->net_ns, .user_ns = slot->user_ns,
+		.filter = &yard->counted, .filter_plain = &yard->plain, .slot = index };
+	for (size_t i = 2; !v2 && i < count && birth.cgroup_count < ARRAY_LEN(birth.cgroup_tasks); i++)
+		birth.cgroup_tasks[birth.cgroup_count++] = fds[i];
+	struct clone_args args = { .flags = CLONE_NEWPID | CLONE_NEWNS | CLONE_NEWIPC | CLONE_PIDFD,
+		.pidfd = (uint64_t)(uintptr_t)&pidfd, .exit_signal = SIGCHLD };
+	if (v2 && count > 2) {
+		args.flags |= CLONE_INTO_CGROUP;
+		args.cgroup = (uint64_t)fds[2];
+	}
+	pid_t pid = (pid_t)syscall(SYS_clone3, &args, sizeof(args));
+	if (pid == 0)
+		init_main(&birth);
+	if (pid < 0)
+		return err_errno(err, errno, "make the cell's namespaces");
+	made(yard, index, pid, pidfd);
+	(void)close(pidfd);
+	return 0;
+}
+
+static void yard_serve(struct yard *yard)
+{
+	char message[MAX_MESSAGE];
+	int fds[WIRE_MAX_FDS];
+
+	for (;;) {
+		size_t count = 0;
+		ssize_t len = wire_recv(yard->socket, message, sizeof(message), fds, WIRE_MAX_FDS, &count, 0);
+		struct wire_reader reader = { .data = message, .len = len < 0 ? 0 : (size_t)len };
+		struct err err;
+		if (len <= 0)
+			_exit(0); /* the supervisor is gone, and PDEATHSIG takes our cells along */
+		uint32_t kind = wire_get_u32(&reader), index = wire_get_u32(&reader), flags = wire_get_u32(&reader);
+		if (kind != MSG_MAKE || reader.bad || count < 2 || index > 1u << 20)
+			(void)err_set(&err, EPROTO, "the yard got a damaged message");
+		else if (make_cell(yard, index, flags, fds, count, &err) == 0)
+			err.code = 0;
+		if (err.code != 0)
+			yard_fail(yard, index, &err);
+		for (size_t i = 0; i < count; i++)
+			(void)close(fds[i]);
+	}
+}
+
+static int filters_build(struct yard *yard, struct err *err)
+{
+	size_t len;
+	bool pinned = yard->t.pin_cpus > 0;
+
+	if (filter_build(true, pinned, &yard->counted.filter, &len, err) < 0)
+		return -1;
+	yard->counted.len = (unsigned short)len;
+	if (filter_build(false, pinned, &yard->plain.filter, &len, err) < 0)
+		return -1;
+	yard->plain.len = (unsigned short)len;
+	return 0;
+}
+
+static int yard_build(struct yard *yard, int memfd, enum hide_how *ret_hide, struct err *err)
+{
+	if (wire_from_memfd(memfd, MAX_JOB_BYTES, &yard->bytes, err) < 0)
+		return -1;
+	struct wire_reader reader = { .data = yard->bytes.data, .len = yard->bytes.len };
+	yard->outer_uid = wire_get_u32(&reader);
+	yard->outer_gid = wire_get_u32(&reader);
+	if (template_decode(&yard->t, &reader, err) < 0)
+		return -1;
+	if (unshare(CLONE_NEWNS | CLONE_NEWUTS) < 0)
+		return err_errno(err, errno, "make a mount namespace");
+	if (mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0)
+		return err_errno(err, errno, "part from the host's mounts");
+	(void)sethostname("cell", 4);
+	(void)setdomainname("(none)", 6);
+	yard->host_proc = open("/proc", O_PATH | O_DIRECTORY | O_CLOEXEC);
+	if (yard->host_proc < 0)
+		return err_errno(err, errno, "open /proc");
+	if (filters_build(yard, err) < 0)
+		return -1;
+	return root_build(&yard->t, yard->outer_uid, yard->outer_gid, yard->host_proc, ret_hide, err);
+}
+
+void yard_main(int socket, int memfd)
+{
+	struct yard yard = { .socket = socket, .host_proc = -1 };
+	own(buf_done) struct buf message = { 0 };
+	enum hide_how hide = HIDE_NOTHING;
+	struct err err;
+
+	(void)prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
+	(void)prctl(PR_SET_NAME, "hotcell-yard", 0, 0, 0);
+	(void)umask(022);
+	if (yard_build(&yard, memfd, &hide, &err) < 0) {
+		yard_fail(&yard, NO_SLOT, &err);
+		_exit(125);
+	}
+	(void)close(memfd);
+	wire_put_u32(&message, MSG_READY);
+	wire_put_u32(&message, hide);
+	(void)!wire_send(socket, message.data, message.len, NULL, 0);
+	yard_serve(&yard);
+	_exit(0);
+}
+
+/* ---- the zygote ---- */
+
+static int map_self(uid_t uid, gid_t gid, struct err *err)
+{
+	char map[64];
+
+	if (fs_write_value(AT_FDCWD, "/proc/self/setgroups", "deny", err) < 0)
+		return -1;
+	(void)snprintf(map, sizeof(map), "0 %u 1", (unsigned)uid);
+	if (fs_write_value(AT_FDCWD, "/proc/self/uid_map", map, err) < 0)
+		return -1;
+	(void)snprintf(map, sizeof(map), "0 %u 1", (unsigned)gid);
+	return fs_write_value(AT_FDCWD, "/proc/self/gid_map", map, err);
+}
+
+/* The supervisor's arguments and environment may hold secrets and tell of the host; a cell can read
+ * /proc/1/cmdline, which is ours. The kernel tells where they lie: fields 48 to 51 of stat. */
+static void forget_arguments(void)
+{
+	own(buf_done) struct buf stat = { 0 };
+	struct err err;
+	unsigned long at[4] = { 0 };
+	extern char **environ;
+	static char *empty[] = { NULL };
+
+	for (char **entry = environ; entry != NULL && *entry != NULL; entry++)
+		explicit_bzero(*entry, strlen(*entry));
+	environ = empty;
+	if (fs_read_small(AT_FDCWD, "/proc/self/stat", 4096, &stat, &err) < 0)
+		return;
+	const char *field = strrchr(buf_text(&stat), ')'); /* the name before it may hold anything */
+	for (int i = 2; field != NULL && i < 52; i++) {
+		field = strchr(field + 1, ' ');
+		if (field != NULL && i + 1 >= 48 && i + 1 < 52)
+			at[i + 1 - 48] = strtoul(field, NULL, 10);
+	}
+	for (int i = 0; i < 4; i += 2)
+		if (at[i] != 0 && at[i] < at[i + 1])
+			explicit_bzero((void *)at[i], at[i + 1] - at[i]);
+	if (at[0] != 0 && at[1] - at[0] >= sizeof("hotcell"))
+		memcpy((void *)at[0], "hotcell", sizeof("hotcell"));
+}
+
+static _Noreturn void zygote_main(int socket, const struct cgroup_host *cgroup, bool user_ns)
+{
+	struct err err;
+	uid_t uid = geteuid();
+	gid_t gid = getegid();
+	int fds[4];
+
+	(void)setsid(); /* Ctrl-C is the supervisor's to answer */
+	(void)prctl(PR_SET_NAME, "hotcell-zygote", 0, 0, 0);
+	struct sigaction ignore = { .sa_handler = SIG_IGN, .sa_flags = SA_NOCLDWAIT };
+	(void)sigaction(SIGCHLD, &ignore, NULL);
+	(void)signal(SIGPIPE, SIG_IGN);
+	if (dup3(socket, 3, O_CLOEXEC) == 3)
+		socket = 3;
+	(void)close_range(4, ~0U, 0);
+	int null = open("/dev/null", O_RDWR | O_CLOEXEC);
+	for (int i = 0; i < 3; i++)
+		(void)dup2(null, i);
+	forget_arguments();
+	err.code = 0;
+	if (user_ns && uid != 0 && (unshare(CLONE_NEWUSER) < 0 || map_self(uid, gid, &err) < 0))
+		_exit(125);
+	for (;;) {
+		char message[MAX_MESSAGE];
+		size_t count = 0;
+		ssize_t len = wire_recv(socket, message, sizeof(message), fds, 4, &count, 0);
+		struct wire_reader reader = { .data = message, .len = len < 0 ? 0 : (size_t)len };
+		if (len <= 0)
+			break;
+		if (wire_get_u32(&reader) == MSG_TEMPLATE && count == 2 && fork() == 0) {
+			(void)close(socket);
+			yard_main(fds[0], fds[1]);
+		}
+		for (size_t i = 0; i < count; i++)
+			(void)close(fds[i]);
+	}
+	/* the supervisor is gone: its cells are dying now, and then their cgroups can be removed */
+	for (uint64_t until = clock_now() + SWEEP_NS; clock_now() < until;) {
+		struct timespec pause = { 0, 20 * (long)NS_PER_MS };
+		if (cgroup_sweep(cgroup))
+			break;
+		(void)nanosleep(&pause, NULL);
+	}
+	_exit(0);
+}
+
+int zygote_start(const struct cgroup_host *cgroup, bool user_ns, pid_t *ret_pid, struct err *err)
+{
+	int pair[2];
+
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
+		return err_errno(err, errno, "make a socket pair");
+	pid_t pid = fork();
+	if (pid == 0)
+		zygote_main(pair[1], cgroup, user_ns);
+	(void)close(pair[1]);
+	if (pid < 0) {
+		(void)close(pair[0]);
+		return err_errno(err, errno, "start the zygote");
+	}
+	*ret_pid = pid;
+	return pair[0];
+}

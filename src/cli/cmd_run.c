@@ -1,0 +1,448 @@
+/* hotcell run: one program in one cell, with our stdin, stdout and stderr passed through.
+ *
+ * Order: parse; take what is needed from the environment and forget the rest; open every file the
+ * user named, so that a mistyped path fails before anything runs; then the pool (which forks the
+ * zygote) and the cell. SIGINT, SIGTERM, SIGHUP and SIGQUIT end the cell and, with it, us. */
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "base/json.h"
+#include "cli/run_spec.h"
+#include "cli/tty.h"
+#include "cli/verbs.h"
+#include "cli/verdict.h"
+#include "live/live.h"
+
+#define TAIL_KEPT (64 << 10) /* what `hotcell logs` can show */
+
+struct run {
+	const struct run_options *options;
+	const char *backend;
+	struct loop *loop;
+	struct cell_pool *pool;
+	struct live *live;
+	struct cell *cell;
+	int stdin_fd, json_fd; /* -1: none */
+	int signal; /* that made us cancel, or 0 */
+	bool done;
+	int code;
+};
+
+static void run_done(struct run *run)
+{
+	if (run->live && run->cell)
+		live_remove(run->live, run->cell);
+	run->cell = cell_free(run->cell);
+	run->live = live_free(run->live);
+	run->pool = cell_pool_free(run->pool);
+	run->loop = loop_free(run->loop);
+	fd_close(&run->stdin_fd);
+	fd_close(&run->json_fd);
+	tty_restore();
+}
+
+/* ---- reporting ---- */
+
+static void say_buf(const struct buf *line)
+{
+	cli_say("%s", buf_text(line));
+}
+
+static void say_verdict(struct run *run, const struct cell_result *result)
+{
+	own(buf_done) struct buf line = {0}, weaker = {0}, collect = {0}, details = {0};
+	bool quiet = run->options->quiet, ran = result->outcome != CELL_SETUP_FAILED;
+
+	/* That it never ran is our failure, not a verdict: never silent. */
+	if ((!quiet || !ran) && verdict_line(result, &run->options->limits, run->signal, &line))
+		say_buf(&line);
+	if (ran && result->err.code)
+		(void)cli_fail(&result->err);
+	if (!quiet && verdict_collect(result, &run->options->limits, &collect))
+		say_buf(&collect);
+	if (!quiet && ran && strcmp(run->backend, "none") != 0 &&
+		verdict_weaker(&result->receipt, &weaker)) {
+		buf_str(&weaker, "; 'hotcell doctor' says how to mend it");
+		say_buf(&weaker);
+	}
+	if (run->options->verbose) {
+		verdict_details(result, &details);
+		say_buf(&details);
+	}
+}
+
+/* Our JSON is a line of its own. Output of both streams is kept as one, so where both were used
+ * the last byte of stdout is not known and an empty line is the lesser evil. */
+static bool needs_newline(const struct cell *cell, const struct cell_result *result)
+{
+	own(buf_done) struct buf tail = {0};
+
+	if (!cell || result->stdout_bytes == 0)
+		return false;
+	cell_tail(cell, &tail);
+	return result->stderr_bytes > 0 || tail.len == 0 || tail.data[tail.len - 1] != '\n';
+}
+
+static int write_result(const struct run *run, const struct buf *text, struct err *err)
+{
+	for (size_t done = 0; done < text->len;) {
+		ssize_t wrote = write(run->json_fd, text->data + done, text->len - done);
+		if (wrote < 0 && errno != EINTR)
+			return err_errno(
+				err, errno, "--json-file: write '%s'", run->options->json_file);
+		done += wrote > 0 ? (size_t)wrote : 0;
+	}
+	return 0;
+}
+
+/* Returns 0, or the exit code of our failure to write. */
+static int put_json(struct run *run, const struct cell_result *result)
+{
+	own(json_done) struct json json = {0};
+	own(buf_done) struct buf out = {0};
+	struct err err = {0};
+
+	if (!run->options->json && run->json_fd < 0)
+		return 0;
+	cell_result_json(result, &json);
+	buf_char(&json.out, '\n');
+	if (run->json_fd >= 0 && write_result(run, &json.out, &err) < 0)
+		return cli_fail(&err);
+	if (!run->options->json)
+		return 0;
+	if (needs_newline(run->cell, result))
+		buf_char(&out, '\n');
+	buf_add(&out, json.out.data, json.out.len);
+	return cli_print(&out);
+}
+
+static void report(struct run *run, const struct cell_result *result)
+{
+	tty_restore();
+	run->code = cell_result_exit_code(result);
+	if (result->outcome == CELL_CANCELLED && run->signal)
+		run->code = 128 + run->signal;
+	say_verdict(run, result);
+	int failed = put_json(run, result);
+	if (failed)
+		run->code = failed;
+}
+
+/* What could not even be asked for is a result too, but for mistakes in the command line. */
+static int run_refused(struct run *run, const struct err *err)
+{
+	struct cell_result result = {
+		.outcome = CELL_SETUP_FAILED,
+		.exit_code = -1,
+		.receipt = {.backend = run->backend},
+		.err = *err,
+	};
+
+	if (err->code == ERR_USAGE) {
+		tty_restore();
+		return cli_fail(err);
+	}
+	report(run, &result);
+	return run->code;
+}
+
+/* ---- while it runs ---- */
+
+static void on_done(void *data, struct cell *cell, const struct cell_result *result)
+{
+	struct run *run = data;
+
+	run->cell = cell;
+	report(run, result);
+	run->done = true;
+}
+
+static void resize(struct run *run)
+{
+	unsigned rows, columns;
+
+	if (run->cell && run->options->tty && tty_size(&rows, &columns))
+		cell_resize(run->cell, rows, columns);
+}
+
+static void on_signal(void *data, int number)
+{
+	struct run *run = data;
+
+	if (number == SIGWINCH) {
+		resize(run);
+		return;
+	}
+	if (!run->signal)
+		run->signal = number;
+	if (run->cell && !run->done)
+		cell_cancel(run->cell);
+}
+
+static int take_signals(struct run *run, struct err *err)
+{
+	static const int ours[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGWINCH};
+	sigset_t set;
+
+	(void)sigemptyset(&set);
+	for (size_t i = 0; i < ARRAY_LEN(ours); i++) {
+		struct sigaction now;
+		/* Left alone if ignored: that is how nohup and background jobs of a script ask to
+		 * go on. */
+		if (sigaction(ours[i], NULL, &now) == 0 && now.sa_handler == SIG_IGN)
+			continue;
+		(void)sigaddset(&set, ours[i]);
+	}
+	return loop_take_signals(run->loop, &set, on_signal, run, err);
+}
+
+static void live_start(struct run *run, const struct cell_spec *spec)
+{
+	struct err err = {0};
+
+	run->live = live_open(run->loop, &err);
+	if (run->live)
+		live_add(run->live, run->cell, spec->argv);
+	else if (run->options->verbose)
+		cli_say("'hotcell ps' will not see this cell: %s", err.text);
+}
+
+static int run_cell(struct run *run, const struct cell_spec *spec)
+{
+	struct cell_io io = {
+		.in = run->stdin_fd >= 0 ? run->stdin_fd : STDIN_FILENO,
+		.out = STDOUT_FILENO,
+		.err = STDERR_FILENO,
+		.filter = !run->options->raw && (isatty(STDOUT_FILENO) || isatty(STDERR_FILENO)),
+		.keep = TAIL_KEPT,
+	};
+	struct err err = {0};
+
+	run->loop = loop_open(&err);
+	if (!run->loop || take_signals(run, &err) < 0)
+		return run_refused(run, &err);
+	run->pool = cell_pool_open(run->backend, run->loop, &err);
+	if (!run->pool)
+		return run_refused(run, &err);
+	if (spec->tty)
+		(void)tty_raw();
+	run->cell = cell_start(run->pool, spec, &io, on_done, run, &err);
+	if (!run->cell)
+		return run_refused(run, &err);
+	resize(run);
+	live_start(run, spec);
+	while (!run->done) {
+		if (loop_turn(run->loop, -1) < 0 && errno != EINTR) {
+			(void)err_errno(&err, errno, "wait for the cell");
+			return run_refused(run, &err);
+		}
+	}
+	return run->code;
+}
+
+/* ---- before it runs ---- */
+
+static void warn_unprotected(void)
+{
+	bool color = cli_color(STDERR_FILENO);
+	const char *on = color ? "\033[1;37;41m" : "", *off = color ? "\033[0m" : "";
+	static const char *const lines[] = {
+		"####################################################################",
+		"##   WARNING: NO SANDBOX. This program runs UNPROTECTED, as you.  ##",
+		"##   It can read, change and send away everything you can.        ##",
+		"##   Leave out --no-sandbox, --backend none and the environment   ##",
+		"##   variable FUZZING_DISABLE_SANDBOX to run it in a cell.        ##",
+		"####################################################################",
+	};
+	for (size_t i = 0; i < ARRAY_LEN(lines); i++)
+		cli_say("%s%s%s", on, lines[i], off);
+}
+
+static bool is_yes(const char *text)
+{
+	return text &&
+		(strcmp(text, "1") == 0 || strcasecmp(text, "true") == 0 ||
+			strcasecmp(text, "yes") == 0);
+}
+
+/* Flag before environment before default. */
+static int backend_choose(const struct run_options *options, const char **ret, struct err *err)
+{
+	*ret = cell_backends[0];
+	if (is_yes(getenv("FUZZING_DISABLE_SANDBOX")))
+		*ret = "none";
+	if (options->backend)
+		*ret = options->backend;
+	if (options->no_sandbox && options->backend && strcmp(options->backend, "none") != 0)
+		return err_set(err, ERR_USAGE,
+			"--no-sandbox and --backend %s contradict each other; give one of them",
+			options->backend);
+	if (options->no_sandbox)
+		*ret = "none";
+	return 0;
+}
+
+static int files_open(struct run *run, struct err *err)
+{
+	const struct run_options *options = run->options;
+	struct stat st;
+
+	if (options->stdin_file && options->tty)
+		return err_set(err, ERR_USAGE,
+			"--stdin and --tty exclude each other: a terminal is its own input");
+	if (options->stdin_file) {
+		run->stdin_fd = open(options->stdin_file, O_RDONLY | O_NOCTTY | O_CLOEXEC);
+		if (run->stdin_fd < 0 || fstat(run->stdin_fd, &st) < 0)
+			return err_errno(err, errno, "--stdin: open '%s'", options->stdin_file);
+		if (S_ISDIR(st.st_mode))
+			return err_set(err, EISDIR, "--stdin: '%s' is a folder; name a file",
+				options->stdin_file);
+	}
+	if (options->json_file) {
+		run->json_fd = open(options->json_file,
+			O_WRONLY | O_CREAT | O_TRUNC | O_NOCTTY | O_CLOEXEC, 0644);
+		if (run->json_fd < 0)
+			return err_errno(err, errno, "--json-file: open '%s'", options->json_file);
+	}
+	return 0;
+}
+
+static int explain(const struct run *run, const struct cell_spec *spec)
+{
+	own(buf_done) struct buf out = {0};
+
+	cell_explain(run->backend, spec, &out);
+	return cli_print(&out);
+}
+
+static int run_verb(void *data, const struct cli_args *args)
+{
+	const struct run_options *options = data;
+	own(run_done) struct run run = {.options = options, .stdin_fd = -1, .json_fd = -1};
+	own(run_spec_done) struct run_spec built = {0};
+	struct err err = {0};
+
+	if (backend_choose(options, &run.backend, &err) < 0 ||
+		run_spec_build(&built, options, args->command, &err) < 0)
+		return cli_fail(&err);
+	cli_env_forget();
+	if (strcmp(run.backend, "none") == 0)
+		warn_unprotected();
+	if (options->explain)
+		return explain(&run, &built.spec);
+	if (files_open(&run, &err) < 0)
+		return run_refused(&run, &err);
+	return run_cell(&run, &built.spec);
+}
+
+/* ---- the table ---- */
+
+#define INTO(member) CLI_INTO(struct run_options, member)
+
+/* clang-format off */
+static const struct cli_option options_table[] = {
+	{.name = "memory", .letter = 'm', .value = "SIZE", .kind = CLI_SIZE, INTO(limits.memory),
+	 .fallback = "512M",
+	 .help = "memory of the whole cell, swap included"},
+	{.name = "cpus", .letter = 'c', .value = "N", .kind = CLI_CPUS, INTO(limits.cpus_milli),
+	 .fallback = "1",
+	 .help = "processors it may use; 0.5 is half of one"},
+	{.name = "timeout", .letter = 't', .value = "DURATION", .kind = CLI_DURATION,
+	 INTO(limits.timeout_ms), .fallback = "60s",
+	 .help = "time after which everything in it is ended"},
+	{.name = "processes", .letter = 'p', .value = "N", .kind = CLI_COUNT,
+	 INTO(limits.processes), .min = 1, .max = 4194304, .fallback = "100",
+	 .help = "processes and threads at once"},
+	{.name = "tmp-size", .value = "SIZE", .kind = CLI_SIZE, INTO(limits.tmp),
+	 .fallback = "100M",
+	 .help = "size of /tmp"},
+	{.name = "tmp-exec", .kind = CLI_FLAG, INTO(tmp_exec),
+	 .help = "allow programs to be run from /tmp"},
+	{.name = "disk", .value = "SIZE", .kind = CLI_SIZE, INTO(limits.disk), .fallback = "256M",
+	 .help = "size of /workspace"},
+	{.name = "shm", .value = "SIZE", .kind = CLI_SIZE, INTO(limits.shm), .fallback = "64M",
+	 .help = "size of /dev/shm"},
+	{.name = "file-size", .value = "SIZE", .kind = CLI_SIZE, INTO(limits.file_size),
+	 .fallback = "1G",
+	 .help = "size of the largest single file"},
+	{.name = "open-files", .value = "N", .kind = CLI_COUNT, INTO(limits.open_files), .min = 4,
+	 .max = 1048576, .fallback = "1024",
+	 .help = "open files of one process"},
+	{.name = "max-output", .value = "SIZE", .kind = CLI_SIZE, INTO(limits.output),
+	 .fallback = "64M",
+	 .help = "bytes on stdout and stderr together, after which it is ended"},
+	{.name = "mount", .value = "SRC:DST[:ro|rw]", .kind = CLI_LIST, INTO(mounts),
+	 .hint = CLI_HINT_FILE,
+	 .help = "show a file or folder of this machine at DST, read-only unless :rw; repeatable"},
+	{.name = "hide", .value = "GLOB", .kind = CLI_LIST, INTO(hide),
+	 .help = "names that vanish from mounts, besides .git, .env, *.pem and such; repeatable"},
+	{.name = "no-default-hide", .kind = CLI_FLAG, INTO(no_default_hide),
+	 .help = "hide only what --hide names"},
+	{.name = "output", .value = "DIR", .kind = CLI_TEXT, INTO(output),
+	 .hint = CLI_HINT_FOLDER,
+	 .help = "copy what the run left in /workspace to DIR"},
+	{.name = "max-collect", .value = "SIZE", .kind = CLI_SIZE, INTO(limits.collect),
+	 .fallback = "256M",
+	 .help = "bytes --output takes at most"},
+	{.name = "max-collect-files", .value = "N", .kind = CLI_COUNT, INTO(limits.collect_files),
+	 .min = 1, .max = 100000000, .fallback = "100000",
+	 .help = "files and folders --output takes at most"},
+	{.name = "image", .value = "DIR", .kind = CLI_TEXT, INTO(image), .hint = CLI_HINT_FOLDER,
+	 .fallback = "host",
+	 .help = "root file system: a folder, or 'host' for this machine's own programs"},
+	{.name = "env", .value = "NAME=VALUE", .kind = CLI_LIST, INTO(env), .secret = true,
+	 .help = "set an environment variable; repeatable"},
+	{.name = "pass-env", .value = "NAME", .kind = CLI_LIST, INTO(pass_env),
+	 .hint = CLI_HINT_ENV,
+	 .help = "pass one of your own environment variables; repeatable"},
+	{.name = "workdir", .letter = 'w', .value = "DIR", .kind = CLI_TEXT, INTO(workdir),
+	 .fallback = "/workspace",
+	 .help = "folder in the cell to start in"},
+	{.name = "uid", .value = "N[:GID]", .kind = CLI_OTHER, .set = run_uid_set,
+	 .fallback = "1000:1000",
+	 .help = "user and group as seen inside"},
+	{.name = "tty", .letter = 'T', .kind = CLI_FLAG, INTO(tty),
+	 .help = "give it a terminal of its own"},
+	{.name = "stdin", .value = "FILE", .kind = CLI_TEXT, INTO(stdin_file),
+	 .hint = CLI_HINT_FILE,
+	 .help = "read its stdin from FILE"},
+	{.name = "raw", .kind = CLI_FLAG, INTO(raw),
+	 .help = "let its escape sequences reach your terminal"},
+	{.name = "backend", .value = "NAME", .kind = CLI_TEXT, INTO(backend),
+	 .hint = CLI_HINT_CHOICE, .choices = "native none", .fallback = "native",
+	 .help = "what makes the cell; 'none' protects from nothing"},
+	{.name = "no-sandbox", .kind = CLI_FLAG, INTO(no_sandbox),
+	 .help = "the same as --backend none"},
+	{.name = "require", .value = "LIST", .kind = CLI_LIST, INTO(require),
+	 .help = "do not start without these protections, comma-separated; 'full' is all"},
+	{.name = "explain", .kind = CLI_FLAG, INTO(explain),
+	 .help = "print the cell as it would be made; start nothing"},
+	{.name = "json", .kind = CLI_FLAG, INTO(json),
+	 .help = "print the result as the last line of stdout, in JSON"},
+	{.name = "json-file", .value = "FILE", .kind = CLI_TEXT, INTO(json_file),
+	 .hint = CLI_HINT_FILE,
+	 .help = "write the result to FILE, in JSON"},
+	{.name = "quiet", .letter = 'q', .kind = CLI_FLAG, INTO(quiet),
+	 .help = "no verdict on stderr"},
+	{.name = "verbose", .letter = 'v', .kind = CLI_FLAG, INTO(verbose),
+	 .help = "print costs and every protection on stderr"},
+	{0},
+};
+/* clang-format on */
+
+const struct cli_verb verb_run = {
+	.name = "run",
+	.summary = "run a program in a cell of its own",
+	.usage = "[options] -- COMMAND [ARGUMENT...]",
+	.details =
+		"Sizes are bytes or 64k, 512M, 1.5G; durations are seconds or 250ms, 60s, 5m, 2h.\n"
+		"The exit code is the program's; 128+N if signal N ended it; 124 timeout; 125 hotcell failed.\n",
+	.options = options_table,
+	.options_size = sizeof(struct run_options),
+	.defaults = run_options_defaults,
+	.takes_command = true,
+	.run = run_verb,
+};

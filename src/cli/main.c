@@ -1,0 +1,119 @@
+/* hotcell: the program.
+ *
+ * Theory of operation
+ *
+ *	user's shell
+ *	  '- hotcell run            the supervisor: this process, one thread, one event loop
+ *	       |- zygote            forked before anything else is done; makes cells on request
+ *	       |    '- cell init    pid 1 of a cell  ->  the program and whatever it starts
+ *	       '- control socket    in the user's runtime folder; speaks with the verbs below
+ *	  '- hotcell ps|kill|logs|exec      short-lived; they ask the supervisors of live cells
+ *
+ * main() does only what must come first: it makes sure that descriptors 0 to 2 exist (a file of
+ * ours must never become somebody's stdout), takes the environment out of the kernel's sight, and
+ * hands the words to the verb's table. A verb is a constant in cmd_NAME.c.
+ *
+ * The supervisor runs with the rights of the user who called it and gains none. It holds the
+ * cell's limits (clock, bytes of output) and the other ends of the cell's stdin, stdout and
+ * stderr; the cell gets pipes or a terminal of its own, never the user's. Whatever kills the
+ * supervisor, kill -9 included, kills the zygote and with it every cell: nothing is left that
+ * would need tidying by hand. What makes a cell, and in which order its protections are put on,
+ * is told in src/cell/native/zygote.c and init.c.
+ *
+ * Everything a program in a cell printed, named or left behind is hostile until filtered: it
+ * reaches the user's terminal only through base/term. Libraries below return errors; only this
+ * folder prints. */
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/term.h"
+#include "cli/verbs.h"
+
+const struct cli_verb *const cli_verbs[] = {
+	&verb_run,
+	&verb_exec,
+	&verb_ps,
+	&verb_kill,
+	&verb_logs,
+	&verb_doctor,
+	&verb_help,
+	&verb_version,
+	&verb_completion,
+	&verb_internal_man,
+	NULL,
+};
+
+/* What people type before a verb, and the verb it stands for. */
+static const struct {
+	const char *word;
+	const struct cli_verb *verb;
+} aliases[] = {
+	{"--help", &verb_help},
+	{"-h", &verb_help},
+	{"--version", &verb_version},
+	{"-V", &verb_version},
+};
+
+const struct cli_verb *cli_verb_find(const char *name)
+{
+	for (const struct cli_verb *const *verb = cli_verbs; *verb; verb++) {
+		if (strcmp((*verb)->name, name) == 0)
+			return *verb;
+	}
+	for (size_t i = 0; i < ARRAY_LEN(aliases); i++) {
+		if (strcmp(aliases[i].word, name) == 0)
+			return aliases[i].verb;
+	}
+	return NULL;
+}
+
+static const char *verb_name(const void *data, size_t index)
+{
+	(void)data;
+	return cli_verbs[index] && !cli_verbs[index]->hidden ? cli_verbs[index]->name : NULL;
+}
+
+static int verb_unknown(const char *typed)
+{
+	own(buf_done) struct buf shown = {0};
+	const char *near = cli_nearest(typed, verb_name, NULL);
+
+	term_line(typed, strlen(typed), 60, &shown);
+	if (near)
+		cli_say("unknown verb '%s'; did you mean '%s'?", buf_text(&shown), near);
+	else
+		cli_say("unknown verb '%s'; 'hotcell help' lists them", buf_text(&shown));
+	return EXIT_USAGE;
+}
+
+static int standard_descriptors(void)
+{
+	for (int fd = 0; fd <= STDERR_FILENO; fd++) {
+		if (fcntl(fd, F_GETFD) >= 0 || errno != EBADF)
+			continue;
+		if (open("/dev/null", fd == STDIN_FILENO ? O_RDONLY : O_WRONLY) != fd)
+			return -1;
+	}
+	return 0;
+}
+
+int main(int argc, char **argv)
+{
+	if (standard_descriptors() < 0)
+		return EXIT_OURS;
+	cli_env_hide();
+	(void)signal(
+		SIGPIPE, SIG_IGN); /* a reader that went away is an error of write, not our end */
+	if (argc < 2) {
+		cli_say("no verb given; 'hotcell help' lists them, 'hotcell run -- COMMAND' runs one");
+		return EXIT_USAGE;
+	}
+	const struct cli_verb *verb = cli_verb_find(argv[1]);
+	if (!verb)
+		return verb_unknown(argv[1]);
+	return cli_run(verb, argc - 2, argv + 2);
+}

@@ -1,0 +1,293 @@
+#include "cli/run_spec.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "base/size.h"
+#include "base/term.h"
+
+#define MAX_ENV 4096
+#define ID_MAX 65534 /* the last id every kernel can show inside a user namespace as itself */
+
+void run_options_defaults(void *options)
+{
+	struct run_options *run = options;
+	struct cell_spec spec;
+
+	cell_spec_defaults(&spec);
+	run->limits = spec.limits;
+	run->uid = spec.uid;
+	run->gid = spec.gid;
+	run->image = spec.image;
+}
+
+int run_uid_set(void *options, const char *value, struct err *err)
+{
+	struct run_options *run = options;
+	own(freep) char *copy = xstrdup(value);
+	char *colon = strchr(copy, ':');
+	uint64_t uid, gid;
+
+	if (colon)
+		*colon = '\0';
+	if (count_parse(copy, "--uid", 0, ID_MAX, &uid, err) < 0)
+		return -1;
+	gid = uid;
+	if (colon && count_parse(colon + 1, "the group of --uid", 0, ID_MAX, &gid, err) < 0)
+		return -1;
+	run->uid = (uint32_t)uid;
+	run->gid = (uint32_t)gid;
+	return 0;
+}
+
+/* The spec's strings live as long as it does. */
+static char *keep(struct run_spec *run, char *text)
+{
+	run->texts = xrealloc(run->texts, run->text_count + 1, sizeof(*run->texts));
+	run->texts[run->text_count++] = text;
+	return text;
+}
+
+static int usage_quoting(struct err *err, const char *before, const char *quoted, const char *after)
+{
+	own(buf_done) struct buf shown = {0};
+	term_line(quoted, strlen(quoted), 120, &shown);
+	return err_set(err, ERR_USAGE, "%s'%s'%s", before, buf_text(&shown), after);
+}
+
+/* ---- paths ---- */
+
+/* An absolute path to the same place. The last step stays as it was typed: whether it may be a
+ * symbolic link is for the cell to judge, not for us to hide. */
+static const char *absolute(
+	struct run_spec *run, const char *path, const char *flag, struct err *err)
+{
+	if (*path == '/')
+		return path;
+	own(freep) char *copy = xstrdup(path);
+	size_t len = strlen(copy);
+	while (len > 1 && copy[len - 1] == '/')
+		copy[--len] = '\0';
+	char *slash = strrchr(copy, '/');
+	const char *last = slash ? slash + 1 : copy;
+	bool whole = strcmp(last, ".") == 0 || strcmp(last, "..") == 0;
+	if (slash && !whole)
+		*slash = '\0';
+	own(freep) char *folder = realpath(slash || whole ? copy : ".", NULL);
+	if (!folder) {
+		own(freep) char *cause = xfmt(": %s", strerror(errno));
+		own(freep) char *before = xfmt("%s: ", flag);
+		(void)usage_quoting(err, before, path, cause);
+		return NULL;
+	}
+	if (whole)
+		return keep(run, ptr_take(&folder));
+	return keep(run, xfmt("%s/%s", strcmp(folder, "/") == 0 ? "" : folder, last));
+}
+
+/* SRC:DST[:ro|rw] */
+static int mount_add(struct run_spec *run, const char *text, struct err *err)
+{
+	struct cell_mount *mount = &run->mounts[run->spec.mount_count];
+	char *copy = keep(run, xstrdup(text)), *colon = strchr(copy, ':'), *mode;
+
+	if (!colon || colon == copy || !colon[1])
+		return usage_quoting(err, "--mount ", text, " is not SRC:DST or SRC:DST:rw");
+	*colon = '\0';
+	mount->target = colon + 1;
+	mode = strchr(colon + 1, ':');
+	if (mode) {
+		*mode++ = '\0';
+		mount->writable = strcmp(mode, "rw") == 0;
+		if (!mount->writable && strcmp(mode, "ro") != 0)
+			return usage_quoting(err, "--mount ", text,
+				" must end in :ro, :rw or neither (a path cannot hold a colon)");
+	}
+	mount->source = absolute(run, copy, "--mount", err);
+	if (!mount->source)
+		return -1;
+	run->spec.mount_count++;
+	return 0;
+}
+
+static int mounts_build(struct run_spec *run, const struct run_options *options, struct err *err)
+{
+	if (options->mounts.count > CELL_MAX_MOUNTS)
+		return err_set(err, ERR_USAGE,
+			"%zu mounts are more than the %d a cell can have; mount a folder that holds them",
+			options->mounts.count, CELL_MAX_MOUNTS);
+	run->mounts = xcalloc(options->mounts.count + 1, sizeof(*run->mounts));
+	for (size_t i = 0; i < options->mounts.count; i++) {
+		if (mount_add(run, options->mounts.items[i], err) < 0)
+			return -1;
+	}
+	run->spec.mounts = run->mounts;
+	return 0;
+}
+
+static int paths_build(struct run_spec *run, const struct run_options *options, struct err *err)
+{
+	run->spec.image = options->image;
+	if (strcmp(options->image, "host") != 0)
+		run->spec.image = absolute(run, options->image, "--image", err);
+	if (options->output)
+		run->spec.output_dir = absolute(run, options->output, "--output", err);
+	return run->spec.image && (!options->output || run->spec.output_dir) ? 0 : -1;
+}
+
+/* ---- environment ---- */
+
+/* A later value of the same name replaces an earlier one. */
+static void env_put(const char **env, size_t *count, const char *pair)
+{
+	size_t name = strcspn(pair, "=") + 1;
+
+	for (size_t i = 0; i < *count; i++) {
+		if (strncmp(env[i], pair, name) == 0) {
+			env[i] = pair;
+			return;
+		}
+	}
+	env[(*count)++] = pair;
+}
+
+/* Inside a filtered terminal only text and colour get through, and a program that knows it has a
+ * dumb terminal does not try more. */
+static void env_term(struct run_spec *run, const struct run_options *options, size_t *count)
+{
+	const char *term = getenv("TERM");
+
+	if (options->tty)
+		env_put(run->env, count,
+			keep(run, xfmt("TERM=%s", options->raw && term ? term : "dumb")));
+}
+
+static int env_build(struct run_spec *run, const struct run_options *options, struct err *err)
+{
+	size_t count = 0, given = options->env.count + options->pass_env.count, defaults = 0;
+
+	if (given > MAX_ENV)
+		return err_set(err, ERR_USAGE,
+			"%zu environment variables are more than the %d taken", given, MAX_ENV);
+	while (cell_default_env[defaults])
+		defaults++;
+	run->env = xcalloc(defaults + given + 2, sizeof(*run->env));
+	for (size_t i = 0; i < defaults; i++)
+		env_put(run->env, &count, cell_default_env[i]);
+	env_term(run, options, &count);
+	for (size_t i = 0; i < options->pass_env.count; i++) {
+		const char *name = options->pass_env.items[i], *value = getenv(name);
+		if (strchr(name, '='))
+			return err_set(err, ERR_USAGE,
+				"--pass-env takes the name of a variable only; --env takes NAME=VALUE");
+		if (value)
+			env_put(run->env, &count, keep(run, xfmt("%s=%s", name, value)));
+		else if (!options->quiet)
+			cli_say("--pass-env: '%s' is not set here, so it is not set in the cell",
+				name);
+	}
+	for (size_t i = 0; i < options->env.count; i++) {
+		const char *pair = options->env.items[i];
+		if (*pair == '=' || !strchr(pair, '=')) /* not repeated: it may be a secret */
+			return err_set(err, ERR_USAGE,
+				"--env takes NAME=VALUE, and one of those given is not; "
+				"--pass-env NAME takes the value from your own environment");
+		env_put(run->env, &count, pair);
+	}
+	run->spec.env = run->env;
+	return 0;
+}
+
+/* ---- lists ---- */
+
+static void hide_build(struct run_spec *run, const struct run_options *options)
+{
+	size_t count = 0, defaults = 0;
+
+	while (!options->no_default_hide && cell_default_hide[defaults])
+		defaults++;
+	run->hide = xcalloc(defaults + options->hide.count + 1, sizeof(*run->hide));
+	for (size_t i = 0; i < defaults; i++)
+		run->hide[count++] = cell_default_hide[i];
+	for (size_t i = 0; i < options->hide.count; i++)
+		run->hide[count++] = options->hide.items[i];
+	run->spec.hide = run->hide;
+}
+
+static const char *protection_name(const void *data, size_t index)
+{
+	(void)data;
+	return index < CELL_PROTECTION_COUNT ? cell_protection_name((enum cell_protection)index)
+					     : NULL;
+}
+
+static int require_add(struct run_spec *run, size_t *count, const char *name, struct err *err)
+{
+	run->require = xrealloc(run->require, *count + 2, sizeof(*run->require));
+	run->require[(*count)++] = name;
+	run->require[*count] = NULL;
+	if (strcmp(name, "full") == 0)
+		return 0;
+	for (size_t i = 0; i < CELL_PROTECTION_COUNT; i++) {
+		if (strcmp(name, protection_name(NULL, i)) == 0)
+			return 0;
+	}
+	const char *near = cli_nearest(name, protection_name, NULL);
+	own(freep) char *hint = near
+		? xfmt(" is no protection; did you mean '%s'?", near)
+		: xstrdup(" is no protection; 'man hotcell-run' lists them, and 'full' is all");
+	return usage_quoting(err, "--require: ", name, hint);
+}
+
+static int require_build(struct run_spec *run, const struct run_options *options, struct err *err)
+{
+	size_t count = 0;
+
+	for (size_t i = 0; i < options->require.count; i++) {
+		char *rest = keep(run, xstrdup(options->require.items[i])), *name;
+		while ((name = strsep(&rest, ","))) {
+			if (count > CELL_PROTECTION_COUNT * 4)
+				return err_set(err, ERR_USAGE,
+					"--require names more protections than there are");
+			if (*name && require_add(run, &count, name, err) < 0)
+				return -1;
+		}
+	}
+	run->spec.require = run->require;
+	return 0;
+}
+
+/* ---- the whole ---- */
+
+int run_spec_build(struct run_spec *ret, const struct run_options *options, char *const *command,
+	struct err *err)
+{
+	*ret = (struct run_spec){0};
+	cell_spec_defaults(&ret->spec);
+	ret->spec.argv = (const char *const *)command;
+	ret->spec.cwd = options->workdir;
+	ret->spec.uid = options->uid;
+	ret->spec.gid = options->gid;
+	ret->spec.tmp_exec = options->tmp_exec;
+	ret->spec.tty = options->tty;
+	ret->spec.limits = options->limits;
+	hide_build(ret, options);
+	if (mounts_build(ret, options, err) < 0 || paths_build(ret, options, err) < 0 ||
+		env_build(ret, options, err) < 0 || require_build(ret, options, err) < 0)
+		return -1;
+	return cell_spec_check(&ret->spec, err);
+}
+
+void run_spec_done(struct run_spec *run)
+{
+	for (size_t i = 0; i < run->text_count; i++) {
+		explicit_bzero(run->texts[i], strlen(run->texts[i])); /* some were secrets */
+		free(run->texts[i]);
+	}
+	free(run->texts);
+	free(run->mounts);
+	free(run->env);
+	free(run->hide);
+	free(run->require);
+	*run = (struct run_spec){0};
+}

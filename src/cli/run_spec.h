@@ -1,0 +1,37 @@
+/* From the options of `hotcell run` to a cell_spec. */
+#ifndef HOTCELL_CLI_RUN_SPEC_H
+#define HOTCELL_CLI_RUN_SPEC_H
+
+#include "cell/cell.h"
+#include "cli/cli.h"
+
+struct run_options {
+	struct cell_limits limits;
+	uint32_t uid, gid;
+	bool tmp_exec, no_default_hide, tty, raw, no_sandbox, explain, json, quiet, verbose;
+	const char *backend; /* NULL: not given */
+	const char *image, *workdir, *output, *stdin_file, *json_file;
+	struct cli_list mounts, hide, env, pass_env, require;
+};
+
+/* A spec and what its pointers point to. */
+struct run_spec {
+	struct cell_spec spec;
+	struct cell_mount *mounts;
+	const char **env, **hide, **require;
+	char **texts; /* owned strings */
+	size_t text_count;
+};
+
+void run_options_defaults(void *options);
+/* The set function of --uid. */
+int run_uid_set(void *options, const char *value, struct err *err);
+
+/* Reads the current folder (relative paths) and the environment (--pass-env, TERM): call it before
+ * cli_env_forget. Names of --pass-env that are not set are said, not refused. The command and the
+ * lists of `options` must outlive it. Errors have code ERR_USAGE. */
+MUST_CHECK int run_spec_build(struct run_spec *ret, const struct run_options *options,
+	char *const *command, struct err *err);
+void run_spec_done(struct run_spec *run);
+
+#endif

@@ -1,0 +1,76 @@
+/* What the program says, and the whole life of a verb. */
+#include "cli/cli.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/term.h"
+
+#define LINE_MAX_SAID 400
+
+void cli_say(const char *format, ...)
+{
+	va_list args;
+
+	(void)fputs("hotcell: ", stderr);
+	va_start(args, format);
+	(void)vfprintf(stderr, format, args);
+	va_end(args);
+	(void)fputc('\n', stderr);
+}
+
+int cli_fail(const struct err *err)
+{
+	own(buf_done) struct buf line = {0};
+
+	term_line(err->text, strlen(err->text), LINE_MAX_SAID,
+		&line); /* it may quote hostile names */
+	cli_say("%s", buf_text(&line));
+	return err->code == ERR_USAGE ? EXIT_USAGE : EXIT_OURS;
+}
+
+int cli_print(const struct buf *text)
+{
+	for (size_t done = 0; done < text->len;) {
+		ssize_t wrote = write(STDOUT_FILENO, text->data + done, text->len - done);
+		if (wrote < 0 && errno == EINTR)
+			continue;
+		if (wrote < 0) {
+			cli_say("cannot write to stdout: %s", strerror(errno));
+			return EXIT_OURS;
+		}
+		done += (size_t)wrote;
+	}
+	return 0;
+}
+
+bool cli_color(int fd)
+{
+	const char *no = getenv("NO_COLOR"), *term = getenv("TERM");
+	return !(no && *no) && term && strcmp(term, "dumb") != 0 && isatty(fd);
+}
+
+int cli_run(const struct cli_verb *verb, int argc, char **argv)
+{
+	own(freep) void *options = xcalloc(1, verb->options_size ? verb->options_size : 1);
+	struct err err = {0};
+	struct cli_args args;
+	bool help;
+	int code;
+
+	if (verb->defaults)
+		verb->defaults(options);
+	if (cli_parse(verb, argc, argv, options, &args, &help, &err) < 0) {
+		code = cli_fail(&err);
+	} else if (help) {
+		own(buf_done) struct buf out = {0};
+		cli_help_verb(verb, &out);
+		code = cli_print(&out);
+	} else {
+		code = verb->run(options, &args);
+	}
+	cli_parse_done(verb, options, &args);
+	return code;
+}

@@ -1,0 +1,397 @@
+/* Filesystem and paths: reach a file of the host, or write where nothing may be written. */
+#include "hostile.h"
+
+#include <dirent.h>
+#include <linux/mount.h>
+#include <sched.h>
+#include <sys/mount.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+
+/* read PATH...: the bytes that can be read from each */
+static int attack_read(int argc, char **argv)
+{
+	for (int i = 0; i < argc; i++) {
+		char data[65536];
+		int fd = open(argv[i], O_RDONLY | O_NONBLOCK);
+		ssize_t len = fd < 0 ? -1 : read(fd, data, sizeof(data));
+
+		if (len < 0)
+			got(argv[i], -1);
+		else
+			got_number(argv[i], len);
+		if (fd >= 0)
+			close(fd);
+	}
+	return 0;
+}
+
+/* climb PATH: the same path behind ../ chains, through the cwd and root of other processes */
+static int attack_climb(int argc, char **argv)
+{
+	static const char *const prefixes[] = {
+		"../../../../../../../../../../../../..", "/../../../../../../../../../..", "/proc/self/root",
+		"/proc/1/root", "/proc/1/cwd/../../../../../../..", "/proc/self/cwd/../../../../../../..",
+		"/dev/fd/0/../../../../../../..", "/tmp/../../../../../../../..",
+	};
+	char path[4096];
+	char *chain[] = { path };
+
+	if (argc != 1)
+		return 99;
+	for (size_t i = 0; i < COUNT(prefixes); i++) {
+		snprintf(path, sizeof(path), "%s%s", prefixes[i], argv[0]);
+		attack_read(1, chain);
+	}
+	for (int i = 0; i < 200; i++)
+		if (chdir("..") < 0)
+			break;
+	snprintf(path, sizeof(path), ".%s", argv[0]);
+	attack_read(1, chain);
+	mkdir("/tmp/jail", 0700);
+	got("chroot", chroot("/tmp/jail"));
+	return 0;
+}
+
+static void try_create(const char *folder)
+{
+	char path[4096];
+
+	snprintf(path, sizeof(path), "%s/written-by-the-cell", strcmp(folder, "/") ? folder : "");
+	int fd = open(path, O_WRONLY | O_CREAT | O_EXCL, 0600);
+	got(folder, fd);
+	if (fd >= 0) {
+		close(fd);
+		unlink(path);
+	}
+}
+
+static void create_below(const char *folder, int depth)
+{
+	DIR *dir = opendir(folder);
+	struct dirent *entry;
+
+	try_create(folder);
+	while (dir && depth > 0 && (entry = readdir(dir))) {
+		char path[4096];
+
+		if (entry->d_type != DT_DIR || entry->d_name[0] == '.')
+			continue;
+		snprintf(path, sizeof(path), "%s/%s", strcmp(folder, "/") ? folder : "", entry->d_name);
+		create_below(path, depth - 1);
+	}
+	if (dir)
+		closedir(dir);
+}
+
+/* write: try to make a file in every folder of the first levels, and at every mount point */
+static int attack_write(int argc, char **argv)
+{
+	FILE *mounts = fopen("/proc/self/mountinfo", "r");
+	char line[8192], point[4096];
+
+	(void)argc, (void)argv;
+	create_below("/", 3);
+	while (mounts && fgets(line, sizeof(line), mounts))
+		if (sscanf(line, "%*d %*d %*s %*s %4095s", point) == 1)
+			try_create(point);
+	return 0;
+}
+
+/* overwrite PATH...: truncating, appending, unlinking, renaming, changing the mode of existing files */
+static int attack_overwrite(int argc, char **argv)
+{
+	for (int i = 0; i < argc; i++) {
+		char what[4200], moved[4200];
+
+		snprintf(what, sizeof(what), "open:%s", argv[i]);
+		got(what, open(argv[i], O_WRONLY | O_APPEND | O_NONBLOCK));
+		snprintf(what, sizeof(what), "truncate:%s", argv[i]);
+		got(what, truncate(argv[i], 0));
+		snprintf(what, sizeof(what), "chmod:%s", argv[i]);
+		got(what, chmod(argv[i], 0777));
+		snprintf(moved, sizeof(moved), "%s.moved", argv[i]);
+		snprintf(what, sizeof(what), "rename:%s", argv[i]);
+		got(what, rename(argv[i], moved));
+		snprintf(what, sizeof(what), "unlink:%s", argv[i]);
+		got(what, unlink(argv[i]));
+	}
+	return 0;
+}
+
+/* fds: what was open at the start, and whether any of it is a way out */
+static int attack_fds(int argc, char **argv)
+{
+	(void)argc, (void)argv;
+	for (int fd = 0; fd < 65536; fd++) {
+		char link[64], target[4096] = "?", what[32];
+
+		if (fcntl(fd, F_GETFD) < 0)
+			continue;
+		snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
+		ssize_t len = readlink(link, target, sizeof(target) - 1);
+		target[len < 0 ? 0 : len] = 0;
+		snprintf(what, sizeof(what), "fd-%d", fd);
+		got_text(what, target);
+		if (fchdir(fd) == 0)
+			got_text("fchdir-worked", link);
+	}
+	return 0;
+}
+
+/* exe: overwrite whatever started us, through /proc */
+static int attack_exe(int argc, char **argv)
+{
+	(void)argc, (void)argv;
+	got("self-write", open("/proc/self/exe", O_WRONLY));
+	got("self-truncate", truncate("/proc/self/exe", 0));
+	got("init-read", open("/proc/1/exe", O_RDONLY));
+	got("init-write", open("/proc/1/exe", O_WRONLY));
+	got("init-mem", open("/proc/1/mem", O_RDWR));
+	got("init-maps", open("/proc/1/maps", O_RDONLY));
+	got("init-fd", opendir("/proc/1/fd") ? 0 : -1);
+	return 0;
+}
+
+/* mknod: devices made or opened */
+static int attack_mknod(int argc, char **argv)
+{
+	static const struct {
+		const char *path;
+		mode_t mode;
+		unsigned major, minor;
+	} nodes[] = {
+		{ "/tmp/null", S_IFCHR | 0666, 1, 3 },	     { "/workspace/null", S_IFCHR | 0666, 1, 3 },
+		{ "/tmp/kmem", S_IFCHR | 0666, 1, 2 },	     { "/workspace/disk", S_IFBLK | 0666, 254, 0 },
+		{ "/workspace/loop", S_IFBLK | 0666, 7, 0 }, { "/dev/shm/tty", S_IFCHR | 0666, 5, 0 },
+		{ "/dev/disk", S_IFBLK | 0666, 254, 0 },
+	};
+	static const char *const devices[] = {
+		"/dev/vda", "/dev/sda", "/dev/kvm", "/dev/mem", "/dev/kmsg", "/dev/fuse", "/dev/loop0",
+		"/dev/loop-control", "/dev/net/tun", "/dev/console", "/dev/tty0", "/dev/userfaultfd",
+		"/dev/mapper/control", "/dev/vhost-vsock", "/dev/cuse",
+	};
+
+	(void)argc, (void)argv;
+	for (size_t i = 0; i < COUNT(nodes); i++) {
+		got(nodes[i].path, mknod(nodes[i].path, nodes[i].mode, makedev(nodes[i].major, nodes[i].minor)));
+	}
+	for (size_t i = 0; i < COUNT(devices); i++)
+		got(devices[i], open(devices[i], O_RDWR | O_NONBLOCK));
+	return 0;
+}
+
+/* handle: open_by_handle_at, as "shocker" did, with the handle of / and guessed ones */
+static int attack_handle(int argc, char **argv)
+{
+	union {
+		struct file_handle handle;
+		char space[sizeof(struct file_handle) + MAX_HANDLE_SZ];
+	} guess = { 0 };
+	int mount_id, opened = 0;
+	int root = open("/", O_RDONLY | O_DIRECTORY);
+	int scratch = open("/workspace", O_RDONLY | O_DIRECTORY);
+
+	(void)argc, (void)argv;
+	guess.handle.handle_bytes = MAX_HANDLE_SZ;
+	got("name-to-handle", name_to_handle_at(AT_FDCWD, "/usr", &guess.handle, &mount_id, 0));
+	got("by-handle-real", open_by_handle_at(root, &guess.handle, O_RDONLY));
+	for (uint32_t inode = 0; inode < 256; inode++) {
+		guess.handle.handle_bytes = 8;
+		guess.handle.handle_type = 1;
+		memcpy(guess.handle.f_handle, &inode, sizeof(inode));
+		if (open_by_handle_at(root, &guess.handle, O_RDONLY) >= 0 ||
+			open_by_handle_at(scratch, &guess.handle, O_RDONLY) >= 0)
+			opened++;
+	}
+	got_number("by-handle-guessed", opened);
+	return 0;
+}
+
+/* mount: every way to change what is mounted */
+static int attack_mount(int argc, char **argv)
+{
+	struct mount_attr clear_ro = { .attr_clr = MOUNT_ATTR_RDONLY };
+
+	(void)argc, (void)argv;
+	mkdir("/tmp/m", 0700);
+	got("tmpfs", mount("x", "/tmp/m", "tmpfs", 0, NULL));
+	got("proc", mount("x", "/tmp/m", "proc", 0, NULL));
+	got("sysfs", mount("x", "/tmp/m", "sysfs", 0, NULL));
+	got("cgroup", mount("x", "/tmp/m", "cgroup", 0, "memory"));
+	got("cgroup2", mount("x", "/tmp/m", "cgroup2", 0, NULL));
+	got("overlay", mount("x", "/tmp/m", "overlay", 0, "lowerdir=/,upperdir=/tmp,workdir=/tmp"));
+	got("fuse", mount("x", "/tmp/m", "fuse", 0, "fd=0,rootmode=40000,user_id=0,group_id=0"));
+	got("bind", mount("/", "/tmp/m", NULL, MS_BIND | MS_REC, NULL));
+	got("remount-root", mount(NULL, "/", NULL, MS_REMOUNT | MS_BIND, NULL));
+	got("remount-usr", mount(NULL, "/usr", NULL, MS_REMOUNT | MS_BIND, NULL));
+	got("remount-tmp-exec", mount(NULL, "/tmp", NULL, MS_REMOUNT | MS_BIND, NULL));
+	got("propagation", mount(NULL, "/", NULL, MS_SHARED | MS_REC, NULL));
+	got("move", mount("/tmp", "/workspace", NULL, MS_MOVE, NULL));
+	got("fsopen", syscall(SYS_fsopen, "ext4", 0));
+	got("fsopen-cgroup", syscall(SYS_fsopen, "cgroup2", 0));
+	got("fspick", syscall(SYS_fspick, AT_FDCWD, "/", 0));
+	got("fsmount", syscall(SYS_fsmount, 0, 0, 0));
+	got("open_tree", syscall(SYS_open_tree, AT_FDCWD, "/", 1 /* OPEN_TREE_CLONE */ | AT_RECURSIVE));
+	got("open_tree-plain", syscall(SYS_open_tree, AT_FDCWD, "/", 0));
+	got("move_mount", syscall(SYS_move_mount, AT_FDCWD, "/tmp", AT_FDCWD, "/workspace", 0));
+	got("mount_setattr",
+		syscall(SYS_mount_setattr, AT_FDCWD, "/", AT_RECURSIVE, &clear_ro, sizeof(clear_ro)));
+	got("pivot_root", syscall(SYS_pivot_root, "/tmp", "/tmp/m"));
+	return 0;
+}
+
+/* umount: lift every mount to see what it covers */
+static int attack_umount(int argc, char **argv)
+{
+	FILE *mounts = fopen("/proc/self/mountinfo", "r");
+	char line[8192], point[4096];
+
+	(void)argc, (void)argv;
+	while (mounts && fgets(line, sizeof(line), mounts))
+		if (sscanf(line, "%*d %*d %*s %*s %4095s", point) == 1)
+			got(point, umount2(point, MNT_DETACH));
+	return 0;
+}
+
+/* mounts: mountinfo as it is, so that the observer can read the flags */
+static int attack_mounts(int argc, char **argv)
+{
+	FILE *mounts = fopen("/proc/self/mountinfo", "r");
+	char line[8192];
+
+	(void)argc, (void)argv;
+	while (mounts && fgets(line, sizeof(line), mounts))
+		fputs(line, stdout);
+	return 0;
+}
+
+/* whoami: the ids a setuid bit would have changed */
+static int attack_whoami(int argc, char **argv)
+{
+	uid_t real, effective, saved;
+
+	(void)argc, (void)argv;
+	getresuid(&real, &effective, &saved);
+	got_number("uid", real);
+	got_number("euid", effective);
+	got_number("suid", saved);
+	got_number("gid", getgid());
+	got_number("egid", getegid());
+	got_number("groups", getgroups(0, NULL));
+	return 0;
+}
+
+/* become PATH: run another program (a setuid one) as whoami */
+static int attack_become(int argc, char **argv)
+{
+	if (argc != 1)
+		return 99;
+	execl(argv[0], argv[0], "whoami", (char *)NULL);
+	got("exec", -1);
+	return 1;
+}
+
+/* setuid: give a copy of ourselves set-id bits, then run it */
+static int attack_setuid(int argc, char **argv)
+{
+	char data[65536];
+	ssize_t len;
+	int from = open("/proc/self/exe", O_RDONLY);
+	int to = open("/workspace/suid", O_WRONLY | O_CREAT, 0755);
+
+	(void)argc, (void)argv;
+	while ((len = read(from, data, sizeof(data))) > 0)
+		if (write(to, data, (size_t)len) != len)
+			return 98;
+	close(to);
+	got("chown", chown("/workspace/suid", 0, 0));
+	got("chmod", chmod("/workspace/suid", 06755));
+	got("setuid", setuid(0));
+	got("setgid", setgid(0));
+	execl("/workspace/suid", "suid", "whoami", (char *)NULL);
+	got("exec", -1);
+	return 1;
+}
+
+/* noexec FOLDER: copy ourselves there and run the copy; and map it executable */
+static int attack_noexec(int argc, char **argv)
+{
+	char path[4096], data[65536];
+	ssize_t len;
+
+	if (argc != 1)
+		return 99;
+	snprintf(path, sizeof(path), "%s/copy", argv[0]);
+	int from = open("/proc/self/exe", O_RDONLY);
+	int to = open(path, O_WRONLY | O_CREAT, 0755);
+	if (to < 0)
+		return got("create", -1), 1;
+	while ((len = read(from, data, sizeof(data))) > 0)
+		if (write(to, data, (size_t)len) != len)
+			return 98;
+	close(to);
+	execl(path, path, "whoami", (char *)NULL);
+	got("exec", -1);
+	return 0;
+}
+
+/* shm NAME: what lies in /dev/shm, then leave NAME there */
+static int attack_shm(int argc, char **argv)
+{
+	DIR *dir = opendir("/dev/shm");
+	struct dirent *entry;
+	char path[4096];
+	int seen = 0;
+
+	if (argc != 1)
+		return 99;
+	while (dir && (entry = readdir(dir)))
+		seen += entry->d_name[0] != '.';
+	got_number("seen", seen);
+	snprintf(path, sizeof(path), "/dev/shm/%s", argv[0]);
+	got("create", open(path, O_WRONLY | O_CREAT | O_EXCL, 0666));
+	ready();
+	sleep(2);
+	return 0;
+}
+
+/* cwd: where we are, and whether that is inside our root */
+static int attack_cwd(int argc, char **argv)
+{
+	char here[4096];
+
+	(void)argc, (void)argv;
+	got_text("cwd", getcwd(here, sizeof(here)) ? here : strerrorname_np(errno));
+	return 0;
+}
+
+/* list FOLDER...: the names in each, one a line */
+static int attack_list(int argc, char **argv)
+{
+	for (int i = 0; i < argc; i++) {
+		DIR *dir = opendir(argv[i]);
+		struct dirent *entry;
+
+		got(argv[i], dir ? 0 : -1);
+		while (dir && (entry = readdir(dir)))
+			if (strcmp(entry->d_name, ".") && strcmp(entry->d_name, ".."))
+				printf("%s/%s entry\n", argv[i], entry->d_name);
+		if (dir)
+			closedir(dir);
+	}
+	return 0;
+}
+
+int main(int argc, char **argv)
+{
+	static const struct attack attacks[] = {
+		{ "read", attack_read },       { "climb", attack_climb },	{ "write", attack_write },
+		{ "fds", attack_fds },	       { "exe", attack_exe },		{ "mknod", attack_mknod },
+		{ "handle", attack_handle },   { "mount", attack_mount },	{ "umount", attack_umount },
+		{ "mounts", attack_mounts },   { "whoami", attack_whoami },	{ "become", attack_become },
+		{ "setuid", attack_setuid },   { "noexec", attack_noexec },	{ "shm", attack_shm },
+		{ "cwd", attack_cwd },	       { "overwrite", attack_overwrite }, { "list", attack_list },
+	};
+	return hostile_main(attacks, COUNT(attacks), argc, argv);
+}

@@ -1,0 +1,141 @@
+"""Fixtures of the whole-system tests.
+
+A variation is who runs the suite (root or an ordinary user) and what HOTCELL_PRETEND takes away.
+No test is ever skipped: each asserts what must be true where it runs. The one variation without
+any cells (an ordinary user without user namespaces) has a file of its own, test_refused.py, and
+there the tests that need a cell are deselected by design.
+"""
+
+import concurrent.futures
+import os
+import shutil
+import subprocess
+import tempfile
+import uuid
+from pathlib import Path
+
+import pytest
+
+import harness
+
+SOURCES = harness.ROOT / "tests" / "hostile"
+
+
+def pytest_report_header(config):
+    who = "root" if harness.IS_ROOT else f"uid {os.getuid()}"
+    return f"hotcell: {harness.HOTCELL}, as {who}, pretending: {' '.join(sorted(harness.PRETEND)) or 'nothing'}"
+
+
+def pytest_sessionstart(session):
+    if not os.access(harness.HOTCELL, os.X_OK):
+        pytest.exit(f"no hotcell at {harness.HOTCELL}: build it, or set HOTCELL", returncode=3)
+
+
+def pytest_collection_modifyitems(config, items):
+    if not harness.NO_CELLS:
+        return
+    kept = [item for item in items if item.path.name == "test_refused.py"]
+    config.hook.pytest_deselected(items=[item for item in items if item not in kept])
+    items[:] = kept
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item, call):
+    report = yield
+    if report.skipped and not hasattr(report, "wasxfail"):
+        report.outcome = "failed"
+        report.longrepr = f"{item.nodeid}: a test may not be skipped"
+    return report
+
+
+def _compile(source, folder):
+    target = folder / source.stem
+    subprocess.run(
+        ["cc", "-std=gnu11", "-D_GNU_SOURCE", "-static", "-O2", "-pthread", "-o", target, source],
+        check=True, capture_output=True,
+    )
+    target.chmod(0o755)
+
+
+@pytest.fixture(scope="session")
+def scratch():
+    """A folder that every user may enter, for what must be reachable from a cell."""
+    folder = Path(tempfile.mkdtemp(prefix="celltests-"))
+    folder.chmod(0o755)
+    yield folder
+    shutil.rmtree(folder, ignore_errors=True)
+
+
+@pytest.fixture(scope="session")
+def programs(scratch):
+    """The folder of compiled hostile programs."""
+    folder = scratch / "hostile"
+    folder.mkdir(mode=0o755)
+    with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
+        list(pool.map(lambda source: _compile(source, folder), sorted(SOURCES.glob("*.c"))))
+    return folder
+
+
+@pytest.fixture(scope="session")
+def hostile(programs):
+    """hostile("kernel", "io_uring") -> the end of a `run` command line that does it."""
+
+    def command(program, *args):
+        return ["--mount", f"{programs}:/hostile", "--", f"/hostile/{program}", *map(str, args)]
+
+    return command
+
+
+@pytest.fixture(scope="session")
+def receipt():
+    """The receipt of an ordinary cell in this variation."""
+    ran = harness.run("--", "/bin/true")
+    assert ran.code == 0, ran
+    return ran.result["receipt"]
+
+
+@pytest.fixture(scope="session")
+def is_on(receipt):
+    """is_on("memory-limit"): whether the full mechanism is in effect here."""
+    return lambda name: receipt["protections"][name]["state"] == "on"
+
+
+@pytest.fixture
+def place(scratch):
+    """A fresh folder of this test, which every user may enter."""
+    folder = scratch / uuid.uuid4().hex[:12]
+    folder.mkdir(mode=0o755)
+    yield folder
+    subprocess.run(["chmod", "-R", "u+rwX", folder], check=False)
+    shutil.rmtree(folder, ignore_errors=True)
+
+
+@pytest.fixture
+def canary(scratch):
+    """A file of the host that no cell may see, and that must be unchanged in the end."""
+    path = scratch / f"canary-{uuid.uuid4().hex[:12]}"
+    text = f"canary {uuid.uuid4().hex}\n"
+    path.write_text(text)
+    path.chmod(0o644)
+    before = path.stat()
+    yield path
+    after = path.stat()
+    assert path.read_text() == text
+    assert (before.st_mode, before.st_uid, before.st_gid, before.st_nlink, before.st_ino) == (
+        after.st_mode, after.st_uid, after.st_gid, after.st_nlink, after.st_ino
+    )
+
+
+_last_seen = None
+
+
+@pytest.fixture(autouse=True)
+def nothing_left_behind(request):
+    """After every test the machine is as it was: no process, zombie, cgroup, mount, file, shared
+    memory more than before."""
+    global _last_seen
+    before = _last_seen if _last_seen is not None else harness.machine()
+    yield
+    left = harness.leftovers(before)
+    _last_seen = harness.machine()
+    assert not left, f"left behind: {sorted(map(str, left))}"

@@ -1,0 +1,426 @@
+"""How the tests start hotcell, watch the machine around it, and read what came of it."""
+
+import contextlib
+import fcntl
+import json
+import os
+import pty
+import re
+import select
+import signal
+import struct
+import subprocess
+import termios
+import threading
+import time
+import uuid
+from dataclasses import dataclass, field
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+HOTCELL = os.path.abspath(os.environ.get("HOTCELL") or ROOT / "build" / "hotcell")
+PRETEND = frozenset(filter(None, os.environ.get("HOTCELL_PRETEND", "").split(",")))
+IS_ROOT = os.geteuid() == 0
+# An ordinary user without user namespaces gets no cell at all: see test_refused.py.
+NO_CELLS = not IS_ROOT and "no-userns" in PRETEND
+
+OUTCOMES = {
+    "exited", "signaled", "timeout", "oom", "output-limit", "disk-limit", "denied", "setup-failed",
+    "cancelled",
+}
+PROTECTIONS = {
+    "user-namespace", "pid-namespace", "mount-namespace", "net-namespace", "ipc-namespace",
+    "uts-namespace", "cgroup-namespace", "read-only-root", "private-tmp", "private-proc",
+    "hidden-files", "non-root", "no-capabilities", "no-new-privileges", "seccomp", "landlock",
+    "memory-limit", "cpu-limit", "process-limit", "disk-limit", "file-limits", "output-limit",
+    "wall-clock", "clean-descriptors", "clean-environment", "own-session", "kill-all",
+}
+
+
+# ---- what a run said ----
+
+@dataclass
+class Ran:
+    """One finished hotcell: its exit code, what it printed, and its JSON result if it gave one."""
+
+    code: int
+    out: bytes
+    err: bytes
+    result: dict | None = None
+    argv: list = field(default_factory=list)
+
+    @property
+    def outcome(self):
+        return self.result["outcome"]
+
+    @property
+    def said(self):
+        """What a hostile program reported, as {what: result}."""
+        said = {}
+        for line in self.out.decode("utf-8", "backslashreplace").splitlines():
+            what, _, result = line.rpartition(" ")
+            if what:
+                said[what] = result
+        return said
+
+    @property
+    def lines(self):
+        return self.out.decode("utf-8", "backslashreplace").splitlines()
+
+    @property
+    def own(self):
+        """hotcell's own lines on stderr, but for the standing remark on a weaker cell."""
+        text = self.err.decode("utf-8", "backslashreplace")
+        return [
+            line for line in text.splitlines()
+            if line.startswith("hotcell: ") and not line.startswith("hotcell: weaker cell: ")
+        ]
+
+    @property
+    def target_err(self):
+        return b"".join(
+            line for line in self.err.splitlines(keepends=True) if not line.startswith(b"hotcell: ")
+        )
+
+    def __str__(self):
+        tail = self.result and {k: v for k, v in self.result.items() if k != "receipt"}
+        return f"exit {self.code}\nstdout {self.out[-2000:]!r}\nstderr {self.err[-2000:]!r}\n{tail}"
+
+
+def environment(extra=None):
+    """The caller's environment without what would steer hotcell by accident."""
+    env = {k: v for k, v in os.environ.items() if k not in ("FUZZING_DISABLE_SANDBOX", "NO_COLOR")}
+    for key, value in (extra or {}).items():
+        if value is None:
+            env.pop(key, None)
+        else:
+            env[key] = value
+    return env
+
+
+def pretending(*more):
+    """An environment with further lacks on top of those of this variation."""
+    return {"HOTCELL_PRETEND": ",".join(sorted(PRETEND | set(more)))}
+
+
+def split_result(out):
+    """Takes the JSON result off the end of stdout."""
+    body, newline, last = out.rstrip(b"\n").rpartition(b"\n")
+    try:
+        result = json.loads(last)
+    except ValueError:
+        return out, None
+    if not isinstance(result, dict) or "receipt" not in result:
+        return out, None
+    return body + newline, result
+
+
+def hotcell(*args, stdin=b"", timeout=30, env=None, **more):
+    """Any verb; nothing is parsed."""
+    argv = [HOTCELL, *map(os.fspath, args)]
+    done = subprocess.run(
+        argv, input=stdin, capture_output=True, timeout=timeout, env=environment(env), **more
+    )
+    return Ran(done.returncode, done.stdout, done.stderr, None, argv)
+
+
+def run(*args, json=True, **more):
+    """`hotcell run` with --json, its result parsed and taken off stdout."""
+    ran = hotcell("run", *(["--json"] if json else []), *args, **more)
+    if json:
+        ran.out, ran.result = split_result(ran.out)
+    return ran
+
+
+def refused(ran, codes=(2, 125)):
+    """One clear sentence, nothing else, and one of our own exit codes."""
+    assert ran.code in codes, ran
+    text = ran.err.decode()
+    lines = [line for line in text.splitlines() if not line.startswith("hotcell: weaker cell: ")]
+    assert len(lines) == 1, f"not one line: {ran}"
+    assert lines[0].startswith("hotcell: "), ran
+    assert 20 <= len(lines[0]) <= 420, ran
+    assert text.endswith("\n"), ran
+    assert not re.search(r"[\x00-\x08\x0b-\x1f\x7f]", lines[0]), ran
+    assert "usage:" not in text.lower(), "an error names the problem, it does not dump the usage"
+    assert ran.out == b"", ran
+    if ran.result is not None:
+        assert ran.outcome == "setup-failed", ran
+        assert ran.result["error"], ran
+    return lines[0]
+
+
+# ---- hotcells that are still running ----
+
+class Live:
+    """A hotcell in the background. Leaving the `with` block ends it."""
+
+    def __init__(self, *args, verb="run", env=None, stdin=subprocess.PIPE, json=True, **more):
+        head = [verb] + (["--json"] if json and verb == "run" else [])
+        self.argv = [HOTCELL, *head, *map(os.fspath, args)]
+        self.process = subprocess.Popen(
+            self.argv, stdin=stdin, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+            env=environment(env), start_new_session=True, **more
+        )
+        self.out, self.err = bytearray(), bytearray()
+        self.changed = threading.Condition()
+        self.readers = [
+            threading.Thread(target=self._read, args=pair, daemon=True)
+            for pair in ((self.process.stdout, self.out), (self.process.stderr, self.err))
+        ]
+        for reader in self.readers:
+            reader.start()
+
+    def _read(self, stream, into):
+        while chunk := os.read(stream.fileno(), 65536):
+            with self.changed:
+                into += chunk
+                self.changed.notify_all()
+        with self.changed:
+            self.changed.notify_all()
+
+    @property
+    def pid(self):
+        return self.process.pid
+
+    def wait_for(self, text, seconds=10):
+        """Until the target has printed this."""
+        deadline = time.monotonic() + seconds
+        with self.changed:
+            while text not in self.out:
+                left = deadline - time.monotonic()
+                assert left > 0 and (self.process.poll() is None or self.readers[0].is_alive()), (
+                    f"no {text!r}: {bytes(self.out)!r} {bytes(self.err)!r}"
+                )
+                self.changed.wait(min(left, 0.2))
+        return self
+
+    def send(self, data):
+        self.process.stdin.write(data)
+        self.process.stdin.flush()
+
+    def finish(self, timeout=10):
+        with contextlib.suppress(OSError, AttributeError):
+            self.process.stdin.close()
+        code = self.process.wait(timeout)
+        for reader in self.readers:
+            reader.join(timeout)
+        out, result = split_result(bytes(self.out))
+        return Ran(code, out, bytes(self.err), result, self.argv)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        if self.process.poll() is None:
+            self.process.terminate()
+            try:
+                self.process.wait(5)
+            except subprocess.TimeoutExpired:
+                self.process.kill()
+                self.process.wait()
+        for reader in self.readers:
+            reader.join(5)
+        for stream in (self.process.stdin, self.process.stdout, self.process.stderr):
+            with contextlib.suppress(OSError):
+                if stream:
+                    stream.close()
+
+
+class Terminal:
+    """hotcell with a terminal of its own as stdin, stdout and stderr, as in a person's window."""
+
+    def __init__(self, *args, rows=30, columns=100, env=None):
+        self.master, slave = pty.openpty()
+        self.resize(rows, columns)
+
+        def own_terminal():
+            os.setsid()
+            fcntl.ioctl(0, termios.TIOCSCTTY, 0)
+
+        self.process = subprocess.Popen(
+            [HOTCELL, *map(os.fspath, args)], stdin=slave, stdout=slave, stderr=slave,
+            env=environment(env), preexec_fn=own_terminal,
+        )
+        os.close(slave)
+        self.out = b""
+
+    def resize(self, rows, columns):
+        fcntl.ioctl(self.master, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
+
+    def send(self, data):
+        os.write(self.master, data)
+
+    def _more(self, seconds):
+        if not select.select([self.master], [], [], max(seconds, 0))[0]:
+            return False
+        try:
+            chunk = os.read(self.master, 65536)
+        except OSError:
+            return False
+        self.out += chunk
+        return bool(chunk)
+
+    def wait_for(self, text, seconds=10):
+        deadline = time.monotonic() + seconds
+        while text not in self.out:
+            alive = self._more(deadline - time.monotonic())
+            assert alive or text in self.out, f"no {text!r} in {self.out!r}"
+        return self
+
+    def finish(self, timeout=15):
+        deadline = time.monotonic() + timeout
+        while self._more(deadline - time.monotonic()):
+            pass
+        return self.process.wait(max(deadline - time.monotonic(), 1)), self.out
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        if self.process.poll() is None:
+            self.process.kill()
+        self.process.wait()
+        os.close(self.master)
+
+
+# ---- the machine as an observer sees it ----
+
+def marker():
+    """A word that is nowhere else on this machine."""
+    return "marker-" + uuid.uuid4().hex
+
+
+def slurp(path):
+    try:
+        with open(path, "rb") as file:
+            return file.read()
+    except OSError:
+        return None
+
+
+def pids():
+    return [int(name) for name in os.listdir("/proc") if name.isdigit()]
+
+
+def stat_of(pid):
+    """(comm, state, ppid, start time), or None when it has gone."""
+    text = slurp(f"/proc/{pid}/stat")
+    if not text:
+        return None
+    head, _, tail = text.rpartition(b")")
+    fields = tail.split()
+    return head.partition(b"(")[2].decode(errors="replace"), fields[0].decode(), int(fields[1]), int(fields[19])
+
+
+def inside(word):
+    """The processes of a cell whose program was given this word: not hotcell's own."""
+    found = []
+    for pid in pids():
+        command = slurp(f"/proc/{pid}/cmdline") or b""
+        if word.encode() in command and command.startswith((b"/hostile/", b"/bin/")):
+            found.append(pid)
+    return found
+
+
+def descendants(pid):
+    """Every process below this one, parents first."""
+    parents = {}
+    for each in pids():
+        stat = stat_of(each)
+        if stat and stat[1] != "Z":
+            parents[each] = stat[2]
+    found, front = [], [pid]
+    while front:
+        front = sorted(child for child, parent in parents.items() if parent in front)
+        found += front
+    return found
+
+
+def eventually(check, seconds=3.0):
+    """Polls until check() is true; gives back its last value."""
+    deadline = time.monotonic() + seconds
+    while not (value := check()) and time.monotonic() < deadline:
+        time.sleep(0.02)
+    return value
+
+
+def gone(word, seconds=3.0):
+    """Whether everything inside that cell dies in time. The promise is one second; a loaded
+    machine gets three."""
+    return eventually(lambda: not inside(word), seconds)
+
+
+def _processes():
+    try:
+        mine = os.readlink("/proc/self/ns/pid")
+    except OSError:
+        mine = None
+    for pid in pids():
+        stat = stat_of(pid)
+        if not stat:
+            continue
+        try:
+            exe = os.readlink(f"/proc/{pid}/exe")
+        except OSError:
+            exe = ""
+        try:
+            space = os.readlink(f"/proc/{pid}/ns/pid")
+        except OSError:
+            space = mine
+        if "hotcell" in stat[0] or os.path.basename(exe).startswith(("hotcell", "memfd:hotcell")):
+            yield "zombie" if stat[1] == "Z" else "process", pid, stat[0], stat[3]
+        elif space != mine:
+            yield "process in another pid namespace", pid, stat[0], stat[3]
+
+
+def _cgroups():
+    for folder, names, _ in os.walk("/sys/fs/cgroup"):
+        for name in names:
+            if name.startswith("hotcell"):
+                yield "cgroup", os.path.join(folder, name)
+
+
+def _mounts():
+    for line in (slurp("/proc/self/mountinfo") or b"").splitlines():
+        fields = line.split()
+        yield "mount", fields[4].decode(errors="replace"), fields[0].decode()
+
+
+def _files():
+    tops = [Path("/run"), Path("/tmp"), Path("/dev/shm"), Path("/var/tmp")]
+    if os.environ.get("XDG_RUNTIME_DIR"):
+        tops.append(Path(os.environ["XDG_RUNTIME_DIR"]))
+    for top in tops:
+        for entry in top.glob("hotcell*"):
+            if not entry.is_dir() or entry.is_symlink():
+                yield "file", str(entry)
+                continue
+            # The folder of live cells may stay; nothing in it may.
+            for folder, folders, files in os.walk(entry):
+                for name in folders + files:
+                    yield "file", os.path.join(folder, name)
+
+
+def _shared():
+    for kind in ("shm", "sem", "msg"):
+        for line in (slurp(f"/proc/sysvipc/{kind}") or b"").splitlines()[1:]:
+            yield "sysv " + kind, line.split()[1].decode()
+    for name in os.listdir("/dev/shm"):
+        yield "shared memory", name
+
+
+def machine():
+    """Everything a cell could leave behind on this machine."""
+    return {thing for look in (_processes, _cgroups, _mounts, _files, _shared) for thing in look()}
+
+
+def leftovers(before, seconds=4.0):
+    """What has appeared since `before` and does not go away. Things that come and go, such as
+    another hotcell on the same machine, are not ours."""
+    left = machine() - before
+    deadline = time.monotonic() + seconds
+    while left and time.monotonic() < deadline:
+        time.sleep(0.05)
+        left &= machine()
+    return left

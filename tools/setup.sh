@@ -1,0 +1,110 @@
+#!/bin/bash
+# Installs the Debian packages that are missing for `make demo` or `make test`, says which and why
+# first, and does nothing where all are there. Usage: tools/setup.sh demo|test
+set -euo pipefail
+
+wanted=${1:-demo}
+packages=() reasons=()
+
+# lacks PACKAGE REASON CHECK...: notes the package unless CHECK succeeds.
+lacks() {
+	local package=$1 reason=$2
+	shift 2
+	if ! "$@" >/dev/null 2>&1; then
+		packages+=("$package")
+		reasons+=("$reason")
+	fi
+}
+
+has() { command -v "$1"; }
+has_libc() { [ -e /usr/include/stdio.h ]; }
+has_cmocka() { pkg-config --exists cmocka; }
+has_venv() { "$(system_python)" -c 'import ensurepip, venv'; }
+system_python() { if [ -x /usr/bin/python3 ]; then echo /usr/bin/python3; else command -v python3; fi; }
+
+fuzzer_links() {
+	local folder status=0
+	folder=$(mktemp -d)
+	echo 'int LLVMFuzzerTestOneInput(const char *d, unsigned long n) { return d && n > 9 ? 0 : 0; }' >"$folder/f.c"
+	clang -fsanitize=fuzzer,address,undefined -o "$folder/f" "$folder/f.c" || status=1
+	rm -rf "$folder"
+	return $status
+}
+
+# The sanitizer runtimes' package carries the compiler's version, and on older releases another name.
+runtime_package() {
+	local major
+	major=$(clang -dumpversion | cut -d. -f1)
+	if apt-cache show "libclang-rt-$major-dev" >/dev/null 2>&1; then
+		echo "libclang-rt-$major-dev"
+	else
+		echo "libclang-common-$major-dev"
+	fi
+}
+
+as_root() {
+	if [ "$(id -u)" -eq 0 ]; then "$@"; else sudo "$@"; fi
+}
+
+# Another install may hold the lock: wait for it, for at most ten minutes.
+apt() {
+	local log tries=0
+	log=$(mktemp)
+	until as_root env DEBIAN_FRONTEND=noninteractive LC_ALL=C apt-get -q -y -o DPkg::Lock::Timeout=600 "$@" >"$log" 2>&1; do
+		tries=$((tries + 1))
+		if grep -qE 'Could not get lock|Unable to (lock|acquire)|is another process using it' "$log"; then
+			[ $tries -eq 1 ] && echo "setup: another package installation is running; waiting for it"
+			[ $tries -lt 120 ] || { tail -n 5 "$log" >&2; rm -f "$log"; return 1; }
+		elif [ $tries -ge 3 ]; then
+			tail -n 20 "$log" >&2
+			rm -f "$log"
+			return 1
+		fi
+		sleep 5
+	done
+	rm -f "$log"
+}
+
+install_noted() {
+	[ ${#packages[@]} -gt 0 ] || return 0
+	if ! command -v apt-get >/dev/null; then
+		echo "setup: missing here: ${packages[*]} (Debian's names); install them by this system's own means" >&2
+		exit 1
+	fi
+	if [ "$(id -u)" -ne 0 ] && ! command -v sudo >/dev/null; then
+		echo "setup: missing here, and there is no sudo. As root: apt-get install ${packages[*]}" >&2
+		exit 1
+	fi
+	echo "setup: installing with apt-get$([ "$(id -u)" -eq 0 ] || echo ' (through sudo)'):"
+	local i
+	for i in "${!packages[@]}"; do
+		printf '  %-20s %s\n' "${packages[$i]}" "${reasons[$i]}"
+	done
+	apt update || echo "setup: apt-get update failed; going on with the lists that are there" >&2
+	apt install --no-install-recommends "${packages[@]}"
+	packages=() reasons=()
+}
+
+lacks gcc "compiles hotcell" has gcc
+lacks libc6-dev "the C library's headers" has_libc
+lacks meson "the build system" has meson
+lacks ninja-build "runs the build" has ninja
+lacks pkg-config "finds libraries for the build" has pkg-config
+if [ "$wanted" = test ]; then
+	lacks libcmocka-dev "unit tests" has_cmocka
+	lacks python3 "runs the system tests and the checks" has python3
+	lacks python3-venv "keeps pytest out of the system" has_venv
+	lacks clang "builds the fuzz harnesses" has clang
+	lacks bubblewrap "the sandbox that cells are compared with" has bwrap
+	lacks mandoc "checks the manual" has mandoc
+	lacks tmux "tests of terminals" has tmux
+	lacks sudo "runs half of the tests as root" has sudo
+	lacks curl "a program that tries to get out" has curl
+	lacks procps "looks for processes left behind" has ps
+	lacks passwd "makes the ordinary account of the tests" test -x /usr/sbin/useradd
+fi
+install_noted
+if [ "$wanted" = test ]; then
+	fuzzer_links >/dev/null 2>&1 || { packages+=("$(runtime_package)"); reasons+=("sanitizers and libFuzzer for clang"); }
+	install_noted
+fi

@@ -1,0 +1,314 @@
+#!/bin/bash
+# Everything `make test` proves, in order, and the sum of it on the last line: "N passed, N failed".
+#
+#	tools/test.sh           the whole: builds, checks, units (plain and sanitized), fuzz corpora,
+#	                        then the system tests as root and as an ordinary user, and as root
+#	                        with each protection taken away in turn
+#	tools/test.sh --long    the same with the long system tests
+#	tools/test.sh --asan    units and system tests of the sanitized build only
+#	tools/test.sh --quick   builds, checks and units only
+#
+# The system tests run from a copy of the tree's tests in a folder below /tmp, since an ordinary
+# account may not be able to read this one.
+set -uo pipefail
+cd "$(dirname "$0")/.." || exit 1
+
+mode=${1:-}
+account=hotcell-test
+passed=0 failed=0
+failures=()
+started=$SECONDS
+stage=$(mktemp -d /tmp/hotcell-test.XXXXXX) || exit 1
+chmod 755 "$stage"
+python=/usr/bin/python3
+[ -x "$python" ] || python=$(command -v python3)
+export LC_ALL=C.UTF-8 PYTHONDONTWRITEBYTECODE=1
+
+as_root() {
+	if [ "$(id -u)" -eq 0 ]; then "$@"; else sudo -n "$@"; fi
+}
+
+finish() {
+	as_root rm -rf "$stage" 2>/dev/null || rm -rf "$stage"
+}
+trap finish EXIT
+trap 'exit 130' INT
+trap 'exit 143' TERM
+
+heading() { printf '\n== %s (%d s)\n' "$*" $((SECONDS - started)); }
+
+pass() { passed=$((passed + $1)); }
+
+fail() { # COUNT WHAT
+	failed=$((failed + $1))
+	failures+=("$2")
+}
+
+# check NAME COMMAND...: one thing that holds or does not; its output is shown where it does not.
+check() {
+	local name=$1 log="$stage/check.log"
+	shift
+	if "$@" >"$log" 2>&1; then
+		echo "ok    $name"
+		pass 1
+		return 0
+	fi
+	echo "FAIL  $name"
+	sed 's/^/      /' "$log" | tail -n 60
+	fail 1 "$name"
+	return 1
+}
+
+sum() {
+	printf '\n'
+	if [ $failed -gt 0 ]; then
+		echo "What failed:"
+		printf '  %s\n' "${failures[@]}"
+	fi
+	echo "Took $((SECONDS - started)) s."
+	echo "$passed passed, $failed failed"
+	[ $failed -eq 0 ]
+	exit
+}
+
+# ---- builds ----
+
+build() { # FOLDER OPTION...
+	local folder=$1
+	shift
+	if [ -e "$folder/build.ninja" ]; then
+		meson configure "$folder" "$@" || return 1
+	else
+		rm -rf "$folder"
+		meson setup "$folder" "$@" || return 1
+	fi
+	ninja -C "$folder"
+}
+
+build_plain() { build build -Dtests=true; }
+build_asan() { build build-asan -Dtests=true -Db_sanitize=address,undefined; }
+build_fuzz() (
+	export CC=clang
+	build build-fuzz -Dfuzz=true -Db_sanitize=address,undefined -Db_lundef=false
+)
+
+# ---- checks ----
+
+links_libc_only() {
+	local needed
+	needed=$(readelf -d build/hotcell | sed -n 's/.*(NEEDED).*\[\(.*\)\]/\1/p' | grep -v '^ld-linux')
+	echo "needs: $needed"
+	[ "$needed" = libc.so.6 ]
+}
+
+is_hardened() {
+	readelf -hldsW build/hotcell >"$stage/elf"
+	grep -q 'Type: *DYN' "$stage/elf" && grep -q GNU_RELRO "$stage/elf" && grep -qE 'BIND_NOW|FLAGS_1.*NOW' "$stage/elf" &&
+		grep -q 'GNU_STACK.* RW ' "$stage/elf" && grep -q __stack_chk_fail "$stage/elf"
+}
+
+lint_man() {
+	local page bad=0
+	for page in man/*.1; do
+		mandoc -Tlint -W warning "$page" || bad=1
+	done
+	return $bad
+}
+
+completion_parses() {
+	build/hotcell completion bash >"$stage/completion.bash" && bash -n "$stage/completion.bash" || return 1
+	build/hotcell completion zsh >"$stage/completion.zsh" || return 1
+	! command -v zsh >/dev/null || zsh -n "$stage/completion.zsh"
+}
+
+scripts_parse() {
+	local script bad=0
+	for script in tools/* .ci/run; do
+		case $(head -n 1 "$script") in
+		*bash | *sh) bash -n "$script" || bad=1 ;;
+		*python3) "$python" -c 'import ast, sys; ast.parse(open(sys.argv[1]).read())' "$script" || bad=1 ;;
+		esac
+	done
+	return $bad
+}
+
+# Everything written is built: a file that no list names would be tested by nobody.
+lists_are_complete() {
+	local file bad=0
+	while IFS= read -r file; do
+		grep -q "'${file#src/}'" src/meson.build || { echo "$file is not in src/meson.build"; bad=1; }
+	done < <(find src -name '*.c')
+	while IFS= read -r file; do
+		file=$(basename "$file" _test.c)
+		grep -q "^  '$file'," tests/meson.build || { echo "unit test '$file' is not in tests/meson.build"; bad=1; }
+	done < <(find tests/unit -name '*_test.c')
+	while IFS= read -r file; do
+		file=$(basename "$file" .c)
+		grep -q "^  '${file#fuzz_}'," tests/meson.build || { echo "harness '$file' is not in tests/meson.build"; bad=1; }
+	done < <(find tests/fuzz -name 'fuzz_*.c')
+	return $bad
+}
+
+# ---- unit tests ----
+
+# Counts the cases of one program from its TAP; one that ended badly without a failed case is one.
+unit() { # LABEL PROGRAM
+	local label=$1 program=$2 log="$stage/unit.log" status=0 good bad
+	CMOCKA_MESSAGE_OUTPUT=TAP timeout -k 5 120 "$program" >"$log" 2>&1 || status=$?
+	good=$(grep -c '^ok ' "$log")
+	bad=$(grep -c '^not ok ' "$log")
+	if [ "$bad" -eq 0 ] && { [ $status -ne 0 ] || [ "$good" -eq 0 ]; }; then
+		bad=1
+	fi
+	pass "$good"
+	if [ "$bad" -gt 0 ]; then
+		echo "FAIL  $label: $good passed, $bad failed (exit $status)"
+		grep -v '^ok ' "$log" | sed 's/^/      /' | tail -n 60
+		fail "$bad" "unit tests: $label"
+	else
+		echo "ok    $label: $good"
+	fi
+}
+
+units() { # FOLDER WHAT
+	local program found=0
+	for program in "$1"/tests/*_test; do
+		[ -x "$program" ] || continue
+		found=1
+		unit "$(basename "$program" _test)$2" "$program"
+	done
+	[ $found -eq 1 ] || { echo "FAIL  no unit tests in $1"; fail 1 "unit tests$2: none built"; }
+}
+
+# ---- fuzz corpora ----
+
+replay() { # PROGRAM
+	local name
+	name=$(basename "$1")
+	name=${name#fuzz_}
+	[ -n "$(ls -A "tests/fuzz/corpus/$name" 2>/dev/null)" ] || { echo "no corpus in tests/fuzz/corpus/$name"; return 1; }
+	timeout -k 5 120 "$1" -runs=0 -timeout=10 "tests/fuzz/corpus/$name"
+}
+
+fuzz_corpora() {
+	local program
+	check "fuzz harnesses build (clang, ASan, UBSan)" build_fuzz || return
+	for program in build-fuzz/tests/fuzz_*; do
+		[ -f "$program" ] && [ -x "$program" ] || continue
+		check "corpus of $(basename "$program") replays" replay "$program"
+	done
+}
+
+# ---- system tests ----
+
+# pytest stays in a venv; an ordinary account uses its packages with the system's own python.
+make_venv() {
+	local venv=build/venv
+	if ! "$venv/bin/python" -c 'import pytest, pytest_timeout' 2>/dev/null; then
+		rm -rf "$venv"
+		"$python" -m venv "$venv" && "$venv/bin/pip" install -q --disable-pip-version-check pytest pytest-timeout || return 1
+	fi
+	mkdir -p "$stage/site"
+	cp -r "$venv"/lib/python3*/site-packages/. "$stage/site"
+}
+
+make_stage() { # BINARY
+	make_venv && mkdir -p "$stage/build" && cp "$1" "$stage/build/hotcell" && cp -r tests man "$stage/" &&
+		find "$stage" -name __pycache__ -prune -exec rm -rf {} + && chmod -R go=rX,u+rwX "$stage"
+}
+
+count_junit() { # FILE: prints "passed failed"
+	"$python" - "$1" <<-'END'
+		import sys
+		import xml.etree.ElementTree as tree
+		try:
+		    suites = list(tree.parse(sys.argv[1]).getroot().iter("testsuite"))
+		    total, bad = (sum(int(s.get(k, 0)) for s in suites for k in keys)
+		                  for keys in (("tests",), ("failures", "errors", "skipped")))
+		    print(total - bad, bad)
+		except (OSError, tree.ParseError):
+		    print(0, 0)
+	END
+}
+
+# system LABEL WHO PRETEND: the whole suite as root or as an ordinary user. A skipped test counts
+# as failed: what cannot be tried here is not proven here.
+system() {
+	local label=$1 who=$2 pretend=$3 work home prefix=() status=0 good bad
+	heading "system tests: $label"
+	work=$(mktemp -d "$stage/work.XXXXXX")
+	home=$work
+	chmod 755 "$work"
+	if [ "$who" = root ]; then
+		[ "$(id -u)" -eq 0 ] || prefix=(sudo -n)
+	elif [ "$(id -u)" -eq 0 ]; then
+		chown "$account:" "$work"
+		prefix=(setpriv "--reuid=$account" "--regid=$account" --init-groups)
+	fi
+	(cd "$stage/tests/system" && "${prefix[@]}" env -i PATH="$PATH:/usr/sbin:/sbin" HOME="$home" LC_ALL=C.UTF-8 TERM=xterm \
+		PYTHONPATH="$stage/site" PYTHONDONTWRITEBYTECODE=1 HOTCELL="$stage/build/hotcell" \
+		${pretend:+HOTCELL_PRETEND="$pretend"} ${long:+HOTCELL_LONG=1} ${asan:+ASAN_OPTIONS="$asan"} \
+		"$python" -m pytest -q --timeout="${long:-180}" --tb=short --junitxml="$work/result.xml" .) || status=$?
+	read -r good bad < <(count_junit "$work/result.xml")
+	[ "$status" -eq 0 ] || [ "$bad" -gt 0 ] || bad=1
+	[ "$good" -gt 0 ] || [ "$bad" -gt 0 ] || bad=1
+	echo "$label: $good passed, $bad failed"
+	pass "$good"
+	[ "$bad" -eq 0 ] || fail "$bad" "system tests: $label"
+}
+
+system_all() { # BINARY
+	local user_ok=1 root_ok=1
+	check "pytest and a copy of the tests are ready" make_stage "$1" || return
+	if [ "$(id -u)" -eq 0 ]; then
+		check "the account '$account' is there" tools/make-user.sh "$account" || user_ok=0
+	elif ! check "root for half of the tests (sudo without a password)" sudo -n true; then
+		root_ok=0
+	fi
+	[ $user_ok -eq 0 ] || system "as an ordinary user" user ""
+	[ $root_ok -eq 0 ] || system "as root" root ""
+	[ -z "${asan:-}" ] || return
+	[ $user_ok -eq 0 ] || system "as an ordinary user without user namespaces" user no-userns
+	[ $root_ok -eq 0 ] || for pretend in no-cgroup no-landlock no-userns; do
+		system "as root, $pretend" root $pretend
+	done
+}
+
+# ---- the whole ----
+
+heading "builds"
+if [ "$mode" != --asan ]; then
+	check "hotcell builds without a warning" build_plain || sum
+fi
+check "hotcell builds with AddressSanitizer and UBSan" build_asan || sum
+
+if [ "$mode" = --asan ]; then
+	asan=detect_leaks=1
+	heading "unit tests, sanitized"
+	units build-asan " (sanitized)"
+	system_all build-asan/hotcell
+	sum
+fi
+
+heading "checks"
+check "src/LAYERS is kept" "$python" tools/check-layers
+check "every header compiles alone" tools/check-headers
+check "every source and test is in a list" lists_are_complete
+check "hotcell links the C library only" links_libc_only
+check "hotcell is hardened (PIE, RELRO, BIND_NOW, stack protector)" is_hardened
+check "manual pages lint clean" lint_man
+check "manual pages have every option" tools/check-man build/hotcell
+check "completion scripts parse" completion_parses
+check "scripts parse" scripts_parse
+
+heading "unit tests"
+units build ""
+units build-asan " (sanitized)"
+
+heading "fuzz corpora"
+fuzz_corpora
+
+[ "$mode" = --quick ] && sum
+[ "$mode" = --long ] && long=3600
+system_all build/hotcell
+sum
