@@ -222,11 +222,14 @@ static int remove_below(int dir, const char *name, struct err *err)
 int fs_remove_tree(int dir, const char *name, struct err *err)
 {
 	own(freep) char *above = xstrdup(name);
-	char *slash = strrchr(above, '/');
+	own(freep) char *last = NULL;
 
+	for (size_t len = strlen(above); len > 1 && above[len - 1] == '/'; len--)
+		above[len - 1] = '\0';
+	char *slash = strrchr(above, '/');
 	if (!slash)
-		return remove_below(dir, name, err);
-	const char *last = name + (slash - above) + 1;
+		return remove_below(dir, above, err);
+	last = xstrdup(slash + 1);
 	slash[slash == above] = '\0'; /* "/" stays "/" */
 	own(fd_closep) int parent = openat(dir, above, O_PATH | O_DIRECTORY | O_CLOEXEC);
 	if (parent < 0)

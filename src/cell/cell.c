@@ -203,6 +203,7 @@ static void cell_finish(struct cell *cell)
 {
 	struct cell_result *result = &cell->result;
 	cell->timer = loop_remove(cell->timer);
+	pump_close(&cell->pump);
 	result->stdout_bytes = cell->pump.out[0].bytes;
 	result->stderr_bytes = cell->pump.out[1].bytes;
 	result->dropped_bytes = cell->pump.dropped;
@@ -217,9 +218,7 @@ static void cell_finish(struct cell *cell)
 
 static void on_give_up_flushing(void *data)
 {
-	struct cell *cell = data;
-	pump_drop(&cell->pump);
-	cell_finish(cell);
+	cell_finish(data);
 }
 
 static void on_flushed(void *data)
@@ -454,7 +453,7 @@ struct cell *cell_start(struct cell_pool *pool, const struct cell_spec *spec, co
 void cell_cancel(struct cell *cell)
 {
 	if (cell->state == STATE_FLUSHING)
-		set_timer(cell, 0, on_give_up_flushing); /* from the loop, as always */
+		set_timer(cell, clock_now(), on_give_up_flushing); /* from the loop, as always */
 	else if (cell->state != STATE_DONE)
 		cell_kill(cell, CELL_REASON_CANCEL);
 }

@@ -152,7 +152,7 @@ struct cell;
  * (stdin is empty, output is counted and dropped). With spec->tty, stdin and stdout are one terminal. */
 struct cell_io {
 	int in, out, err;
-	bool filter; /* make output safe for a terminal on the way */
+	bool filter; /* what goes to a terminal is made safe for it on the way */
 	size_t keep; /* bytes of latest output kept for cell_tail */
 };
 

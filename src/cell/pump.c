@@ -57,7 +57,8 @@ static void sink_open(struct pump_sink *sink)
 		sink->gone = true;
 		return;
 	}
-	if (S_ISFIFO(st.st_mode) || (S_ISCHR(st.st_mode) && isatty(sink->given))) {
+	sink->terminal = S_ISCHR(st.st_mode) && isatty(sink->given);
+	if (S_ISFIFO(st.st_mode) || sink->terminal) {
 		sink->fd = sink_reopen(sink);
 	} else {
 		sink->kind = S_ISSOCK(st.st_mode) ? SINK_SOCKET : SINK_DIRECT;
@@ -125,8 +126,6 @@ static bool sink_is_waiting(const struct pump_sink *sink)
 static void sink_put(struct pump_stream *stream, const char *bytes, size_t len)
 {
 	struct pump_sink *sink = &stream->sink;
-	if (sink->fd < 0 && !sink->gone)
-		sink_open(sink);
 	size_t done = sink_is_waiting(sink) ? 0 : sink_try(stream->pump, sink, bytes, len);
 	if (sink->gone || done == len)
 		return;
@@ -188,10 +187,12 @@ static void ring_add(struct pump *pump, const char *bytes, size_t len)
 
 static void stream_pass(struct pump_stream *stream, const char *bytes, size_t len)
 {
-	struct pump *pump = stream->pump;
-	if (stream->sink.given < 0)
+	struct pump_sink *sink = &stream->sink;
+	if (sink->given < 0)
 		return;
-	if (!pump->filter) {
+	if (sink->fd < 0 && !sink->gone)
+		sink_open(sink);
+	if (!stream->pump->filter || !sink->terminal) {
 		sink_put(stream, bytes, len);
 		return;
 	}
@@ -223,7 +224,7 @@ static void stream_end(struct pump_stream *stream)
 {
 	stream->source = loop_remove(stream->source);
 	fd_close(&stream->fd);
-	if (!stream->pump->filter || stream->filter.pending_len == 0)
+	if (stream->filter.pending_len == 0)
 		return;
 	struct buf rest = {0};
 	term_filter_end(&stream->filter, &rest);
@@ -453,15 +454,7 @@ bool pump_ended(struct pump *pump)
 	return !sink_is_waiting(&pump->out[0].sink) && !sink_is_waiting(&pump->out[1].sink);
 }
 
-void pump_drop(struct pump *pump)
-{
-	for (int i = 0; i < 2; i++) {
-		sink_close(&pump->out[i].sink);
-		pump->out[i].sink.gone = true;
-	}
-}
-
-void pump_done(struct pump *pump)
+void pump_close(struct pump *pump)
 {
 	pump->delay = loop_remove(pump->delay);
 	input_close(&pump->in);
@@ -469,7 +462,13 @@ void pump_done(struct pump *pump)
 		pump->out[i].source = loop_remove(pump->out[i].source);
 		fd_close(&pump->out[i].fd);
 		sink_close(&pump->out[i].sink);
+		pump->out[i].sink.gone = true;
 	}
+}
+
+void pump_done(struct pump *pump)
+{
+	pump_close(pump);
 	free(pump->ring);
 	pump->ring = NULL;
 }

@@ -19,6 +19,7 @@ struct pump_sink {
 	int given; /* the caller's, or -1 */
 	int fd; /* ours; -1 until the first byte */
 	uint8_t kind;
+	bool terminal;
 	bool gone; /* nothing more can be written */
 	struct buf pending;
 	size_t pending_pos;
@@ -72,7 +73,7 @@ MUST_CHECK int pump_open(struct pump *pump, struct loop *loop, const struct cell
 void pump_started(struct pump *pump, int tty_master);
 /* All writers are dead: takes what is left. True if everything is written on; else `flushed` follows. */
 bool pump_ended(struct pump *pump);
-void pump_drop(struct pump *pump); /* gives up what is not written yet */
+void pump_close(struct pump *pump); /* gives up what is not written yet; counts and tail stay */
 void pump_done(struct pump *pump);
 void pump_tail(const struct pump *pump, struct buf *ret);
 void pump_resize(struct pump *pump, unsigned rows, unsigned columns);

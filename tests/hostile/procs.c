@@ -3,12 +3,19 @@
 
 #include <ctype.h>
 #include <dirent.h>
+#include <sched.h>
 #include <sys/ioctl.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <termios.h>
 
 extern char **environ;
+
+static void ignore_all(void)
+{
+	for (int signal = 1; signal < 65; signal++)
+		(void)sigaction(signal, &(struct sigaction){ .sa_handler = SIG_IGN }, NULL);
+}
 
 static void show_file(const char *what, const char *path)
 {
@@ -191,6 +198,33 @@ static int attack_everyone(int argc, char **argv)
 	return 0;
 }
 
+/* tamper: make the cell's init slow, small and deaf, so that nobody ends us */
+static int attack_tamper(int argc, char **argv)
+{
+	static const int resources[] = { RLIMIT_NOFILE, RLIMIT_AS, RLIMIT_CPU, RLIMIT_DATA, RLIMIT_STACK };
+	struct rlimit none = { 0, 0 };
+	cpu_set_t cpus;
+
+	(void)argc, (void)argv;
+	ignore_all();
+	for (size_t i = 0; i < COUNT(resources); i++)
+		got("prlimit", prlimit(1, (__rlimit_resource_t)resources[i], &none, NULL));
+	CPU_ZERO(&cpus);
+	CPU_SET(0, &cpus);
+	got("affinity", sched_setaffinity(1, sizeof(cpus), &cpus));
+	got("idle", sched_setscheduler(1, SCHED_IDLE, &(struct sched_param){ 0 }));
+	got("nice", setpriority(PRIO_PROCESS, 1, 19));
+	for (int signal = 1; signal < 65; signal++)
+		(void)kill(1, signal);
+	ready();
+	for (int i = 0; i < 16; i++)
+		if (fork() == 0)
+			while (getppid() > 0)
+				(void)kill(1, SIGCHLD);
+	sleep_forever();
+	return 0;
+}
+
 /* stop: stop ourselves and never go on */
 static int attack_stop(int argc, char **argv)
 {
@@ -199,12 +233,6 @@ static int attack_stop(int argc, char **argv)
 	while (raise(SIGSTOP) == 0)
 		;
 	return 1;
-}
-
-static void ignore_all(void)
-{
-	for (int signal = 1; signal < 65; signal++)
-		(void)sigaction(signal, &(struct sigaction){ .sa_handler = SIG_IGN }, NULL);
 }
 
 /* stubborn [MARKER]: ignore every signal that can be ignored, and go on for ever */
@@ -442,7 +470,7 @@ int main(int argc, char **argv)
 		{ "everyone", attack_everyone }, { "stop", attack_stop },     { "stubborn", attack_stubborn },
 		{ "daemon", attack_daemon },	 { "holder", attack_holder }, { "tree", attack_tree },
 		{ "zombies", attack_zombies },	 { "status", attack_status }, { "env", attack_env },
-		{ "args", attack_args },	 { "die", attack_die },	      { "exit", attack_exit },
+		{ "tamper", attack_tamper },	 { "args", attack_args },     { "die", attack_die },	      { "exit", attack_exit },
 		{ "stay", attack_stay },	 { "echo", attack_echo },     { "signals", attack_signals },
 	};
 	return hostile_main(attacks, COUNT(attacks), argc, argv);

@@ -52,7 +52,8 @@ def _compile(source, folder):
     target = folder / source.stem
     subprocess.run(
         ["cc", "-std=gnu11", "-D_GNU_SOURCE", "-static", "-O2", "-pthread", "-o", target, source],
-        check=True, capture_output=True,
+        check=True,
+        capture_output=True,
     )
     target.chmod(0o755)
 
@@ -122,7 +123,11 @@ def canary(scratch):
     after = path.stat()
     assert path.read_text() == text
     assert (before.st_mode, before.st_uid, before.st_gid, before.st_nlink, before.st_ino) == (
-        after.st_mode, after.st_uid, after.st_gid, after.st_nlink, after.st_ino
+        after.st_mode,
+        after.st_uid,
+        after.st_gid,
+        after.st_nlink,
+        after.st_ino,
     )
 
 

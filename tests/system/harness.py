@@ -1,13 +1,13 @@
 """How the tests start hotcell, watch the machine around it, and read what came of it."""
 
 import contextlib
+import ctypes
 import fcntl
 import json
 import os
 import pty
 import re
 import select
-import signal
 import struct
 import subprocess
 import termios
@@ -25,19 +25,49 @@ IS_ROOT = os.geteuid() == 0
 NO_CELLS = not IS_ROOT and "no-userns" in PRETEND
 
 OUTCOMES = {
-    "exited", "signaled", "timeout", "oom", "output-limit", "disk-limit", "denied", "setup-failed",
+    "exited",
+    "signaled",
+    "timeout",
+    "oom",
+    "output-limit",
+    "disk-limit",
+    "denied",
+    "setup-failed",
     "cancelled",
 }
 PROTECTIONS = {
-    "user-namespace", "pid-namespace", "mount-namespace", "net-namespace", "ipc-namespace",
-    "uts-namespace", "cgroup-namespace", "read-only-root", "private-tmp", "private-proc",
-    "hidden-files", "non-root", "no-capabilities", "no-new-privileges", "seccomp", "landlock",
-    "memory-limit", "cpu-limit", "process-limit", "disk-limit", "file-limits", "output-limit",
-    "wall-clock", "clean-descriptors", "clean-environment", "own-session", "kill-all",
+    "user-namespace",
+    "pid-namespace",
+    "mount-namespace",
+    "net-namespace",
+    "ipc-namespace",
+    "uts-namespace",
+    "cgroup-namespace",
+    "read-only-root",
+    "private-tmp",
+    "private-proc",
+    "hidden-files",
+    "non-root",
+    "no-capabilities",
+    "no-new-privileges",
+    "seccomp",
+    "landlock",
+    "memory-limit",
+    "cpu-limit",
+    "process-limit",
+    "disk-limit",
+    "file-limits",
+    "output-limit",
+    "wall-clock",
+    "clean-descriptors",
+    "clean-environment",
+    "own-session",
+    "kill-all",
 }
 
 
 # ---- what a run said ----
+
 
 @dataclass
 class Ran:
@@ -72,7 +102,8 @@ class Ran:
         """hotcell's own lines on stderr, but for the standing remark on a weaker cell."""
         text = self.err.decode("utf-8", "backslashreplace")
         return [
-            line for line in text.splitlines()
+            line
+            for line in text.splitlines()
             if line.startswith("hotcell: ") and not line.startswith("hotcell: weaker cell: ")
         ]
 
@@ -152,6 +183,7 @@ def refused(ran, codes=(2, 125)):
 
 # ---- hotcells that are still running ----
 
+
 class Live:
     """A hotcell in the background. Leaving the `with` block ends it."""
 
@@ -159,8 +191,13 @@ class Live:
         head = [verb] + (["--json"] if json and verb == "run" else [])
         self.argv = [HOTCELL, *head, *map(os.fspath, args)]
         self.process = subprocess.Popen(
-            self.argv, stdin=stdin, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-            env=environment(env), start_new_session=True, **more
+            self.argv,
+            stdin=stdin,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            env=environment(env),
+            start_new_session=True,
+            **more,
         )
         self.out, self.err = bytearray(), bytearray()
         self.changed = threading.Condition()
@@ -239,8 +276,12 @@ class Terminal:
             fcntl.ioctl(0, termios.TIOCSCTTY, 0)
 
         self.process = subprocess.Popen(
-            [HOTCELL, *map(os.fspath, args)], stdin=slave, stdout=slave, stderr=slave,
-            env=environment(env), preexec_fn=own_terminal,
+            [HOTCELL, *map(os.fspath, args)],
+            stdin=slave,
+            stdout=slave,
+            stderr=slave,
+            env=environment(env),
+            preexec_fn=own_terminal,
         )
         os.close(slave)
         self.out = b""
@@ -284,7 +325,36 @@ class Terminal:
         os.close(self.master)
 
 
+def small_disk(folder, size="256k"):
+    """For preexec_fn: a file system of that size on `folder`, in a mount namespace of its own, made
+    by root as it is or by an ordinary user in a user namespace that keeps its own uid."""
+
+    def make():
+        libc = ctypes.CDLL(None, use_errno=True)
+        uid, gid = os.getuid(), os.getgid()
+        new_mounts, new_users, private = 0x00020000, 0x10000000, 0x44000
+        if libc.unshare(new_mounts | (0 if uid == 0 else new_users)) < 0:
+            raise OSError(ctypes.get_errno(), "unshare")
+        if uid != 0:
+            for name, text in (
+                ("setgroups", "deny"),
+                ("uid_map", f"{uid} {uid} 1"),
+                ("gid_map", f"{gid} {gid} 1"),
+            ):
+                Path(f"/proc/self/{name}").write_text(text)
+        options = f"size={size},mode=755".encode()
+        for source, target, kind, flags, data in (
+            (None, b"/", None, private, None),
+            (b"small", os.fsencode(folder), b"tmpfs", 0, options),
+        ):
+            if libc.mount(source, target, kind, flags, data) < 0:
+                raise OSError(ctypes.get_errno(), "mount")
+
+    return make
+
+
 # ---- the machine as an observer sees it ----
+
 
 def marker():
     """A word that is nowhere else on this machine."""
@@ -310,7 +380,12 @@ def stat_of(pid):
         return None
     head, _, tail = text.rpartition(b")")
     fields = tail.split()
-    return head.partition(b"(")[2].decode(errors="replace"), fields[0].decode(), int(fields[1]), int(fields[19])
+    return (
+        head.partition(b"(")[2].decode(errors="replace"),
+        fields[0].decode(),
+        int(fields[1]),
+        int(fields[19]),
+    )
 
 
 def inside(word):

@@ -1,6 +1,5 @@
 """Bad input: one clear sentence, exit 2 or 125, nothing left behind (see nothing_left_behind)."""
 
-import ctypes
 import os
 import resource
 import socket
@@ -8,10 +7,30 @@ import subprocess
 
 import pytest
 
-from harness import HOTCELL, IS_ROOT, environment, hotcell, pretending, refused, run
+from harness import HOTCELL, environment, hotcell, pretending, refused, run, small_disk
 
-SIZES = ["--memory", "--tmp-size", "--disk", "--shm", "--file-size", "--max-output", "--max-collect"]
-BAD_SIZES = ["-1", "12Q", "1e99", "0", "", "99999999999999999999", "5 M", "0x10", "nan", "1..5G", "M"]
+SIZES = [
+    "--memory",
+    "--tmp-size",
+    "--disk",
+    "--shm",
+    "--file-size",
+    "--max-output",
+    "--max-collect",
+]
+BAD_SIZES = [
+    "-1",
+    "12Q",
+    "1e99",
+    "0",
+    "",
+    "99999999999999999999",
+    "5 M",
+    "0x10",
+    "nan",
+    "1..5G",
+    "M",
+]
 COUNTS = ["--processes", "--open-files", "--max-collect-files"]
 BAD_COUNTS = ["-1", "0", "1.5", "many", "", "99999999999999999999", "10k"]
 
@@ -38,7 +57,9 @@ def test_numbers_of_cpus_that_are_none_are_refused():
         assert "--cpus" in refused(run("--cpus", cpus, "--", "true"), (2,)), cpus
 
 
-@pytest.mark.parametrize("flag", ["--no-such-flag", "--memroy", "-Z", "--memory-", "--no-such-flag=1", "---"])
+@pytest.mark.parametrize(
+    "flag", ["--no-such-flag", "--memroy", "-Z", "--memory-", "--no-such-flag=1", "---"]
+)
 def test_an_unknown_flag_is_refused_by_name(flag):
     assert flag.split("=")[0].rstrip("-")[:4] in refused(run(flag, "--", "true"), (2,))
 
@@ -72,9 +93,17 @@ def test_no_verb_at_all_is_a_usage_error():
 
 def test_bad_values_of_other_flags_are_refused(place):
     for args in (
-        ["--backend", "qemu"], ["--uid", "-1"], ["--uid", "a:b"], ["--uid", "4294967296"], ["--uid", "1:"],
-        ["--require", "no-such-protection"], ["--require", ""], ["--hide", ""], ["--image", ""],
-        ["--stdin", str(place / "missing")], ["--stdin", str(place)],
+        ["--backend", "qemu"],
+        ["--uid", "-1"],
+        ["--uid", "a:b"],
+        ["--uid", "4294967296"],
+        ["--uid", "1:"],
+        ["--require", "no-such-protection"],
+        ["--require", ""],
+        ["--hide", ""],
+        ["--image", ""],
+        ["--stdin", str(place / "missing")],
+        ["--stdin", str(place)],
     ):
         refused(run(*args, "--", "true"))
 
@@ -86,6 +115,7 @@ def test_escapes_in_what_the_user_typed_do_not_come_back(place):
 
 
 # ---- mounts ----
+
 
 def test_a_mount_source_that_is_missing_is_refused(place):
     assert "missing" in refused(run("--mount", f"{place}/missing:/x", "--", "true"))
@@ -109,13 +139,28 @@ def test_a_mount_source_that_is_neither_file_nor_folder_is_refused(place):
 
 
 @pytest.mark.parametrize(
-    "target", ["/x/../../etc", "/..", "/x/..", "relative", "", "/", "//", "/proc", "/proc/self", "/dev", "/x/./../y"]
+    "target",
+    [
+        "/x/../../etc",
+        "/..",
+        "/x/..",
+        "relative",
+        "",
+        "/",
+        "//",
+        "/proc",
+        "/proc/self",
+        "/dev",
+        "/x/./../y",
+    ],
 )
 def test_a_mount_target_that_points_elsewhere_is_refused(place, target):
     refused(run("--mount", f"{place}:{target}", "--", "true"))
 
 
-@pytest.mark.parametrize("mount", ["nothing", "", ":", ":/x", "/usr", "/usr:/x:rx", "/usr:/x:ro:rw", "usr:/x:"])
+@pytest.mark.parametrize(
+    "mount", ["nothing", "", ":", ":/x", "/usr", "/usr:/x:rx", "/usr:/x:ro:rw", "usr:/x:"]
+)
 def test_a_mount_that_makes_no_sense_is_refused(mount):
     refused(run("--mount", mount, "--", "true"))
 
@@ -138,6 +183,7 @@ def test_a_path_longer_than_any_path_is_refused(place):
 
 # ---- the environment ----
 
+
 @pytest.mark.parametrize("variable", ["", "=value", "NO_VALUE", "="])
 def test_a_variable_without_name_or_value_is_refused(variable):
     refused(run("--env", variable, "--", "true"), (2,))
@@ -150,7 +196,9 @@ def test_a_passed_variable_must_be_a_name():
 
 def test_control_bytes_in_a_value_arrive_as_they_are(hostile):
     value = bytes(byte for byte in range(1, 256))
-    ran = run(b"--env", b"ODD=" + value, b"--env", rb"NUL=a\0b%00", *hostile("procs", "env"), json=False)
+    ran = run(
+        b"--env", b"ODD=" + value, b"--env", rb"NUL=a\0b%00", *hostile("procs", "env"), json=False
+    )
     items = ran.out.split(b"\0")
     assert b"ODD=" + value in items
     assert rb"NUL=a\0b%00" in items
@@ -177,6 +225,7 @@ def test_more_environment_than_the_kernel_takes_is_refused(hostile):
 
 # ---- images ----
 
+
 def test_an_image_that_is_missing_or_no_folder_is_refused(place):
     (place / "file").write_text("")
     for image in (place / "missing", place / "file", "relative-and-missing"):
@@ -191,28 +240,9 @@ def test_an_image_without_a_shell_says_so(place):
 
 # ---- a full disk ----
 
-def _full_disk(folder):
-    """Run in the child before exec: a file system of 256 kB at `folder`, made by root as it is or
-    by an ordinary user in a user namespace that keeps its own uid."""
-    libc = ctypes.CDLL(None, use_errno=True)
-    uid, gid = os.getuid(), os.getgid()
-    flags = 0x00020000 | (0 if uid == 0 else 0x10000000)  # CLONE_NEWNS, CLONE_NEWUSER
-    if libc.unshare(flags) < 0:
-        raise OSError(ctypes.get_errno(), "unshare")
-    if uid != 0:
-        for name, text in (("setgroups", "deny"), ("uid_map", f"{uid} {uid} 1"), ("gid_map", f"{gid} {gid} 1")):
-            with open(f"/proc/self/{name}", "w") as file:
-                file.write(text)
-    for source, target, kind, how, data in (
-        (None, b"/", None, 0x44000, None),  # MS_REC | MS_PRIVATE
-        (b"tiny", os.fsencode(folder), b"tmpfs", 0, f"size=256k,mode=700,uid={uid},gid={gid}".encode()),
-    ):
-        if libc.mount(source, target, kind, how, data) < 0:
-            raise OSError(ctypes.get_errno(), "mount")
-
 
 def test_a_full_disk_under_the_output_is_told(place, hostile):
-    ran = run("--output", place / "out", *hostile("leave", "big", 8), preexec_fn=lambda: _full_disk(place))
+    ran = run("--output", place / "out", *hostile("leave", "big", 8), preexec_fn=small_disk(place))
     assert ran.code == 125, ran
     assert len(ran.own) == 1, ran
     assert "No space left" in ran.own[0], ran
@@ -228,8 +258,12 @@ def test_a_full_disk_under_the_json_file_is_told():
 def test_a_full_disk_under_stdout_is_told():
     with open("/dev/full", "w") as full:
         done = subprocess.run(
-            [HOTCELL, "run", "--", "sh", "-c", "echo lost; sleep 0.1; echo lost"], stdout=full,
-            stderr=subprocess.PIPE, stdin=subprocess.DEVNULL, timeout=20, env=environment(),
+            [HOTCELL, "run", "--", "sh", "-c", "echo lost; sleep 0.1; echo lost"],
+            stdout=full,
+            stderr=subprocess.PIPE,
+            stdin=subprocess.DEVNULL,
+            timeout=20,
+            env=environment(),
         )
     assert done.returncode == 125, done
     lines = [line for line in done.stderr.decode().splitlines() if "weaker cell" not in line]
@@ -240,7 +274,9 @@ def test_an_output_folder_that_cannot_be_made_is_told_before_the_run(place):
     (place / "file").write_text("")
     word = place / "ran"
     for output in (place / "file", place / "file" / "below", "/proc/nothing", "/dev/null"):
-        refused(run("--output", output, "--mount", f"{place}:/p:rw", "--", "touch", f"/p/{word.name}"))
+        refused(
+            run("--output", output, "--mount", f"{place}:/p:rw", "--", "touch", f"/p/{word.name}")
+        )
     assert not word.exists()
 
 
@@ -251,6 +287,7 @@ def test_a_json_file_that_cannot_be_made_is_told(place):
 
 
 # ---- a machine that refuses ----
+
 
 def test_a_cgroup_that_refuses_is_told_and_never_silently_ignored():
     ran = run("--", "true", env=pretending("cgroup-refuses"))
@@ -271,9 +308,21 @@ def test_a_cgroup_that_refuses_stops_a_run_that_requires_it():
 
 def test_the_other_verbs_refuse_nonsense_too():
     for args in (
-        ["exec"], ["exec", "cffffff"], ["exec", "../../etc", "--", "true"], ["kill"], ["kill", "no-such-cell"],
-        ["logs"], ["logs", "no-such-cell"], ["logs", "--no-such-flag"], ["ps", "--no-such-flag"],
-        ["doctor", "--no-such-flag"], ["completion"], ["completion", "fish"], ["help", "no-such-verb"],
-        ["ps", "too", "many"], ["kill", "../x"], ["kill", "\x1b[2J"],
+        ["exec"],
+        ["exec", "cffffff"],
+        ["exec", "../../etc", "--", "true"],
+        ["kill"],
+        ["kill", "no-such-cell"],
+        ["logs"],
+        ["logs", "no-such-cell"],
+        ["logs", "--no-such-flag"],
+        ["ps", "--no-such-flag"],
+        ["doctor", "--no-such-flag"],
+        ["completion"],
+        ["completion", "fish"],
+        ["help", "no-such-verb"],
+        ["ps", "too", "many"],
+        ["kill", "../x"],
+        ["kill", "\x1b[2J"],
     ):
         refused(hotcell(*args))

@@ -1,6 +1,5 @@
 """Exhaustion: a cell that takes all it can get, and what the host and the result say of it."""
 
-import os
 import subprocess
 import time
 
@@ -12,6 +11,7 @@ MB = 1 << 20
 
 
 # ---- memory ----
+
 
 def test_a_memory_bomb_is_ended_and_called_oom(hostile, is_on):
     ran = run("--memory", "64M", *hostile("exhaust", "memory"))
@@ -68,6 +68,7 @@ def test_endless_recursion_is_the_programs_own_crash(hostile):
 
 # ---- processes ----
 
+
 @pytest.mark.parametrize("kind", ["forks", "threads"])
 def test_processes_and_threads_are_held_at_the_limit(hostile, kind):
     ran = run("--processes", "20", *hostile("exhaust", kind))
@@ -118,6 +119,7 @@ def test_a_program_that_ignores_every_signal_ends_on_the_clock(hostile):
 
 # ---- the processor ----
 
+
 def test_four_threads_get_no_more_than_one_cpu(hostile, is_on):
     ran = run("--cpus", "1", *hostile("exhaust", "burn", 1000, 4))
     share = int(ran.said["cpu"]) / int(ran.said["wall"])
@@ -137,6 +139,7 @@ def test_a_fraction_of_a_cpu_is_kept(hostile, is_on):
 
 # ---- disk ----
 
+
 @pytest.mark.parametrize(
     ("flag", "folder"), [("--disk", "/workspace"), ("--tmp-size", "/tmp"), ("--shm", "/dev/shm")]
 )
@@ -151,7 +154,9 @@ def test_a_disk_filler_gets_no_more_than_its_scratch_space(hostile, flag, folder
 
 
 def test_a_full_scratch_space_is_no_verdict_when_the_program_copes(hostile):
-    ran = run("--disk", "4M", "--", "sh", "-c", "head -c 9M /dev/zero > f 2>/dev/null; rm f; exit 0")
+    ran = run(
+        "--disk", "4M", "--", "sh", "-c", "head -c 9M /dev/zero > f 2>/dev/null; rm f; exit 0"
+    )
     assert (ran.code, ran.outcome) == (0, "exited"), ran
 
 
@@ -188,6 +193,7 @@ def test_programs_cannot_be_run_from_tmp_unless_allowed(hostile):
 
 # ---- descriptors and cores ----
 
+
 def test_open_files_are_held_at_the_limit(hostile):
     ran = run("--open-files", "64", *hostile("exhaust", "descriptors"))
     assert ran.said["open"] == "EMFILE", ran
@@ -203,6 +209,7 @@ def test_a_crash_leaves_no_core(hostile, place):
 
 
 # ---- output ----
+
 
 @pytest.mark.parametrize("fd", [1, 2])
 def test_an_infinite_printer_is_cut_off_flagged_and_drained(hostile, fd):
@@ -230,13 +237,31 @@ def test_an_infinite_printer_with_a_slow_reader_is_cut_off_too(hostile):
 
 # ---- all at once ----
 
+
 def test_a_healthy_cell_goes_on_among_hostile_ones(hostile):
     word = marker()
     attacks = [
-        ("exhaust", "forkbomb", word), ("exhaust", "memory", 2000, word), ("procs", "stubborn", word),
-        ("exhaust", "print", 1), ("exhaust", "inodes", "/workspace"), ("exhaust", "burn", 5000, 8),
+        ("exhaust", "forkbomb", word),
+        ("exhaust", "memory", 2000, word),
+        ("procs", "stubborn", word),
+        ("exhaust", "print", 1),
+        ("exhaust", "inodes", "/workspace"),
+        ("exhaust", "burn", 5000, 8),
     ]
-    flags = ["-t", "3s", "-m", "96M", "--processes", "40", "--disk", "16M", "--max-output", "8M", "-c", "0.3"]
+    flags = [
+        "-t",
+        "3s",
+        "-m",
+        "96M",
+        "--processes",
+        "40",
+        "--disk",
+        "16M",
+        "--max-output",
+        "8M",
+        "-c",
+        "0.3",
+    ]
     lives = []
     try:
         for attack in attacks:

@@ -10,12 +10,24 @@ import time
 import pytest
 
 from harness import (
-    HOTCELL, OUTCOMES, PROTECTIONS, Live, Terminal, environment, eventually, gone, hotcell, inside, marker,
-    pids, refused, run, slurp, stat_of,
+    HOTCELL,
+    OUTCOMES,
+    PROTECTIONS,
+    Live,
+    Terminal,
+    environment,
+    gone,
+    hotcell,
+    marker,
+    pids,
+    refused,
+    run,
+    slurp,
+    stat_of,
 )
 
-
 # ---- how it ends ----
+
 
 @pytest.mark.parametrize("code", [0, 1, 2, 42, 124, 125, 130, 137, 255])
 def test_the_exit_code_is_the_targets_and_the_json_tells_it_from_ours(hostile, code):
@@ -47,7 +59,9 @@ def test_a_timeout_is_124_and_says_which_limit_it_was(hostile):
     assert "--timeout" in ran.own[0]
 
 
-@pytest.mark.parametrize("command", ["no-such-command", "/no/such/command", "./relative", "/etc/passwd", "/usr"])
+@pytest.mark.parametrize(
+    "command", ["no-such-command", "/no/such/command", "./relative", "/etc/passwd", "/usr"]
+)
 def test_a_command_that_cannot_be_run_is_125_and_names_the_command(command):
     ran = run("--", command)
     assert refused(ran, (125,)).count(command) == 1
@@ -67,12 +81,23 @@ def test_a_command_is_found_through_the_path_of_the_cell():
 
 
 def test_the_arguments_arrive_as_they_were_given(hostile):
-    args = [b"", b"a b", b"new\nline", b"--json", b"--", b"'\"$(id)", b"caf\xc3\xa9", b"\xff\xfe", b"-t"]
+    args = [
+        b"",
+        b"a b",
+        b"new\nline",
+        b"--json",
+        b"--",
+        b"'\"$(id)",
+        b"caf\xc3\xa9",
+        b"\xff\xfe",
+        b"-t",
+    ]
     ran = run(*hostile("procs", "args"), *args, json=False)
     assert ran.out == b"".join(arg + b"\0" for arg in args), ran
 
 
 # ---- what passes through ----
+
 
 def test_ten_megabytes_through_cat_come_back_byte_for_byte():
     data = os.urandom(10 << 20)
@@ -129,8 +154,11 @@ def test_stdin_can_be_a_file(place):
 
 def test_a_slow_reader_gets_every_byte(hostile):
     process = subprocess.Popen(
-        [HOTCELL, "run", *hostile("exhaust", "print", 1, 3 << 20)], stdout=subprocess.PIPE,
-        stdin=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env=environment(),
+        [HOTCELL, "run", *hostile("exhaust", "print", 1, 3 << 20)],
+        stdout=subprocess.PIPE,
+        stdin=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        env=environment(),
     )
     time.sleep(0.5)
     out = process.stdout.read()
@@ -141,8 +169,11 @@ def test_a_slow_reader_gets_every_byte(hostile):
 
 def test_a_reader_that_goes_away_ends_the_run(hostile):
     process = subprocess.Popen(
-        [HOTCELL, "run", *hostile("exhaust", "print", 1)], stdout=subprocess.PIPE,
-        stdin=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env=environment(),
+        [HOTCELL, "run", *hostile("exhaust", "print", 1)],
+        stdout=subprocess.PIPE,
+        stdin=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        env=environment(),
     )
     assert process.stdout.read(10) == b"y" * 10
     process.stdout.close()
@@ -164,15 +195,31 @@ def test_closed_standard_descriptors_do_no_harm(closed, hostile):
 # ---- the JSON result ----
 
 FIELDS = {
-    "outcome": str, "exit_code": int, "wall_ms": (int, float), "setup_ms": (int, float),
-    "user_ms": (int, float), "system_ms": (int, float), "peak_memory": int, "oom_kills": int,
-    "processes": int, "stdout_bytes": int, "stderr_bytes": int, "dropped_bytes": int,
-    "written_bytes": int, "refused": dict, "receipt": dict,
+    "outcome": str,
+    "exit_code": int,
+    "wall_ms": (int, float),
+    "setup_ms": (int, float),
+    "user_ms": (int, float),
+    "system_ms": (int, float),
+    "peak_memory": int,
+    "oom_kills": int,
+    "processes": int,
+    "stdout_bytes": int,
+    "stderr_bytes": int,
+    "dropped_bytes": int,
+    "written_bytes": int,
+    "refused": dict,
+    "receipt": dict,
 }
 
 
 def test_the_json_result_has_every_field():
-    ran = run("--", "sh", "-c", "echo four; echo seven77 >&2; head -c 100000 /dev/zero > file; true; exit 5")
+    ran = run(
+        "--",
+        "sh",
+        "-c",
+        "echo four; echo seven77 >&2; head -c 100000 /dev/zero > file; true; exit 5",
+    )
     for name, kind in FIELDS.items():
         assert isinstance(ran.result[name], kind), name
     assert ran.result["signal"] is None
@@ -235,6 +282,7 @@ def test_refused_calls_are_counted_by_name(hostile):
 
 # ---- what hotcell says itself ----
 
+
 def test_an_ordinary_end_is_not_remarked_upon():
     ran = run("--", "false", json=False)
     assert ran.own == []
@@ -256,7 +304,15 @@ def test_verbose_prints_receipt_and_costs():
 
 def test_explain_prints_the_cell_and_starts_nothing(place):
     ran = run(
-        "--explain", "--mount", f"{place}:/place:rw", "-m", "77M", "--", "touch", "/place/touched", json=False
+        "--explain",
+        "--mount",
+        f"{place}:/place:rw",
+        "-m",
+        "77M",
+        "--",
+        "touch",
+        "/place/touched",
+        json=False,
     )
     assert ran.code == 0, ran
     text = ran.out.decode()
@@ -272,8 +328,11 @@ def test_explain_says_what_is_wrong_as_run_does():
 
 # ---- the cell as its program sees it ----
 
+
 def test_the_environment_is_exactly_the_minimal_one(hostile):
-    ran = run(*hostile("procs", "env"), json=False, env={"CANARY": "yes", "LD_PRELOAD": "/nowhere.so"})
+    ran = run(
+        *hostile("procs", "env"), json=False, env={"CANARY": "yes", "LD_PRELOAD": "/nowhere.so"}
+    )
     got = dict(item.split(b"=", 1) for item in ran.out.split(b"\0") if item)
     assert got == {
         b"PATH": b"/usr/local/bin:/usr/bin:/bin:/usr/local/sbin:/usr/sbin:/sbin",
@@ -284,8 +343,17 @@ def test_the_environment_is_exactly_the_minimal_one(hostile):
 
 def test_variables_are_given_and_passed_on(hostile):
     ran = run(
-        "--env", "GIVEN=a=b c", "--env", "EMPTY=", "--env", "HOME=/tmp", "--pass-env", "PASSED",
-        *hostile("procs", "env"), json=False, env={"PASSED": "from outside", "OTHER": "stays outside"},
+        "--env",
+        "GIVEN=a=b c",
+        "--env",
+        "EMPTY=",
+        "--env",
+        "HOME=/tmp",
+        "--pass-env",
+        "PASSED",
+        *hostile("procs", "env"),
+        json=False,
+        env={"PASSED": "from outside", "OTHER": "stays outside"},
     )
     items = [item for item in ran.out.split(b"\0") if item]
     got = dict(item.split(b"=", 1) for item in items)
@@ -300,7 +368,12 @@ def test_variables_are_given_and_passed_on(hostile):
 def test_secrets_are_in_no_command_line_or_environment_of_ours(hostile):
     passed, given = marker(), marker()
     with Live(
-        "--pass-env", "SECRET", "--env", f"TOKEN={given}", *hostile("procs", "stay"), env={"SECRET": passed}
+        "--pass-env",
+        "SECRET",
+        "--env",
+        f"TOKEN={given}",
+        *hostile("procs", "stay"),
+        env={"SECRET": passed},
     ) as live:
         live.wait_for(b"ready")
         seen = 0
@@ -333,7 +406,9 @@ def test_the_working_directory_can_be_chosen():
 
 
 def test_the_user_is_not_root_and_has_a_name():
-    ran = run("--", "sh", "-c", "id -u; id -g; id -un; id -G; ls -ldn /workspace | awk '{print $3, $4}'")
+    ran = run(
+        "--", "sh", "-c", "id -u; id -g; id -un; id -G; ls -ldn /workspace | awk '{print $3, $4}'"
+    )
     assert ran.out.split() == [b"1000", b"1000", b"cell", b"1000", b"1000", b"1000"], ran
 
 
@@ -362,6 +437,7 @@ def test_the_signal_state_of_the_caller_does_not_come_along(hostile):
 
 # ---- terminals ----
 
+
 def test_with_tty_the_program_has_a_terminal_of_its_own(hostile):
     with Terminal("run", "--tty", *hostile("procs", "tty"), rows=33, columns=111) as terminal:
         code, out = terminal.finish()
@@ -384,7 +460,14 @@ def test_with_tty_a_new_window_size_arrives(hostile):
 
 
 def test_with_tty_what_is_typed_arrives_and_ctrl_c_goes_to_the_program(hostile):
-    with Terminal("run", "--tty", "--", "sh", "-c", "trap 'echo trapped; exit 9' INT; echo up; while :; do sleep 1; done") as terminal:
+    with Terminal(
+        "run",
+        "--tty",
+        "--",
+        "sh",
+        "-c",
+        "trap 'echo trapped; exit 9' INT; echo up; while :; do sleep 1; done",
+    ) as terminal:
         terminal.wait_for(b"up")
         terminal.send(b"\x03")
         terminal.wait_for(b"trapped")
@@ -434,6 +517,7 @@ def test_escapes_reach_a_pipe_and_a_raw_terminal_unchanged(hostile):
 
 # ---- no sandbox ----
 
+
 @pytest.mark.parametrize("how", ["--no-sandbox", "--backend none", "FUZZING_DISABLE_SANDBOX"])
 def test_without_a_sandbox_there_is_a_warning_that_cannot_be_missed(how, place):
     flags = how.split() if how.startswith("-") else []
@@ -459,12 +543,15 @@ def test_the_sandbox_is_not_switched_off_by_another_value(value):
 
 def test_without_a_sandbox_the_clock_still_runs_and_nothing_stays():
     word = marker()
-    ran = run("--no-sandbox", "-t", "300ms", "--", "/bin/sh", "-c", f"sleep 1000 & : {word}; sleep 1000")
+    ran = run(
+        "--no-sandbox", "-t", "300ms", "--", "/bin/sh", "-c", f"sleep 1000 & : {word}; sleep 1000"
+    )
     assert ran.code == 124, ran
     assert gone(word)
 
 
 # ---- the other words ----
+
 
 def test_version_and_help_are_there():
     assert re.match(rb"hotcell \d+\.\d+", hotcell("--version").out)
@@ -475,11 +562,39 @@ def test_version_and_help_are_there():
         assert verb in general.out
     text = hotcell("help", "run").out
     for flag in (
-        b"--memory", b"--cpus", b"--timeout", b"--processes", b"--tmp-size", b"--tmp-exec", b"--disk", b"--shm",
-        b"--file-size", b"--open-files", b"--max-output", b"--mount", b"--hide", b"--no-default-hide", b"--output",
-        b"--max-collect", b"--max-collect-files", b"--image", b"--env", b"--pass-env", b"--workdir", b"--uid",
-        b"--tty", b"--stdin", b"--raw", b"--backend", b"--no-sandbox", b"--require", b"--explain", b"--json",
-        b"--json-file", b"--quiet", b"--verbose",
+        b"--memory",
+        b"--cpus",
+        b"--timeout",
+        b"--processes",
+        b"--tmp-size",
+        b"--tmp-exec",
+        b"--disk",
+        b"--shm",
+        b"--file-size",
+        b"--open-files",
+        b"--max-output",
+        b"--mount",
+        b"--hide",
+        b"--no-default-hide",
+        b"--output",
+        b"--max-collect",
+        b"--max-collect-files",
+        b"--image",
+        b"--env",
+        b"--pass-env",
+        b"--workdir",
+        b"--uid",
+        b"--tty",
+        b"--stdin",
+        b"--raw",
+        b"--backend",
+        b"--no-sandbox",
+        b"--require",
+        b"--explain",
+        b"--json",
+        b"--json-file",
+        b"--quiet",
+        b"--verbose",
     ):
         assert flag in text, flag
     assert hotcell("run", "--help").code == 0

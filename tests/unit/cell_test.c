@@ -8,6 +8,7 @@
 #include <cmocka.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <pty.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -501,24 +502,42 @@ static void a_full_disk_is_told(void **state)
 	assert_int_equal(cell_result_exit_code(&world->result), 125);
 }
 
-static void escapes_are_made_harmless_when_asked(void **state)
+static void print_escapes(struct world *world, int out, int from, struct buf *ret)
 {
 	static const struct fake_action actions[] = {{.kind = FAKE_STARTED}, {.kind = FAKE_PRINT,
 		.text = "a\033]0;title\007b\033[31mred"}, {.kind = FAKE_PRINT, .text = "\033["}, {.kind = FAKE_ENDED}};
-	struct world *world = *state;
-	own(buf_done) struct buf out = {0};
-	int to[2];
-	assert_int_equal(make_pipe(to), 0);
-	world->io.out = to[1];
+	char chunk[1000];
+	world->io.out = out;
 	world->io.filter = true;
 	run_fake(world, actions);
-	fd_close(&to[1]);
-	read_all(to[0], &out);
+	assert_int_equal(world->result.stdout_bytes, 22);
+	ssize_t got = read(from, chunk, sizeof(chunk));
+	assert_true(got > 0);
+	buf_add(ret, chunk, (size_t)got);
+}
+
+static void escapes_are_made_harmless_for_a_terminal(void **state)
+{
+	own(buf_done) struct buf out = {0};
+	int master, slave;
+	assert_int_equal(openpty(&master, &slave, NULL, NULL, NULL), 0);
+	print_escapes(*state, slave, master, &out);
 	assert_null(strstr(buf_text(&out), "\033]"));
 	assert_non_null(strstr(buf_text(&out), "\033[31mred"));
 	assert_non_null(strstr(buf_text(&out), "red\\x1b"));
-	assert_int_equal(world->result.stdout_bytes, 23);
+	fd_close(&master);
+	fd_close(&slave);
+}
+
+static void a_file_gets_the_bytes_as_they_are(void **state)
+{
+	own(buf_done) struct buf out = {0};
+	int to[2];
+	assert_int_equal(make_pipe(to), 0);
+	print_escapes(*state, to[1], to[0], &out);
+	assert_string_equal(buf_text(&out), "a\033]0;title\007b\033[31mred\033[");
 	fd_close(&to[0]);
+	fd_close(&to[1]);
 }
 
 /* ---- input ---- */
@@ -751,7 +770,8 @@ int main(void)
 		TEST(cancelling_gives_up_a_sink_that_takes_nothing),
 		TEST(a_sink_that_goes_away_is_no_fault),
 		TEST(a_full_disk_is_told),
-		TEST(escapes_are_made_harmless_when_asked),
+		TEST(escapes_are_made_harmless_for_a_terminal),
+		TEST(a_file_gets_the_bytes_as_they_are),
 		TEST(input_is_passed_on_to_its_end),
 		TEST(no_input_is_an_end_of_file),
 		TEST(a_program_that_does_not_read_is_no_fault),

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/buf.h"
+#include "base/clock.h"
 
 struct fake fake = {.workspace = -1, .exec_fds = {-1, -1, -1}};
 
@@ -36,7 +37,7 @@ static void fake_step(void *data);
 
 static void fake_next(struct cell_backend_run *run)
 {
-	run->timer = loop_add_timer(run->pool->loop, 0, fake_step, run);
+	run->timer = loop_add_timer(run->pool->loop, clock_now(), fake_step, run);
 }
 
 static void fake_over(struct cell_backend_run *run)
@@ -140,7 +141,7 @@ static void fake_kill(struct cell_backend_run *run)
 	if (fake.deaf)
 		return;
 	run->timer = loop_remove(run->timer);
-	run->timer = loop_add_timer(run->pool->loop, 0, fake_die, run);
+	run->timer = loop_add_timer(run->pool->loop, clock_now(), fake_die, run);
 	run->over = true;
 }
 

@@ -39,6 +39,7 @@ struct cgroup_slot {
 	int enter[CONTROLLER_COUNT]; /* v1: `tasks`; v2: the folder, once */
 	size_t enter_count;
 	bool v2;
+	int now, peak, events; /* of memory, kept open: they are read for every cell; -1: none */
 	uint64_t oom_before;
 };
 
@@ -426,6 +427,20 @@ static int slot_folder(struct cgroup_slot *slot, int c, const char *name, struct
 	return 0;
 }
 
+static void memory_files(struct cgroup_slot *slot)
+{
+	int dir = slot->dir[MEMORY];
+
+	if (dir < 0)
+		return;
+	slot->now = openat(dir, slot->v2 ? "memory.current" : "memory.usage_in_bytes", O_RDONLY | O_CLOEXEC);
+	slot->events = openat(dir, slot->v2 ? "memory.events" : "memory.oom_control", O_RDONLY | O_CLOEXEC);
+	/* on v2 a reset holds for the descriptor that made it, since Linux 6.12; before, it only grows */
+	slot->peak = openat(dir, slot->v2 ? "memory.peak" : "memory.max_usage_in_bytes", O_RDWR | O_CLOEXEC);
+	if (slot->peak < 0)
+		slot->peak = openat(dir, "memory.peak", O_RDONLY | O_CLOEXEC);
+}
+
 struct cgroup_slot *cgroup_slot_open(struct cgroup_host *host, unsigned index, const struct cell_limits *limits,
 	struct err *err)
 {
@@ -436,12 +451,15 @@ struct cgroup_slot *cgroup_slot_open(struct cgroup_host *host, unsigned index, c
 	slot->index = index;
 	for (int c = 0; c < CONTROLLER_COUNT; c++)
 		slot->dir[c] = slot->enter[c] = -1;
+	slot->now = slot->peak = slot->events = -1;
 	(void)snprintf(name, sizeof(name), "s%u", index);
 	int failed = 0;
 	for (int c = 0; c < CONTROLLER_COUNT && failed == 0; c++)
 		if (host->at[c].fd >= 0 && !(c > 0 && host->at[c].v2))
 			failed = slot_folder(slot, c, name, err);
 	slot->v2 = host->at[MEMORY].fd >= 0 && host->at[MEMORY].v2;
+	if (failed == 0)
+		memory_files(slot);
 	if (failed == 0 && slot->v2)
 		failed = limit_v2(slot, limits, err);
 	else if (failed == 0)
@@ -458,6 +476,9 @@ struct cgroup_slot *cgroup_slot_free(struct cgroup_slot *slot)
 	if (slot == NULL)
 		return NULL;
 	(void)snprintf(name, sizeof(name), "s%u", slot->index);
+	fd_close(&slot->now);
+	fd_close(&slot->peak);
+	fd_close(&slot->events);
 	for (int c = 0; c < CONTROLLER_COUNT; c++) {
 		fd_close(&slot->enter[c]);
 		if (slot->dir[c] >= 0)
@@ -468,31 +489,16 @@ struct cgroup_slot *cgroup_slot_free(struct cgroup_slot *slot)
 	return NULL;
 }
 
-static uint64_t read_number(int dir, const char *file, const char *key)
+static uint64_t read_number(int fd, const char *key)
 {
-	char text[4096];
-	own(fd_closep) int fd = openat(dir, file, O_RDONLY | O_CLOEXEC);
-	ssize_t len = fd < 0 ? -1 : read(fd, text, sizeof(text) - 1);
+	char text[1024];
+	ssize_t len = fd < 0 ? -1 : pread(fd, text, sizeof(text) - 1, 0);
 
 	if (len <= 0)
 		return 0;
 	text[len] = '\0';
-	const char *at = text;
-	if (key != NULL) {
-		at = strstr(text, key);
-		if (at == NULL)
-			return 0;
-		at += strlen(key);
-	}
-	return strtoull(at, NULL, 10);
-}
-
-static uint64_t oom_kills(const struct cgroup_slot *slot)
-{
-	if (slot->dir[MEMORY] < 0)
-		return 0;
-	return slot->v2 ? read_number(slot->dir[MEMORY], "memory.events", "oom_kill ")
-			: read_number(slot->dir[MEMORY], "memory.oom_control", "oom_kill ");
+	const char *at = key == NULL ? text : strstr(text, key);
+	return at == NULL ? 0 : strtoull(at + (key == NULL ? 0 : strlen(key)), NULL, 10);
 }
 
 #define CACHE_WORTH_DROPPING (UINT64_C(8) << 20)
@@ -500,16 +506,13 @@ static uint64_t oom_kills(const struct cgroup_slot *slot)
 void cgroup_slot_reset(struct cgroup_slot *slot)
 {
 	struct err err;
-	int dir = slot->dir[MEMORY];
 
-	slot->oom_before = oom_kills(slot);
-	if (dir < 0)
-		return;
-	uint64_t now = read_number(dir, slot->v2 ? "memory.current" : "memory.usage_in_bytes", NULL);
-	if (now > CACHE_WORTH_DROPPING) /* what earlier cells read and wrote must not count here */
-		(void)!fs_write_value(dir, slot->v2 ? "memory.reclaim" : "memory.force_empty",
+	slot->oom_before = read_number(slot->events, "oom_kill ");
+	if (read_number(slot->now, NULL) > CACHE_WORTH_DROPPING) /* what earlier cells read must not count here */
+		(void)!fs_write_value(slot->dir[MEMORY], slot->v2 ? "memory.reclaim" : "memory.force_empty",
 			slot->v2 ? "1G" : "0", &err);
-	(void)!fs_write_value(dir, slot->v2 ? "memory.peak" : "memory.max_usage_in_bytes", "0", &err);
+	if (slot->peak >= 0)
+		(void)!pwrite(slot->peak, "0", 1, 0);
 }
 
 size_t cgroup_slot_fds(const struct cgroup_slot *slot, int ret[4], bool *ret_v2)
@@ -527,13 +530,9 @@ size_t cgroup_slot_fds(const struct cgroup_slot *slot, int ret[4], bool *ret_v2)
 void cgroup_slot_usage(const struct cgroup_slot *slot, uint64_t *ret_peak, uint64_t *ret_oom_kills,
 	uint64_t *ret_now)
 {
-	int dir = slot->dir[MEMORY];
+	uint64_t kills = read_number(slot->events, "oom_kill ");
 
-	*ret_peak = *ret_oom_kills = *ret_now = 0;
-	if (dir < 0)
-		return;
-	*ret_peak = read_number(dir, slot->v2 ? "memory.peak" : "memory.max_usage_in_bytes", NULL);
-	*ret_now = read_number(dir, slot->v2 ? "memory.current" : "memory.usage_in_bytes", NULL);
-	uint64_t kills = oom_kills(slot);
+	*ret_peak = read_number(slot->peak, NULL);
+	*ret_now = read_number(slot->now, NULL);
 	*ret_oom_kills = kills > slot->oom_before ? kills - slot->oom_before : 0;
 }

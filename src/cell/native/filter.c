@@ -334,31 +334,41 @@ struct range {
 	unsigned char action;
 };
 
-/* The tree over ranges[0..count): the left half is emitted first, so the jump over it is known
- * afterwards. Jumps are 32-bit (JA) where they may be long. */
-static void emit_tree(struct code *code, const struct range *ranges, size_t count)
+/* Jumps go forward only, so the program is laid out backwards: verdicts last, the root first. A node
+ * is emitted into `tree` from its end; distances are known because everything behind it is. */
+struct layout {
+	struct sock_filter tree[512];
+	size_t used; /* from the end of `tree` */
+	size_t verdict[DO_CHECK + CHECK_COUNT]; /* where each action's code begins, behind the tree */
+	bool full;
+};
+
+/* Emits the tree over the ranges; returns how far from the end of `tree` it begins, counted so that
+ * a verdict at offset v behind the tree is at distance -v. */
+static long emit_tree(struct layout *layout, const struct range *ranges, size_t count)
 {
-	if (count == 1) {
-		emit_action(code, ranges[0].action);
-		return;
-	}
+	if (count == 1)
+		return -(long)layout->verdict[ranges[0].action];
 	size_t half = count / 2;
-	/* nr >= first of the right half: skip to the JA; else fall into the left half */
-	emit(code, BPF_JMP | BPF_JGE | BPF_K, 0, 1, ranges[half].first);
-	size_t jump = code->len;
-	emit(code, BPF_JMP | BPF_JA, 0, 0, 0);
-	emit_tree(code, ranges, half);
-	if (!code->full)
-		code->insn[jump].k = (uint32_t)(code->len - jump - 1);
-	emit_tree(code, ranges + half, count - half);
+	long right = emit_tree(layout, ranges + half, count - half);
+	long left = emit_tree(layout, ranges, half);
+	if (layout->used == ARRAY_LEN(layout->tree)) {
+		layout->full = true;
+		return 0;
+	}
+	long here = (long)++layout->used;
+	long to_right = here - right - 1, to_left = here - left - 1;
+	if (to_right > 255 || to_left > 255)
+		layout->full = true;
+	layout->tree[ARRAY_LEN(layout->tree) - (size_t)here] = (struct sock_filter){ BPF_JMP | BPF_JGE | BPF_K,
+		(uint8_t)to_right, (uint8_t)to_left, ranges[half].first };
+	return here;
 }
 
-int filter_build(bool counted, bool pinned, struct sock_filter **ret_code, size_t *ret_len, struct err *err)
+static size_t ranges_fill(struct range ranges[MAX_NR + 1], bool pinned)
 {
 	unsigned char action[MAX_NR];
-	struct range ranges[MAX_NR + 1];
 	size_t count = 0;
-	own(freep) struct code *code = xcalloc(1, sizeof(*code));
 
 	actions_fill(action, pinned);
 	for (uint32_t nr = 0; nr < MAX_NR; nr++)
@@ -366,8 +376,24 @@ int filter_build(bool counted, bool pinned, struct sock_filter **ret_code, size_
 			ranges[count++] = (struct range){ nr, action[nr] };
 	if (ranges[count - 1].action != DO_UNKNOWN)
 		ranges[count++] = (struct range){ MAX_NR, DO_UNKNOWN };
+	return count;
+}
 
-	code->counted = counted;
+int filter_build(bool counted, bool pinned, struct sock_filter **ret_code, size_t *ret_len, struct err *err)
+{
+	struct range ranges[MAX_NR + 1];
+	size_t count = ranges_fill(ranges, pinned);
+	own(freep) struct code *code = xcalloc(1, sizeof(*code));
+	own(freep) struct code *verdicts = xcalloc(1, sizeof(*verdicts));
+	own(freep) struct layout *layout = xcalloc(1, sizeof(*layout));
+
+	verdicts->counted = counted;
+	for (unsigned char action = 0; action < DO_CHECK + CHECK_COUNT; action++) {
+		layout->verdict[action] = verdicts->len;
+		emit_action(verdicts, action);
+	}
+	(void)emit_tree(layout, ranges, count);
+
 	load(code, offsetof(struct seccomp_data, arch));
 	emit(code, BPF_JMP | BPF_JEQ | BPF_K, 1, 0, OUR_ARCH);
 	ret(code, SECCOMP_RET_KILL_PROCESS);
@@ -376,12 +402,13 @@ int filter_build(bool counted, bool pinned, struct sock_filter **ret_code, size_
 	emit(code, BPF_JMP | BPF_JGE | BPF_K, 0, 1, X32_BIT);
 	ret(code, SECCOMP_RET_KILL_PROCESS);
 #endif
-	emit_tree(code, ranges, count);
-	if (code->full)
-		return err_set(err, ERR_LIMIT, "the system call filter has grown beyond %zu instructions",
-			ARRAY_LEN(code->insn));
-	*ret_len = code->len;
-	*ret_code = xcalloc(code->len, sizeof(**ret_code));
+	if (layout->full || verdicts->full || code->len + layout->used + verdicts->len > ARRAY_LEN(code->insn))
+		return err_set(err, ERR_LIMIT, "the system call filter has grown too large");
+	*ret_len = code->len + layout->used + verdicts->len;
+	*ret_code = xcalloc(*ret_len, sizeof(**ret_code));
 	memcpy(*ret_code, code->insn, code->len * sizeof(**ret_code));
+	memcpy(*ret_code + code->len, layout->tree + ARRAY_LEN(layout->tree) - layout->used,
+		layout->used * sizeof(**ret_code));
+	memcpy(*ret_code + code->len + layout->used, verdicts->insn, verdicts->len * sizeof(**ret_code));
 	return 0;
 }

@@ -39,11 +39,11 @@ struct slot {
 	unsigned index;
 	enum slot_state state;
 	struct cgroup_slot *cgroup;
-	int control, job, pidfd;
+	int control, job, pidfd, tty;
 	struct loop_source *control_source, *job_source, *pidfd_source, *grace;
 	pid_t pid;
 	uint32_t facts;
-	bool sealed, fresh_net, job_sent;
+	bool sealed, fresh_net, job_sent, job_ended;
 	struct cell_backend_run *run;
 	struct slot *next;
 };
@@ -212,6 +212,20 @@ static void take_failed(struct slot *slot, struct wire_reader *reader)
 		slot->kind->warm = 0; /* do not go on making what fails */
 }
 
+/* The cell's two sockets tell their parts in any order. The program has started when it is sealed and
+ * its job socket has ended (exec closed it) or its terminal has come; it has ended when reported. */
+static void slot_progress(struct slot *slot)
+{
+	struct cell_backend_run *run = slot->run;
+
+	if (run == NULL)
+		return;
+	if (slot->sealed && (slot->job_ended || slot->tty >= 0))
+		run_started(run, fd_take(&slot->tty));
+	if (run->reported && (run->started || run->killed))
+		run_ended(run);
+}
+
 static void on_control(void *data, int fd, uint32_t events)
 {
 	struct slot *slot = data;
@@ -232,11 +246,11 @@ static void on_control(void *data, int fd, uint32_t events)
 	case MSG_SEALED:
 		slot->facts = wire_get_u32(&reader);
 		slot->sealed = true;
+		slot_progress(slot);
 		break;
 	case MSG_REPORT:
 		take_report(slot, &reader, &workspace);
-		if (slot->run != NULL && (slot->run->started || slot->run->killed))
-			run_ended(slot->run);
+		slot_progress(slot);
 		break;
 	case MSG_EXEC_DONE:
 		if (slot->run != NULL) {
@@ -254,13 +268,6 @@ static void on_control(void *data, int fd, uint32_t events)
 		break;
 	}
 	fd_close(&workspace);
-}
-
-/* MSG_SEALED always comes before the program can exec, on another socket: read it first. */
-static void drain_control(struct slot *slot)
-{
-	if (!slot->sealed && slot->control_source != NULL)
-		on_control(slot, slot->control, EPOLLIN);
 }
 
 static void on_job(void *data, int fd, uint32_t events)
@@ -282,23 +289,16 @@ static void on_job(void *data, int fd, uint32_t events)
 			message_get_err(&reader, &err);
 			run_fail(slot->run, &err);
 		}
-		if (kind == MSG_TTY && slot->run != NULL) {
-			drain_control(slot);
-			run_started(slot->run, fd_take(&tty));
-		}
+		if (kind == MSG_TTY)
+			slot->tty = fd_take(&tty);
 		fd_close(&tty);
+		slot_progress(slot);
 		return;
 	}
 	slot->job_source = loop_remove(slot->job_source);
 	fd_close(&slot->job);
-	if (slot->run == NULL || !slot->job_sent)
-		return;
-	/* the end of the job socket: the program has become the target, or died before */
-	drain_control(slot);
-	if (slot->sealed)
-		run_started(slot->run, -1);
-	if (slot->run != NULL && slot->run->reported)
-		run_ended(slot->run);
+	slot->job_ended = slot->job_sent;
+	slot_progress(slot);
 }
 
 static void on_gone(void *data, int fd, uint32_t events)
@@ -346,8 +346,9 @@ static void slot_unmade(struct slot *slot)
 	fd_close(&slot->control);
 	fd_close(&slot->job);
 	fd_close(&slot->pidfd);
+	fd_close(&slot->tty);
 	slot->pid = 0;
-	slot->sealed = slot->job_sent = false;
+	slot->sealed = slot->job_sent = slot->job_ended = false;
 }
 
 /* The slot's cell is gone: it may be used again. */
@@ -453,7 +454,7 @@ static struct slot *slot_new(struct kind *kind)
 
 	slot->kind = kind;
 	slot->index = kind->pool->next_slot++;
-	slot->control = slot->job = slot->pidfd = -1;
+	slot->control = slot->job = slot->pidfd = slot->tty = -1;
 	slot->next = kind->slots;
 	kind->slots = slot;
 	return slot;

@@ -26,7 +26,8 @@
 
 #define HIDE_MAX_WALK 2000000
 #define HIDE_MAX_MATCHES 4096
-#define COPY_MAX (64 * 1024)
+#define COPY_MAX (128 * 1024)
+#define FOLDER_MAX 256
 #define LAYERS ".hotcell-layers"
 
 /* What a host image shows of /etc: nothing with secrets, enough for ordinary programs to start. */
@@ -42,7 +43,8 @@ struct piece {
 	char *target; /* relative to the new root */
 	char *link; /* a symbolic link with this text, or */
 	char *text; /* a small file with this content, or */
-	int tree; /* a detached mount */
+	int tree; /* a detached mount, or */
+	dev_t device; /* a device to be made, where we may; else `tree` */
 	bool is_dir;
 	const struct cell_mount *mount; /* the user's, for which names may be hidden */
 };
@@ -68,14 +70,18 @@ static struct piece *piece_add(struct builder *b, const char *target)
 	return piece;
 }
 
+static void piece_done(struct piece *piece)
+{
+	free(piece->target);
+	free(piece->link);
+	free(piece->text);
+	fd_close(&piece->tree);
+}
+
 static void builder_done(struct builder *b)
 {
-	for (size_t i = 0; i < b->count; i++) {
-		free(b->pieces[i].target);
-		free(b->pieces[i].link);
-		free(b->pieces[i].text);
-		fd_close(&b->pieces[i].tree);
-	}
+	for (size_t i = 0; i < b->count; i++)
+		piece_done(&b->pieces[i]);
 	free(b->pieces);
 	fd_close(&b->map_ns);
 }
@@ -132,6 +138,32 @@ static int collect_entry(struct builder *b, int dir, const char *name, const cha
 	return 0;
 }
 
+/* A small flat folder of small files and links is copied: every mount is a cost to each cell. */
+static bool collect_copy(struct builder *b, int root, const char *path)
+{
+	int fd = openat(root, path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	DIR *dir = fd < 0 ? NULL : fdopendir(fd);
+	struct dirent *entry;
+	size_t before = b->count;
+	bool fits = dir != NULL;
+
+	while (fits && (entry = readdir(dir)) != NULL) {
+		struct stat st;
+		if (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0)
+			continue;
+		own(freep) char *target = xfmt("%s/%s", path, entry->d_name);
+		struct err err;
+		fits = b->count - before < FOLDER_MAX && fstatat(fd, entry->d_name, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
+		       (S_ISLNK(st.st_mode) || (S_ISREG(st.st_mode) && st.st_size <= COPY_MAX)) &&
+		       collect_entry(b, fd, entry->d_name, target, &err) == 0;
+	}
+	if (dir != NULL)
+		(void)closedir(dir);
+	while (!fits && b->count > before)
+		piece_done(&b->pieces[--b->count]);
+	return fits;
+}
+
 static int collect_host(struct builder *b, struct err *err)
 {
 	static const char *const top[] = { "usr", "bin", "sbin", "lib", "lib32", "lib64", "libx32" };
@@ -142,7 +174,7 @@ static int collect_host(struct builder *b, struct err *err)
 			return -1;
 	for (size_t i = 0; native_etc[i] != NULL; i++) {
 		own(freep) char *path = xfmt("etc/%s", native_etc[i]);
-		if (collect_entry(b, root, path, path, err) < 0)
+		if (!collect_copy(b, root, path) && collect_entry(b, root, path, path, err) < 0)
 			return -1;
 	}
 	piece_add(b, "etc/passwd")->text = xfmt("root:x:0:0:root:/:/bin/sh\n"
@@ -214,7 +246,9 @@ static int collect_devices(struct builder *b, struct err *err)
 		if (fstat(tree, &st) < 0 || !S_ISCHR(st.st_mode) ||
 			st.st_rdev != makedev(devices[i].major, devices[i].minor))
 			return err_set(err, EINVAL, "'/%s' is not the device it should be", devices[i].path);
-		piece_add(b, devices[i].path)->tree = fd_take(&tree);
+		struct piece *piece = piece_add(b, devices[i].path);
+		piece->tree = fd_take(&tree);
+		piece->device = st.st_rdev;
 	}
 	piece_add(b, "dev/fd")->link = xstrdup("/proc/self/fd");
 	piece_add(b, "dev/stdin")->link = xstrdup("/proc/self/fd/0");
@@ -496,6 +530,9 @@ static int place(struct builder *b, const struct piece *piece, struct err *err)
 	}
 	if (piece->tree < 0)
 		return place_text(dir, name, piece, err);
+	/* real root makes the device itself: one mount less to copy for every cell */
+	if (piece->device != 0 && b->outer_uid != 0 && mknodat(dir, name, S_IFCHR | 0666, piece->device) == 0)
+		return fchmodat(dir, name, 0666, 0);
 	own(fd_closep) int point = mount_point(dir, name, piece, err);
 	return point < 0 ? -1 : place_mount(b, piece, point, err);
 }
@@ -516,7 +553,8 @@ static int make_folders(struct err *err)
 
 static int enter_root(struct err *err)
 {
-	struct mount_attr attr = { .attr_set = RO };
+	/* devices are in it where root made them; nothing else is, and nothing can be added */
+	struct mount_attr attr = { .attr_set = MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID };
 
 	if (umount2(LAYERS, MNT_DETACH) == 0)
 		(void)rmdir(LAYERS);

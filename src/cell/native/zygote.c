@@ -37,6 +37,13 @@
 
 #define SWEEP_NS (3 * NS_PER_S)
 
+/* SIGCHLD is ignored, so this only ends when there is none left. */
+static void wait_for_children(void)
+{
+	while (waitpid(-1, NULL, 0) > 0 || errno == EINTR)
+		;
+}
+
 /* ---- the yard ---- */
 
 struct slot {
@@ -213,7 +220,7 @@ static void yard_serve(struct yard *yard)
 		struct wire_reader reader = { .data = message, .len = len < 0 ? 0 : (size_t)len };
 		struct err err;
 		if (len <= 0)
-			_exit(0); /* the supervisor is gone, and PDEATHSIG takes our cells along */
+			return; /* the supervisor is gone; its cells see the same */
 		uint32_t kind = wire_get_u32(&reader), index = wire_get_u32(&reader), flags = wire_get_u32(&reader);
 		if (kind != MSG_MAKE || reader.bad || count < 2 || index > 1u << 20)
 			(void)err_set(&err, EPROTO, "the yard got a damaged message");
@@ -282,6 +289,7 @@ void yard_main(int socket, int memfd)
 	wire_put_u32(&message, hide);
 	(void)!wire_send(socket, message.data, message.len, NULL, 0);
 	yard_serve(&yard);
+	wait_for_children();
 	_exit(0);
 }
 
@@ -335,6 +343,7 @@ static _Noreturn void zygote_main(int socket, const struct cgroup_host *cgroup, 
 	gid_t gid = getegid();
 	int fds[4];
 
+	(void)prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0); /* no cell of a dead yard goes unreaped */
 	(void)setsid(); /* Ctrl-C is the supervisor's to answer */
 	(void)prctl(PR_SET_NAME, "hotcell-zygote", 0, 0, 0);
 	struct sigaction ignore = { .sa_handler = SIG_IGN, .sa_flags = SA_NOCLDWAIT };
@@ -365,6 +374,7 @@ static _Noreturn void zygote_main(int socket, const struct cgroup_host *cgroup, 
 			(void)close(fds[i]);
 	}
 	/* the supervisor is gone: its cells are dying now, and then their cgroups can be removed */
+	wait_for_children();
 	for (uint64_t until = clock_now() + SWEEP_NS; clock_now() < until;) {
 		struct timespec pause = { 0, 20 * (long)NS_PER_MS };
 		if (cgroup_sweep(cgroup))

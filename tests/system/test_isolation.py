@@ -1,0 +1,417 @@
+"""Attacks on files, processes, terminals and the kernel. Each runs for real inside a cell; the host's
+canary, the host's processes and the JSON result give the verdict."""
+
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import time
+from pathlib import Path
+
+import pytest
+
+from harness import (
+    IS_ROOT,
+    Live,
+    gone,
+    marker,
+    refused,
+    run,
+    slurp,
+    stat_of,
+)
+
+SCRATCH = {"/tmp", "/workspace", "/dev/shm"}
+
+
+def all_refused(said, but=()):
+    """Nothing that was tried may have worked."""
+    worked = {what: result for what, result in said.items() if result == "ok" and what not in but}
+    assert not worked, worked
+
+
+# ---- files and paths ----
+
+
+def test_a_file_of_the_host_is_not_there(hostile, canary):
+    home = str(Path.home())
+    ran = run(
+        *hostile(
+            "paths",
+            "read",
+            canary,
+            "/etc/shadow",
+            "/etc/gshadow",
+            "/etc/ssh/ssh_host_rsa_key",
+            "/root/.ssh/id_rsa",
+            f"{home}/.ssh/id_rsa",
+            f"{home}/.bash_history",
+            f"{home}/.profile",
+            "/var/log/dpkg.log",
+            "/proc/1/environ",
+            "/sys/class/net/lo/address",
+            "/etc/machine-id",
+            "/run/utmp",
+            "/var/lib/dpkg/status",
+        )
+    )
+    assert ran.code == 0, ran
+    assert set(ran.said.values()) <= {"ENOENT", "EACCES"}, ran
+    assert ran.said[str(canary)] == "ENOENT"
+
+
+def test_the_hosts_homes_and_system_folders_are_empty_or_absent(hostile):
+    ran = run(
+        *hostile(
+            "paths", "list", "/home", "/root", "/sys", "/boot", "/srv", "/mnt", "/media", "/var/lib"
+        )
+    )
+    assert "entry" not in ran.said.values(), ran
+
+
+def test_no_chain_of_dots_leads_out(hostile, canary):
+    ran = run(*hostile("paths", "climb", canary))
+    assert len(ran.said) == 10, ran
+    all_refused(ran.said)
+    for what, result in ran.said.items():
+        assert not result.isdigit(), f"{what} was read"
+
+
+def test_nothing_but_scratch_space_can_be_written(hostile, canary):
+    ran = run(*hostile("paths", "write"))
+    writable = {what for what, result in ran.said.items() if result == "ok"}
+    assert writable == SCRATCH, writable
+    assert len(ran.said) > 50, "it looked into the folders"
+    for folder in ("/", "/usr", "/usr/bin", "/etc", "/dev", "/proc", "/hostile"):
+        assert ran.said[folder] in ("EROFS", "EACCES", "EPERM", "ENOENT"), (
+            folder,
+            ran.said[folder],
+        )
+    assert ran.said["/usr/bin"] == "EROFS"
+
+
+def test_files_of_the_host_that_are_there_cannot_be_changed(hostile):
+    before = os.stat("/usr/bin/env")
+    ran = run(
+        *hostile("paths", "overwrite", "/usr/bin/env", "/etc/passwd", "/hostile/paths", "/dev/null")
+    )
+    all_refused(ran.said, but={"open:/dev/null"})
+    after = os.stat("/usr/bin/env")
+    assert (before.st_mtime_ns, before.st_size, before.st_mode) == (
+        after.st_mtime_ns,
+        after.st_size,
+        after.st_mode,
+    )
+
+
+def test_only_the_three_standard_descriptors_are_open(hostile, canary):
+    with (
+        open(canary, "rb") as leaked,
+        open("/", "rb", opener=lambda p, f: os.open(p, os.O_PATH)) as root,
+    ):
+        os.dup2(leaked.fileno(), 137)
+        os.dup2(root.fileno(), 138)
+        try:
+            ran = run(*hostile("paths", "fds"), pass_fds=(leaked.fileno(), root.fileno(), 137, 138))
+        finally:
+            os.close(137)
+            os.close(138)
+    assert {what for what in ran.said if what.startswith("fd-")} == {"fd-0", "fd-1", "fd-2"}, ran
+    assert "fchdir-worked" not in ran.said
+    for what, target in ran.said.items():
+        assert target.startswith(("pipe:", "/dev/null", "socket:")), (what, target)
+
+
+@pytest.mark.parametrize(
+    "folder", [f"/proc/self/fd/{n}" for n in (0, 3, 7, 10)] + ["/proc/1/cwd", "/proc/self/root"]
+)
+def test_a_working_directory_through_proc_leads_nowhere(hostile, canary, folder):
+    with open("/", "rb", opener=lambda p, f: os.open(p, os.O_PATH)) as root:
+        ran = run("-w", folder, *hostile("paths", "read", f".{canary}"), pass_fds=(root.fileno(),))
+    if ran.code != 0:
+        refused(ran)
+    else:
+        assert ran.said[f".{canary}"] == "ENOENT", ran
+
+
+def test_our_own_program_cannot_be_overwritten_through_proc(hostile):
+    from harness import HOTCELL
+
+    before = Path(HOTCELL).read_bytes()
+    ran = run(*hostile("paths", "exe"))
+    all_refused(ran.said, but={"init-read"})
+    assert ran.said["init-mem"] in ("EACCES", "EPERM", "ENOENT", "EROFS"), ran
+    assert Path(HOTCELL).read_bytes() == before
+
+
+def test_devices_can_neither_be_made_nor_opened(hostile):
+    ran = run(*hostile("paths", "mknod"))
+    all_refused(ran.said)
+
+
+def test_files_cannot_be_opened_by_a_guessed_handle(hostile):
+    ran = run(*hostile("paths", "handle"))
+    all_refused(ran.said)
+    assert ran.said["by-handle-guessed"] == "0"
+    assert ran.said["by-handle-real"] == "EPERM"
+
+
+def test_nothing_can_be_mounted_in_any_way(hostile):
+    ran = run(*hostile("paths", "mount"))
+    assert len(ran.said) >= 20
+    all_refused(ran.said)
+    assert ran.result["refused"]["calls"].get("mount", 0) >= 5, ran.result["refused"]
+
+
+def test_nothing_that_is_masked_can_be_uncovered(hostile):
+    ran = run(*hostile("paths", "umount"))
+    assert len(ran.said) >= 5
+    all_refused(ran.said)
+
+
+def test_every_mount_is_without_setuid_and_but_for_dev_without_devices(hostile):
+    ran = run(*hostile("paths", "mounts"))
+    mounts = [line.split() for line in ran.lines if line]
+    assert len(mounts) >= 5
+    for mount in mounts:
+        point, flags = mount[4], mount[5].split(",")
+        assert "nosuid" in flags, mount
+        assert "nodev" in flags or point.startswith("/dev"), mount
+        assert "ro" in flags or point in SCRATCH or point.startswith("/dev/"), mount
+
+
+def test_a_setuid_bit_of_our_own_making_gives_nothing(hostile):
+    ran = run(*hostile("paths", "setuid"))
+    assert (
+        ran.said["setuid"] != "ok" and ran.said["setgid"] != "ok" and ran.said["chown"] != "ok"
+    ), ran
+    assert (ran.said["uid"], ran.said["euid"], ran.said["suid"], ran.said["egid"]) == (
+        "1000",
+        "1000",
+        "1000",
+        "1000",
+    )
+
+
+def test_a_setuid_program_in_a_mount_or_on_the_host_gives_nothing(hostile, programs, place):
+    shutil.copy(programs / "paths", place / "suid")
+    os.chmod(place / "suid", 0o6755)
+    ran = run("--mount", f"{place}:/place", *hostile("paths", "become", "/place/suid"))
+    assert (ran.said["uid"], ran.said["euid"], ran.said["egid"]) == ("1000", "1000", "1000"), ran
+    assert (
+        run("--", "sh", "-c", "su -c id root </dev/null || passwd -S root; id -u").out.split()[-1]
+        == b"1000"
+    )
+
+
+def test_shared_memory_is_private_to_a_cell(hostile):
+    name = marker()
+    with Live(*hostile("paths", "shm", name)) as first:
+        first.wait_for(b"ready")
+        assert not Path("/dev/shm", name).exists()
+        second = run("-t", "5s", *hostile("paths", "list", "/dev/shm", "/tmp"))
+        assert "entry" not in second.said.values(), second
+
+
+# ---- processes, descriptors, terminals, signals ----
+
+
+def test_no_process_but_the_cells_own_is_in_sight(hostile):
+    secret = marker()
+    env = {"HOST_SECRET": secret}
+    with Live("--", "sleep", "5", env=env):
+        ran = run(*hostile("procs", "scan"), env=env)
+    found = [int(line.split()[1]) for line in ran.lines if line.startswith("pid ")]
+    assert 1 <= len(found) <= 2, ran
+    assert secret.encode() not in ran.out
+    assert b"pytest" not in ran.out
+
+
+def test_the_kernels_knobs_cannot_be_turned(hostile):
+    core = slurp("/proc/sys/kernel/core_pattern")
+    ran = run(*hostile("procs", "tune"))
+    assert len(ran.said) == 30, ran
+    all_refused(ran.said)
+    assert slurp("/proc/sys/kernel/core_pattern") == core
+
+
+def test_what_proc_tells_about_the_kernel_is_masked(hostile):
+    ran = run(*hostile("procs", "masked"))
+    for file, result in ran.said.items():
+        assert result in ("0", "ENOENT", "EACCES", "EPERM"), f"{file} gave {result}"
+
+
+def test_characters_cannot_be_pushed_into_a_terminal(hostile):
+    ran = run(*hostile("procs", "tiocsti"))
+    all_refused(ran.said)
+    assert len(ran.said) >= 16
+
+
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGSTOP, signal.SIGTERM])
+def test_signals_to_everyone_reach_only_the_cell(hostile, number):
+    with (
+        subprocess.Popen(["sleep", "30"]) as canary,
+        Live("-t", "20s", *hostile("procs", "stay")) as other,
+    ):
+        other.wait_for(b"ready")
+        ran = run("-t", "5s", *hostile("procs", "everyone", int(number)))
+        assert ran.code == 0, ran
+        assert int(ran.said["reached"]) <= 1, "init may be signalled, but it does not listen"
+        assert canary.poll() is None
+        assert stat_of(canary.pid)[1] == "S"
+        assert other.process.poll() is None
+        assert stat_of(other.pid)[1] in "SR", "our supervisor was stopped"
+        canary.kill()
+
+
+def test_the_cells_init_cannot_be_tampered_with(hostile):
+    word = marker()
+    start = time.monotonic()
+    ran = run("-t", "1s", "--processes", "40", *hostile("procs", "tamper", word), timeout=20)
+    assert ran.said["prlimit"] != "ok", ran
+    assert (ran.code, ran.outcome) == (124, "timeout"), ran
+    assert time.monotonic() - start < 5
+    assert gone(word)
+
+
+# ---- the kernel's surface ----
+
+
+def test_no_new_namespace_can_be_made(hostile):
+    ran = run(*hostile("kernel", "namespaces"))
+    assert len(ran.said) >= 27, ran
+    all_refused(ran.said)
+    for what, result in ran.said.items():
+        if what.startswith("clone3"):
+            assert result == "ENOSYS", "libc then falls back to clone, whose flags can be seen"
+        else:
+            assert result in ("EPERM", "EINVAL"), (what, result)
+
+
+def test_no_other_namespace_can_be_entered(hostile):
+    ran = run(*hostile("kernel", "setns"))
+    all_refused(ran.said)
+
+
+def test_system_calls_of_other_architectures_kill(hostile):
+    ran = run(*hostile("kernel", "foreign"))
+    for what, result in ran.said.items():
+        assert result == f"signal-{int(signal.SIGSYS)}", (what, result)
+
+
+def test_a_program_ended_by_the_filter_is_called_denied(hostile):
+    ran = run(*hostile("kernel", "foreign-here"))
+    assert (ran.code, ran.outcome, ran.result["signal"]) == (
+        128 + signal.SIGSYS,
+        "denied",
+        signal.SIGSYS,
+    ), ran
+    assert len(ran.own) == 1
+
+
+def test_a_program_that_only_looks_ended_by_the_filter_is_not(hostile):
+    ran = run(*hostile("procs", "die", int(signal.SIGSYS)))
+    assert ran.code == 128 + signal.SIGSYS
+    assert ran.outcome in ("signaled", "denied"), ran
+
+
+def test_io_uring_does_not_exist(hostile):
+    ran = run(*hostile("kernel", "io_uring"))
+    assert ran.said == {"setup": "ENOSYS", "enter": "ENOSYS", "register": "ENOSYS"}, ran
+
+
+def test_unknown_system_calls_do_not_exist(hostile):
+    ran = run(*hostile("kernel", "unknown"))
+    assert ran.said == {"other-than-enosys": "0", "first": "0", "huge": "ENOSYS"}, ran
+
+
+def test_the_kernels_keys_cannot_be_used(hostile):
+    name = marker()
+    ran = run(*hostile("kernel", "keys", name))
+    assert len(ran.said) == 6
+    all_refused(ran.said)
+    assert name.encode() not in (slurp("/proc/keys") or b"")
+
+
+def test_debugging_machine_and_privilege_calls_are_refused(hostile):
+    ran = run(*hostile("kernel", "surface"))
+    said = ran.said
+    assert said.pop("no-new-privs") == "1"
+    assert len(said) >= 40, said
+    all_refused(said)
+    assert os.uname().nodename != "owned"
+
+
+def test_only_plain_socket_families_can_be_had(hostile):
+    ran = run(*hostile("kernel", "sockets"))
+    plain = {"unix", "tcp4", "udp4", "tcp6"}
+    for family in plain - {"tcp6"}:
+        assert ran.said[family] == "ok", ran
+    # mptcp and sctp are plain sockets of another protocol; a network without interfaces holds them.
+    all_refused(ran.said, but=plain | {"mptcp", "sctp"})
+
+
+def test_an_abstract_socket_of_the_host_cannot_be_reached(hostile):
+    name = marker()
+    server = socket.socket(socket.AF_UNIX)
+    server.bind("\0" + name)
+    server.listen(1)
+    server.settimeout(0)
+    try:
+        ran = run(*hostile("kernel", "abstract", name))
+        assert ran.said["connect"] in ("ECONNREFUSED", "EPERM", "EACCES"), ran
+        assert ran.said["send"] != "ok"
+        with pytest.raises(BlockingIOError):
+            server.accept()
+    finally:
+        server.close()
+
+
+def test_an_abstract_socket_of_another_cell_cannot_be_reached(hostile):
+    name = marker()
+    with Live(*hostile("kernel", "abstract-listen", name)) as listener:
+        listener.wait_for(b"ready")
+        ran = run(*hostile("kernel", "abstract", name))
+        assert ran.said["connect"] in ("ECONNREFUSED", "EPERM", "EACCES"), ran
+
+
+def test_the_network_is_unreachable_and_the_hosts_loopback_too(hostile):
+    server = socket.socket()
+    server.bind(("127.0.0.1", 0))
+    server.listen(5)
+    server.settimeout(0)
+    try:
+        ran = run(*hostile("kernel", "connect", server.getsockname()[1]))
+        with pytest.raises(BlockingIOError):
+            server.accept()
+    finally:
+        server.close()
+    assert ran.said["127.0.0.1"] == "ECONNREFUSED", ran
+    for host in (
+        "1.1.1.1",
+        "10.0.0.1",
+        "169.254.169.254",
+        "192.168.0.1",
+        "udp-1.1.1.1",
+        "udp-169.254.169.254",
+    ):
+        assert ran.said[host] == "ENETUNREACH", ran
+    assert ran.said["ip6"] in ("ENETUNREACH", "EADDRNOTAVAIL"), ran
+
+
+def test_the_cells_own_loopback_works_and_is_all_there_is(hostile):
+    ran = run(*hostile("kernel", "loopback"))
+    assert (ran.said["bind"], ran.said["listen"], ran.said["connect"]) == ("ok", "ok", "ok"), ran
+    assert [what for what, result in ran.said.items() if result == "interface"] in (["lo"], []), ran
+
+
+def test_credentials_are_empty_as_the_kernel_tells_them(hostile):
+    said = run(*hostile("procs", "status")).said
+    for name in ("CapInh", "CapPrm", "CapEff", "CapAmb"):
+        assert int(said[name], 16) == 0, (name, said[name])
+    assert said["NoNewPrivs"] == "1"
+    assert said["Seccomp"] == "2"
+    assert said["Uid"] == "1000,1000,1000,1000"
+    assert said["Gid"] == "1000,1000,1000,1000"
+    assert said.get("Groups", "") in ("", "65534") or not IS_ROOT, said.get("Groups")

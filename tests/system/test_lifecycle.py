@@ -1,0 +1,209 @@
+"""However a run ends, everything inside dies within a second and nothing is left."""
+
+import os
+import signal
+import subprocess
+import time
+
+import pytest
+
+from harness import (
+    HOTCELL,
+    Live,
+    descendants,
+    environment,
+    eventually,
+    gone,
+    inside,
+    leftovers,
+    machine,
+    marker,
+    run,
+    stat_of,
+)
+
+
+@pytest.fixture
+def tree(hostile):
+    """tree() -> a running cell full of processes that do not want to die, and their marker."""
+
+    def start(*flags):
+        word = marker()
+        live = Live(*flags, *hostile("procs", "tree", word))
+        live.wait_for(b"ready")
+        assert eventually(lambda: len(inside(word)) >= 4), inside(word)
+        return live, word
+
+    return start
+
+
+# ---- signals to us ----
+
+
+@pytest.mark.parametrize(
+    ("number", "code"),
+    [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGHUP, 129), (signal.SIGQUIT, 131)],
+)
+def test_a_signal_to_us_cancels_the_run(tree, number, code):
+    live, word = tree()
+    with live:
+        os.killpg(live.pid, number)
+        ran = live.finish(5)
+        assert gone(word, 1), "still alive after we ended"
+    assert (ran.code, ran.outcome) == (code, "cancelled"), ran
+    assert len(ran.own) == 1
+
+
+def test_a_second_ctrl_c_does_no_harm(tree):
+    live, word = tree()
+    with live:
+        for _ in range(20):
+            os.killpg(live.pid, signal.SIGINT)
+        ran = live.finish(5)
+    assert (ran.code, ran.outcome) == (130, "cancelled"), ran
+    assert gone(word)
+
+
+def test_a_signal_at_any_moment_of_the_start_ends_it(hostile):
+    for delay in range(0, 40, 4):
+        word = marker()
+        with Live(*hostile("procs", "tree", word)) as live:
+            time.sleep(delay / 1000)
+            live.process.send_signal(signal.SIGTERM)
+            code = live.process.wait(5)
+        assert code in (143, -signal.SIGTERM), (delay, code, bytes(live.err))
+        assert gone(word), delay
+
+
+def test_an_ignored_hangup_stays_ignored(hostile):
+    def nohup():
+        signal.signal(signal.SIGHUP, signal.SIG_IGN)
+
+    with Live(*hostile("procs", "stay"), preexec_fn=nohup) as live:
+        live.wait_for(b"ready")
+        live.process.send_signal(signal.SIGHUP)
+        time.sleep(0.2)
+        assert live.process.poll() is None
+        live.process.terminate()
+        assert live.process.wait(5) == 143
+
+
+# ---- kill -9 ----
+
+
+def test_killing_the_supervisor_kills_everything_inside(tree):
+    live, word = tree()
+    with live:
+        others = descendants(live.pid)
+        live.process.kill()
+        assert gone(word), f"alive after the supervisor's death: {inside(word)}"
+        assert eventually(lambda: all(not stat_of(pid) for pid in others)), (
+            "a helper of ours is still there"
+        )
+
+
+def test_killing_any_process_of_ours_ends_the_cell(tree):
+    """The supervisor's children, theirs, and the cell's own first process, one after another."""
+    number = 0
+    while True:
+        live, word = tree("-t", "20s")
+        with live:
+            cell = inside(word)
+            helpers = [pid for pid in descendants(live.pid) if pid not in cell]
+            if number == len(helpers):
+                break
+            role = f"helper {number} of {len(helpers)}: {stat_of(helpers[number])}"
+            os.kill(helpers[number], signal.SIGKILL)
+            assert gone(word), f"alive after the death of {role}: {inside(word)}"
+            ran = live.finish(5)
+            assert ran.code != 0, role
+            assert ran.result is None or ran.outcome != "exited", (role, ran)
+        number += 1
+    assert number >= 1
+
+
+def test_killing_the_program_ends_the_run_as_signaled(tree):
+    live, word = tree()
+    with live:
+        first = min(inside(word), key=lambda pid: stat_of(pid)[3])
+        os.kill(first, signal.SIGKILL)
+        ran = live.finish(5)
+    assert (ran.code, ran.outcome, ran.result["signal"]) == (137, "signaled", 9), ran
+    assert gone(word)
+
+
+def test_what_a_killed_process_tree_left_is_cleared_by_the_next_run(tree):
+    before = machine()
+    live, word = tree()
+    with live:
+        everyone = [live.pid, *descendants(live.pid)]
+        for pid in everyone:
+            os.kill(pid, signal.SIGSTOP)
+        for pid in everyone:
+            os.kill(pid, signal.SIGKILL)
+        live.process.wait(5)
+    assert gone(word)
+    assert run("--", "true").code == 0
+    assert not leftovers(before)
+
+
+def test_killing_many_supervisors_leaves_nothing(hostile):
+    before = machine()
+    for _ in range(8):
+        with Live(*hostile("procs", "tree", marker())) as live:
+            live.wait_for(b"ready")
+            live.process.kill()
+    assert run("--", "true").code == 0
+    assert not leftovers(before)
+
+
+# ---- many ----
+
+
+def test_two_cells_at_once_do_not_know_of_each_other(hostile):
+    with Live("--", "sh", "-c", "echo one > f; echo up; read x; cat f") as one:
+        with Live("--", "sh", "-c", "echo two > f; echo up; read x; cat f") as two:
+            one.wait_for(b"up")
+            two.wait_for(b"up")
+            for live, text in ((one, b"one"), (two, b"two")):
+                live.send(b"\n")
+                ran = live.finish()
+                assert (ran.code, ran.lines[-1]) == (0, text.decode()), ran
+
+
+def test_sixteen_cells_at_once_all_end_well():
+    lives = [Live("--", "sh", "-c", f"sleep 0.2; exit {number}") for number in range(16)]
+    codes = [live.finish(30).code for live in lives]
+    for live in lives:
+        live.__exit__()
+    assert codes == list(range(16))
+
+
+def test_three_hundred_cells_leave_nothing():
+    before = machine()
+    script = 'i=0; while [ $i -lt 300 ]; do "$0" run -q -- /bin/true </dev/null || exit 1; i=$((i+1)); done'
+    done = subprocess.run(
+        ["sh", "-c", script, HOTCELL], timeout=120, capture_output=True, env=environment()
+    )
+    assert done.returncode == 0, done.stderr[-500:]
+    assert not leftovers(before)
+
+
+def test_a_timeout_ends_everything_in_the_cell(tree):
+    live, word = tree("-t", "600ms")
+    with live:
+        ran = live.finish(5)
+    assert (ran.code, ran.outcome) == (124, "timeout"), ran
+    assert gone(word, 1)
+
+
+def test_the_supervisor_leaves_no_zombies_while_it_runs(hostile):
+    with Live(*hostile("procs", "stay")) as live:
+        live.wait_for(b"ready")
+        time.sleep(0.1)
+        zombies = [
+            pid
+            for pid in os.listdir("/proc")
+            if pid.isdigit() and (stat := stat_of(pid)) and stat[1] == "Z" and stat[2] == live.pid
+        ]
+        assert not zombies

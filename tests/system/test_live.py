@@ -1,0 +1,334 @@
+"""The verbs for live cells: ps, logs, kill, exec."""
+
+import json
+import os
+
+import pytest
+
+from harness import (
+    IS_ROOT,
+    Live,
+    Terminal,
+    eventually,
+    gone,
+    hotcell,
+    inside,
+    marker,
+    refused,
+    stat_of,
+)
+
+
+def cells():
+    ran = hotcell("ps", "--json")
+    assert ran.code == 0, ran
+    listed = json.loads(ran.out)
+    return listed["cells"] if isinstance(listed, dict) else listed
+
+
+def cell_of(word):
+    """The id of the live cell whose command holds this word."""
+    found = eventually(lambda: [cell for cell in cells() if word in str(cell["command"])])
+    assert len(found) == 1, found
+    return found[0]["id"]
+
+
+@pytest.fixture
+def cell(hostile):
+    """A cell that stays, and its id."""
+    word = marker()
+    with Live(*hostile("procs", "stay", word)) as live:
+        live.wait_for(b"ready")
+        live.word, live.id = word, cell_of(word)
+        yield live
+
+
+# ---- ps ----
+
+
+def test_a_live_cell_is_listed_until_it_ends(cell):
+    [entry] = [entry for entry in cells() if entry["id"] == cell.id]
+    assert stat_of(entry["pid"]), "its pid is a process of this machine"
+    assert {"id", "pid", "memory", "command"} <= set(entry)
+    assert any("age" in key for key in entry)
+    text = hotcell("ps").out.decode()
+    assert cell.id in text and cell.word in text
+    for heading in ("ID", "PID", "AGE", "MEMORY", "COMMAND"):
+        assert heading in text.splitlines()[0], text
+    cell.process.terminate()
+    cell.finish()
+    assert cell.id not in [entry["id"] for entry in cells()]
+
+
+def test_without_live_cells_the_list_is_empty():
+    assert cells() == []
+    assert hotcell("ps").code == 0
+
+
+def test_a_command_cannot_forge_the_list(hostile):
+    word = marker()
+    with Live(*hostile("procs", "stay", word, "\x1b[2J\n12345 forged")) as live:
+        live.wait_for(b"ready")
+        cell_of(word)
+        out = hotcell("ps").out
+    assert b"\x1b" not in out
+    assert not any(line.startswith(b"12345") for line in out.splitlines())
+
+
+def test_the_list_shows_no_environment(hostile):
+    word, secret = marker(), marker()
+    with Live("--env", f"TOKEN={secret}", *hostile("procs", "stay", word)) as live:
+        live.wait_for(b"ready")
+        cell_of(word)
+        assert secret.encode() not in hotcell("ps").out + hotcell("ps", "--json").out
+
+
+def test_cells_of_another_user_are_not_in_reach(cell):
+    if not IS_ROOT:
+        folders = [
+            path
+            for path in (os.environ.get("XDG_RUNTIME_DIR", "/nowhere"), "/run", "/tmp")
+            for name in (os.listdir(path) if os.path.isdir(path) else [])
+            if name.startswith("hotcell")
+            and os.stat(f"{path}/{name}").st_uid == os.getuid()
+            and os.stat(f"{path}/{name}").st_mode & 0o077
+        ]
+        assert not folders, "the folder of live cells can be entered by others"
+        return
+    other = {"user": 65534, "group": 65534, "extra_groups": []}
+    assert cell.id.encode() not in hotcell("ps", **other).out
+    refused(hotcell("kill", cell.id, **other))
+    refused(hotcell("exec", cell.id, "--", "true", **other))
+    assert cell.process.poll() is None
+
+
+# ---- kill ----
+
+
+def test_kill_ends_a_cell(cell):
+    assert hotcell("kill", cell.id).code == 0
+    ran = cell.finish(5)
+    assert gone(cell.word)
+    assert ran.outcome == "cancelled", ran
+    assert ran.code not in (0, 124), ran
+
+
+def test_kill_all_ends_every_cell(hostile):
+    words = [marker() for _ in range(3)]
+    lives = [Live(*hostile("procs", "stubborn", word)) for word in words]
+    for live, word in zip(lives, words):
+        live.wait_for(b"ready")
+        cell_of(word)
+    assert hotcell("kill", "--all").code == 0
+    for live, word in zip(lives, words):
+        assert live.finish(5).outcome == "cancelled"
+        assert gone(word)
+    for live in lives:
+        live.__exit__()
+
+
+def test_kill_names_the_cell_it_does_not_know_and_ends_the_others(cell):
+    ran = hotcell("kill", "cffffff", cell.id)
+    assert "cffffff" in refused(ran)
+    assert cell.finish(5).outcome == "cancelled"
+
+
+@pytest.mark.parametrize(
+    "name", ["cffffff", "", "..", "../../../etc/passwd", "c0\n", "c" * 300, "\x1b[2J", "*"]
+)
+def test_an_unknown_cell_is_refused_by_every_verb(name):
+    refused(hotcell("kill", name))
+    refused(hotcell("logs", name))
+    refused(hotcell("exec", name, "--", "true"))
+
+
+# ---- logs ----
+
+
+def test_logs_show_what_was_printed_so_far():
+    word = marker()
+    with Live(
+        "--", "/bin/sh", "-c", f"echo out {word}; echo err >&2; echo up; read x; echo later; read x"
+    ) as live:
+        live.wait_for(b"up")
+        name = cell_of(word)
+        out = eventually(lambda: (text := hotcell("logs", name).out) and b"err" in text and text)
+        assert f"out {word}".encode() in out and b"err" in out and b"later" not in out
+        live.send(b"\n")
+        live.wait_for(b"later")
+        assert eventually(lambda: b"later" in hotcell("logs", name).out)
+
+
+def test_logs_are_made_safe_to_look_at():
+    word = marker()
+    script = f": {word}; printf 'a\\033]0;owned\\007\\033[2Jb\\n'; echo up; read x"
+    with Live("--", "/bin/sh", "-c", script) as live:
+        live.wait_for(b"up")
+        name = cell_of(word)
+        out = eventually(lambda: (text := hotcell("logs", name).out) and b"up" in text and text)
+    assert b"\x1b" not in out and b"\x07" not in out, out
+    assert b"owned" in out
+
+
+def test_logs_keep_the_latest_64_kilobytes(hostile):
+    word = marker()
+    script = f": {word}; head -c 300000 /dev/zero | tr '\\0' x; echo end; echo up; read x"
+    with Live("--", "/bin/sh", "-c", script) as live:
+        live.wait_for(b"up")
+        name = cell_of(word)
+        out = eventually(lambda: (text := hotcell("logs", name).out) and b"up" in text and text)
+    assert b"end" in out
+    assert 50_000 <= len(out) <= 70_000, len(out)
+
+
+def test_logs_can_be_followed_to_the_end():
+    word = marker()
+    with Live(
+        "--", "/bin/sh", "-c", f": {word}; echo first; read x; echo second; read x; echo third"
+    ) as live:
+        live.wait_for(b"first")
+        name = cell_of(word)
+        with Live("--follow", name, verb="logs") as logs:
+            logs.wait_for(b"first")
+            live.send(b"\n")
+            logs.wait_for(b"second")
+            live.send(b"\n")
+            assert live.finish().code == 0
+            ran = logs.finish(5)
+    assert ran.code == 0, ran
+    assert ran.out.count(b"first") == ran.out.count(b"second") == ran.out.count(b"third") == 1, ran
+
+
+# ---- exec ----
+
+
+def test_exec_is_in_all_namespaces_and_limits_of_the_cell(hostile):
+    same = [
+        "ns-user",
+        "ns-pid",
+        "ns-mnt",
+        "ns-net",
+        "ns-ipc",
+        "ns-uts",
+        "ns-cgroup",
+        "Seccomp",
+        "NoNewPrivs",
+        "CapInh",
+        "CapPrm",
+        "CapEff",
+        "CapBnd",
+        "CapAmb",
+        "Uid",
+        "Gid",
+        "Groups",
+        "hostname",
+        "cgroup",
+        "limit-core",
+        "limit-fsize",
+        "limit-nofile",
+        "limit-nproc",
+        "limit-memlock",
+        "limit-as",
+    ]
+    word = marker()
+    with Live("--open-files", "77", *hostile("procs", "status", "stay", word)) as live:
+        live.wait_for(b"ready")
+        name = cell_of(word)
+        pid = inside(word)[0]
+        beside = hotcell("exec", name, "--", "/hostile/procs", "status")
+        assert beside.code == 0, beside
+        with Live(name, "--", "/hostile/procs", "stay", word, verb="exec") as second:
+            second.wait_for(b"ready")
+            other = next(
+                each
+                for each in inside(word)
+                if b"stay" in open(f"/proc/{each}/cmdline", "rb").read()
+                and b"status" not in open(f"/proc/{each}/cmdline", "rb").read()
+            )
+            # The host's view: cgroups are the same ones, namespaces the same objects.
+            assert open(f"/proc/{pid}/cgroup").read() == open(f"/proc/{other}/cgroup").read()
+            for space in ("user", "pid", "mnt", "net", "ipc", "uts", "cgroup"):
+                assert os.readlink(f"/proc/{pid}/ns/{space}") == os.readlink(
+                    f"/proc/{other}/ns/{space}"
+                ), space
+            second.process.kill()
+        live.process.terminate()
+        said = live.finish().said
+    for what in same:
+        assert beside.said.get(what) == said.get(what), what
+    assert said["limit-nofile"] == "77"
+
+
+def test_exec_passes_stdin_stdout_stderr_and_the_exit_code(cell):
+    ran = hotcell(
+        "exec", cell.id, "--", "/bin/sh", "-c", "cat; echo err >&2; exit 42", stdin=b"through\n"
+    )
+    assert (ran.code, ran.out) == (42, b"through\n"), ran
+    assert b"err\n" in ran.err
+    data = os.urandom(1 << 20)
+    assert hotcell("exec", cell.id, "--", "cat", stdin=data).out == data
+    assert hotcell("exec", cell.id, "--", "/hostile/procs", "die", "9").code == 137
+
+
+def test_exec_shares_the_files_of_the_cell(cell):
+    assert hotcell("exec", cell.id, "--", "sh", "-c", "pwd; echo x > shared").out == b"/workspace\n"
+    assert hotcell("exec", cell.id, "--", "cat", "/workspace/shared").out == b"x\n"
+
+
+def test_exec_has_the_clean_environment_and_descriptors(cell):
+    ran = hotcell("exec", cell.id, "--", "/hostile/procs", "env", env={"HOST_SECRET": "leaked"})
+    names = {item.split(b"=")[0] for item in ran.out.split(b"\0") if item}
+    assert names == {b"PATH", b"HOME", b"LANG"}, names
+    ran = hotcell("exec", cell.id, "--", "/hostile/paths", "fds")
+    assert {what for what in ran.said} == {"fd-0", "fd-1", "fd-2"}, ran
+
+
+def test_exec_is_sealed_like_the_program_itself(cell):
+    for attack in (
+        ["kernel", "namespaces"],
+        ["paths", "mount"],
+        ["procs", "tiocsti"],
+        ["kernel", "setns"],
+    ):
+        ran = hotcell("exec", cell.id, "--", f"/hostile/{attack[0]}", attack[1])
+        assert len(ran.said) >= 10 and "ok" not in ran.said.values(), ran
+
+
+def test_exec_of_a_missing_command_is_125(cell):
+    ran = hotcell("exec", cell.id, "--", "no-such-command")
+    assert "no-such-command" in refused(ran, (125,))
+    assert cell.process.poll() is None, "the cell itself goes on"
+
+
+def test_exec_ends_with_the_cell(cell):
+    word = marker()
+    with Live(cell.id, "--", "/hostile/procs", "stubborn", word, verb="exec") as beside:
+        beside.wait_for(b"ready")
+        cell.process.terminate()
+        cell.finish()
+        assert gone(word)
+        assert beside.finish(5).code != 0
+
+
+def test_killing_exec_ends_its_program_and_not_the_cell(cell):
+    word = marker()
+    with Live(cell.id, "--", "/hostile/procs", "stay", word, verb="exec") as beside:
+        beside.wait_for(b"ready")
+        beside.process.kill()
+        beside.process.wait()
+        assert gone(word)
+    assert cell.process.poll() is None
+
+
+def test_exec_on_a_terminal_has_one(cell):
+    with Terminal("exec", cell.id, "--", "/hostile/procs", "tty", rows=31, columns=97) as terminal:
+        code, out = terminal.finish()
+    assert code == 0, out
+    for line in (b"isatty-0 1", b"isatty-1 1", b"isatty-2 1", b"rows 31", b"columns 97"):
+        assert line in out, out
+
+
+def test_exec_into_a_cell_that_has_ended_is_refused(cell):
+    cell.process.terminate()
+    cell.finish()
+    refused(hotcell("exec", cell.id, "--", "true"))

@@ -1,0 +1,377 @@
+"""Mounts, hidden names and images."""
+
+import os
+import shutil
+import threading
+
+import pytest
+
+from harness import IS_ROOT, PRETEND, refused, run, small_disk
+
+SECRETS = [
+    ".git/config",
+    ".env",
+    "sub/.env.local",
+    "sub/deep/server.pem",
+    "id_rsa",
+    ".ssh/id_ed25519",
+    "my.key",
+]
+
+
+@pytest.fixture
+def project(place):
+    """A source folder such as people have, with secrets in the usual places."""
+    for name in SECRETS:
+        path = place / "project" / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text("SECRET\n")
+    for name in ("main.c", "sub/readme", "sub/deep/environment.txt", "notes.secret"):
+        (place / "project" / name).write_text("plain\n")
+    return place / "project"
+
+
+def inside_of(*flags):
+    """The files below /p as the cell sees them, with what can be read of each."""
+    script = 'cd /p && find . -type f | sort | while read -r f; do echo "$f $(cat "$f" 2>/dev/null)"; done'
+    ran = run(*flags, "--", "sh", "-c", script)
+    assert ran.code == 0, ran
+    return {line.partition(" ")[0][2:]: line.partition(" ")[2] for line in ran.lines}, ran
+
+
+# ---- plain mounts ----
+
+
+def test_a_mount_is_read_only_unless_asked_otherwise(place, hostile):
+    (place / "file").write_text("unchanged\n")
+    for mode in ("", ":ro"):
+        ran = run("--mount", f"{place}:/p{mode}", *hostile("paths", "overwrite", "/p/file"))
+        assert set(ran.said.values()) <= {"EROFS", "EACCES", "EPERM"}, ran
+        assert ran.said["open:/p/file"] == "EROFS"
+        ran = run("--mount", f"{place}:/p{mode}", "--", "sh", "-c", "cat /p/file; touch /p/new")
+        assert ran.out == b"unchanged\n" and ran.code != 0
+    assert sorted(os.listdir(place)) == ["file"]
+    assert (place / "file").read_text() == "unchanged\n"
+
+
+def test_what_is_written_to_a_writable_mount_arrives_with_the_owners_uid(place):
+    (place / "data").mkdir(mode=0o700)
+    script = "echo new > /p/new; mkdir /p/folder; echo x > /p/folder/file; chmod 640 /p/new; echo more >> /p/old; ls -n /p/old"
+    (place / "data" / "old").write_text("old\n")
+    ran = run("--mount", f"{place}/data:/p:rw", "--", "sh", "-c", script)
+    assert ran.code == 0, ran
+    owner = (place / "data").stat().st_uid
+    for name, text in (("new", "new\n"), ("folder/file", "x\n"), ("old", "old\nmore\n")):
+        path = place / "data" / name
+        assert path.read_text() == text
+        assert path.stat().st_uid == owner, name
+    assert (place / "data" / "new").stat().st_mode & 0o777 == 0o640
+    if "no-userns" not in PRETEND:
+        assert ran.out.split()[2] == b"1000", "inside it is the cell's user who owns it"
+
+
+def test_private_files_of_the_caller_can_be_read_in_a_mount(place):
+    (place / "private").write_text("mine\n")
+    (place / "private").chmod(0o600)
+    (place / "closed").mkdir(mode=0o700)
+    (place / "closed" / "file").write_text("mine too\n")
+    ran = run("--mount", f"{place}:/p", "--", "cat", "/p/private", "/p/closed/file")
+    assert ran.out == b"mine\nmine too\n", ran
+
+
+def test_a_single_file_can_be_mounted(place):
+    (place / "file").write_text("only this\n")
+    (place / "other").write_text("not this\n")
+    ran = run(
+        "--mount",
+        f"{place}/file:/data/file",
+        "--",
+        "sh",
+        "-c",
+        "cat /data/file; ls /data; echo x > /data/file",
+    )
+    assert ran.out == b"only this\nfile\n", ran
+    assert ran.code != 0
+    ran = run("--mount", f"{place}/file:/file:rw", "--", "sh", "-c", "echo changed > /file")
+    assert (place / "file").read_text() == "changed\n", ran
+
+
+def test_a_relative_source_is_taken_from_where_we_are(place):
+    (place / "here").mkdir()
+    (place / "here" / "file").write_text("here\n")
+    assert run("--mount", "here:/p", "--", "cat", "/p/file", cwd=place).out == b"here\n"
+    assert run("--mount", ".:/p", "--", "cat", "/p/here/file", cwd=place).out == b"here\n"
+
+
+def test_mounts_can_lie_in_mounts(place):
+    (place / "outer" / "inner").mkdir(parents=True)
+    (place / "outer" / "file").write_text("outer\n")
+    (place / "second").mkdir()
+    (place / "second" / "file").write_text("second\n")
+    ran = run(
+        "--mount",
+        f"{place}/outer:/p",
+        "--mount",
+        f"{place}/second:/p/inner:rw",
+        "--",
+        "sh",
+        "-c",
+        "cat /p/file /p/inner/file; touch /p/inner/new; touch /p/new",
+    )
+    assert ran.out == b"outer\nsecond\n", ran
+    assert (place / "second" / "new").exists()
+    assert not (place / "outer" / "new").exists()
+
+
+def test_many_mounts_are_all_there(place):
+    for i in range(150):
+        (place / str(i)).mkdir()
+        (place / str(i) / "file").write_text(f"{i}\n")
+    flags = [word for i in range(150) for word in ("--mount", f"{place}/{i}:/m/{i}")]
+    ran = run(*flags, "--", "sh", "-c", "cat /m/*/file | sort -n | uniq | wc -l; ls /m | wc -l")
+    assert ran.out.split() == [b"150", b"150"], ran
+
+
+def test_file_systems_below_a_source_are_read_only_too(place, hostile):
+    (place / "source" / "below").mkdir(parents=True)
+    ran = run(
+        "--mount",
+        f"{place}/source:/p",
+        *hostile("paths", "list", "/p/below"),
+        preexec_fn=small_disk(place / "source" / "below"),
+    )
+    assert ran.code == 0, ran
+    ran = run(
+        "--mount",
+        f"{place}/source:/p",
+        "--",
+        "sh",
+        "-c",
+        "touch /p/below/new 2>&1 || echo refused",
+        preexec_fn=small_disk(place / "source" / "below"),
+    )
+    assert b"Read-only" in ran.out and b"refused" in ran.out, ran
+
+
+def test_devices_and_setuid_bits_have_no_effect_in_a_mount(place, hostile):
+    ran = run("--mount", f"{place}:/p:rw", *hostile("paths", "mounts"))
+    flags = [line.split()[5].split(",") for line in ran.lines if " /p " in line]
+    assert flags and all("nosuid" in each and "nodev" in each for each in flags), ran
+    if IS_ROOT:
+        os.mknod(place / "zero", 0o666 | 0o020000, os.makedev(1, 5))
+        ran = run("--mount", f"{place}:/p:rw", *hostile("paths", "read", "/p/zero"))
+        assert ran.said["/p/zero"] == "EACCES", ran
+
+
+# ---- targets and sources that are not what they seem ----
+
+
+def test_a_link_in_a_mount_does_not_move_the_target_of_another(place, canary):
+    (place / "outer").mkdir()
+    (place / "second").mkdir()
+    (place / "second" / "file").write_text("second\n")
+    for name, target in (
+        ("abs", "/etc"),
+        ("up", "../../.."),
+        ("proc", "/proc/self/root"),
+        ("host", str(canary.parent)),
+    ):
+        (place / "outer" / name).symlink_to(target)
+        ran = run(
+            "--mount",
+            f"{place}/outer:/p:rw",
+            "--mount",
+            f"{place}/second:/p/{name}",
+            "--",
+            "sh",
+            "-c",
+            "ls /etc/file /file 2>/dev/null; true",
+        )
+        refused(ran)
+        refused(
+            run(
+                "--mount",
+                f"{place}/outer:/p:rw",
+                "--mount",
+                f"{place}/second:/p/{name}/below",
+                "--",
+                "true",
+            )
+        )
+    assert sorted(os.listdir(place / "outer")) == ["abs", "host", "proc", "up"]
+
+
+def test_a_source_swapped_for_a_link_while_mounting_is_never_followed(place, canary):
+    secret = place / "elsewhere"
+    secret.mkdir()
+    (secret / "file").write_text("SECRET\n")
+    (place / "source").mkdir()
+    (place / "source" / "file").write_text("plain\n")
+    (place / "link").symlink_to(secret)
+    stop = threading.Event()
+
+    def swap():
+        while not stop.is_set():
+            os.rename(place / "source", place / "aside")
+            os.rename(place / "link", place / "source")
+            os.rename(place / "source", place / "link")
+            os.rename(place / "aside", place / "source")
+
+    swapper = threading.Thread(target=swap)
+    swapper.start()
+    try:
+        seen = {run("--mount", f"{place}/source:/p", "--", "cat", "/p/file").out for _ in range(25)}
+    finally:
+        stop.set()
+        swapper.join()
+    assert seen <= {b"plain\n", b""}, seen
+
+
+def test_a_link_inside_a_mount_leads_to_nothing_of_the_host(place, canary, hostile):
+    (place / "absolute").symlink_to(canary)
+    (place / "relative").symlink_to(os.path.relpath(canary, place))
+    (place / "shadow").symlink_to("/etc/shadow")
+    ran = run(
+        "--mount",
+        f"{place}:/p",
+        *hostile("paths", "read", "/p/absolute", "/p/relative", "/p/shadow"),
+    )
+    assert set(ran.said.values()) == {"ENOENT"}, ran
+
+
+# ---- hidden names ----
+
+
+def test_secrets_vanish_from_a_mount_by_default(project, is_on):
+    files, ran = inside_of("--mount", f"{project}:/p")
+    assert "SECRET" not in files.values(), files
+    assert {name for name, text in files.items() if text == "plain"} == {
+        "main.c",
+        "sub/readme",
+        "sub/deep/environment.txt",
+        "notes.secret",
+    }
+    if ran.result["receipt"]["protections"]["hidden-files"]["state"] == "on":
+        assert not set(files) & set(SECRETS), "not even their names are there"
+
+
+def test_further_names_can_be_hidden(project):
+    files, _ = inside_of("--mount", f"{project}:/p", "--hide", "*.secret", "--hide", "deep")
+    assert "plain" not in (files.get("notes.secret"), files.get("sub/deep/environment.txt"))
+    assert "SECRET" not in files.values()
+    assert files["main.c"] == "plain"
+
+
+def test_the_default_list_can_be_left_out(project):
+    files, _ = inside_of("--mount", f"{project}:/p", "--no-default-hide", "--hide", "id_rsa")
+    assert files[".env"] == "SECRET" and files[".git/config"] == "SECRET"
+    assert files.get("id_rsa") in (None, "")
+
+
+def test_secrets_vanish_from_a_writable_mount_and_stay_on_the_host(project, place):
+    script = "echo new > /p/new; for f in .env id_rsa my.key; do echo overwritten > /p/$f; rm -f /p/$f; done; rm -rf /p/.git; true"
+    ran = run("--mount", f"{project}:/p:rw", "--", "sh", "-c", script)
+    assert ran.code == 0, ran
+    files, _ = inside_of("--mount", f"{project}:/p:rw")
+    assert "SECRET" not in files.values(), files
+    assert (project / "new").read_text() == "new\n"
+    for name in SECRETS:
+        assert (project / name).read_text() == "SECRET\n", f"{name} was changed through the cell"
+
+
+def test_a_single_file_with_a_hidden_name_is_hidden_too_or_refused(project):
+    ran = run("--mount", f"{project}/.env:/p/.env", "--", "cat", "/p/.env")
+    assert b"SECRET" not in ran.out, ran
+
+
+def test_hiding_leaves_no_trace_on_the_host(project):
+    before = sorted(str(path) for path in project.rglob("*"))
+    inside_of("--mount", f"{project}:/p")
+    assert sorted(str(path) for path in project.rglob("*")) == before
+
+
+# ---- images ----
+
+
+@pytest.fixture
+def image(place, programs):
+    """A root file system with nothing but our own static programs."""
+    root = place / "image"
+    for folder in ("bin", "etc", "dev", "proc", "tmp", "workspace", "usr"):
+        (root / folder).mkdir(parents=True)
+    for program in ("paths", "procs", "kernel"):
+        shutil.copy(programs / program, root / "bin" / program)
+    (root / "etc" / "marker").write_text("of the image\n")
+    return root
+
+
+def test_an_image_is_the_whole_root(image):
+    ran = run("--image", image, "--", "/bin/paths", "list", "/", "/bin", "/usr")
+    assert ran.code == 0, ran
+    assert "/bin/procs" in ran.said and "/bin/sh" not in ran.said
+    assert "/usr/bin" not in ran.said
+    ran = run("--image", image, "--", "paths", "read", "/etc/marker", "/etc/shadow", "/bin/sh")
+    assert ran.said == {"/etc/marker": "13", "/etc/shadow": "ENOENT", "/bin/sh": "ENOENT"}, ran
+
+
+def test_an_image_is_read_only_but_for_scratch_space(image):
+    ran = run("--image", image, "--", "/bin/paths", "write")
+    assert {what for what, result in ran.said.items() if result == "ok"} == {
+        "/tmp",
+        "/workspace",
+        "/dev/shm",
+    }, ran
+    ran = run("--image", image, "--", "/bin/paths", "overwrite", "/etc/marker", "/bin/paths")
+    assert "ok" not in ran.said.values(), ran
+    assert (image / "etc" / "marker").read_text() == "of the image\n"
+    assert not list(image.rglob("written-by-the-cell"))
+
+
+def test_an_image_has_the_same_protections(image, receipt):
+    ran = run("--image", image, "--", "/bin/procs", "status")
+    assert ran.said["Seccomp"] == "2" and int(ran.said["CapEff"], 16) == 0
+    assert ran.said["hostname"] == "cell"
+    assert {name: p["state"] for name, p in ran.result["receipt"]["protections"].items()} == {
+        name: p["state"] for name, p in receipt["protections"].items()
+    }
+
+
+def test_an_image_without_the_usual_folders_gets_them(place, programs):
+    root = place / "bare"
+    root.mkdir()
+    shutil.copy(programs / "paths", root / "paths")
+    ran = run("--image", root, "--", "/paths", "list", "/proc/self", "/tmp", "/workspace", "/dev")
+    assert ran.code == 0, ran
+    assert "/dev/null" in ran.said and "/proc/self/status" in ran.said
+    assert sorted(os.listdir(root)) == ["paths"], "nothing was made in the image itself"
+
+
+@pytest.mark.parametrize("name", ["proc", "dev", "tmp", "workspace", "sys"])
+def test_an_image_with_a_link_in_the_place_of_a_system_folder_is_refused(image, name, canary):
+    if (image / name).exists():
+        (image / name).rmdir()
+    (image / name).symlink_to(canary.parent)
+    assert name in refused(run("--image", image, "--", "/bin/paths", "cwd"))
+
+
+def test_links_in_an_image_are_resolved_inside_it(image, canary):
+    (image / "etc" / "absolute").symlink_to(canary)
+    (image / "etc" / "up").symlink_to("../../../../../../../.." + str(canary))
+    (image / "home").symlink_to("/etc")
+    ran = run(
+        "--image", image, "--", "/bin/paths", "read", "/etc/absolute", "/etc/up", "/home/marker"
+    )
+    assert ran.said == {"/etc/absolute": "ENOENT", "/etc/up": "ENOENT", "/home/marker": "13"}, ran
+
+
+def test_an_image_that_is_a_link_is_refused(image, place):
+    (place / "link").symlink_to(image)
+    refused(run("--image", place / "link", "--", "/bin/paths", "cwd"))
+
+
+def test_explain_names_every_hidden_pattern(place):
+    text = run(
+        "--explain", "--mount", f"{place}:/p", "--hide", "*.mine", "--", "true", json=False
+    ).out.decode()
+    for word in (".git", ".env", "*.pem", "*.mine", str(place), "/p"):
+        assert word in text, word
