@@ -70,7 +70,7 @@ static int find_enter(struct fs_walk *walk, const char *name, struct err *err)
 	int top = fs_walk_fd(walk);
 
 	if (walk->depth == FS_DEPTH_MAX)
-		return err_set(err, ERR_LIMIT, "search a folder: more than %d levels", FS_DEPTH_MAX);
+		return err_set(err, ERR_LIMIT, "search: more than %d levels", FS_DEPTH_MAX);
 	int fd = fs_open_beneath(top, name, O_RDONLY | O_DIRECTORY);
 	if (fd >= 0)
 		return fs_walk_push(walk, fd, -1) < 0 ? path_errno(err, errno, "search", path) : 0;

@@ -218,17 +218,13 @@ static bool same_entry(const struct stat *a, const struct stat *b)
 static const char *open_reason(int code)
 {
 	switch (code) {
-	case EXDEV:
-		return "mount";
+	case EXDEV: return "mount";
 	case ENOENT:
 	case ENOTDIR:
-	case ELOOP:
-		return "changed meanwhile";
+	case ELOOP: return "changed meanwhile";
 	case EMFILE:
-	case ENFILE:
-		return "too many open files";
-	default:
-		return "not readable";
+	case ENFILE: return "too many open files";
+	default: return "not readable";
 	}
 }
 
@@ -297,17 +293,12 @@ static int copy_folder(struct copy *copy, const char *name, struct stat *st)
 static const char *odd_kind(mode_t mode)
 {
 	switch (mode & S_IFMT) {
-	case S_IFLNK:
-		return "symbolic link";
-	case S_IFIFO:
-		return "FIFO";
-	case S_IFSOCK:
-		return "socket";
+	case S_IFLNK: return "symbolic link";
+	case S_IFIFO: return "FIFO";
+	case S_IFSOCK: return "socket";
 	case S_IFCHR:
-	case S_IFBLK:
-		return "device";
-	default:
-		return "unknown kind";
+	case S_IFBLK: return "device";
+	default: return "unknown kind";
 	}
 }
 
@@ -355,8 +346,8 @@ static void copy_done(struct copy *copy)
 	free(copy->chunk);
 }
 
-int fs_copy_tree(int from, int to, const struct fs_caps *caps, struct fs_copy_report *ret,
-	struct err *err)
+int fs_copy_tree(
+	int from, int to, const struct fs_caps *caps, struct fs_copy_report *ret, struct err *err)
 {
 	own(copy_done) struct copy copy = {.caps = caps, .report = ret, .err = err};
 

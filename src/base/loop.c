@@ -178,8 +178,8 @@ struct loop *loop_free(struct loop *loop)
 }
 
 /* NULL with errno when the kernel takes no more; then nothing was added. */
-struct loop_source *loop_add_fd(struct loop *loop, int fd, uint32_t events, loop_fd_fn *fn,
-	void *data)
+struct loop_source *loop_add_fd(
+	struct loop *loop, int fd, uint32_t events, loop_fd_fn *fn, void *data)
 {
 	struct loop_source *source = source_new(loop, SOURCE_FD, data);
 
@@ -281,8 +281,8 @@ static void on_signal_fd(void *data, int fd, uint32_t events)
 		loop->on_signal(loop->signal_data, (int)info[i].ssi_signo);
 }
 
-int loop_take_signals(struct loop *loop, const sigset_t *set, loop_signal_fn *fn, void *data,
-	struct err *err)
+int loop_take_signals(
+	struct loop *loop, const sigset_t *set, loop_signal_fn *fn, void *data, struct err *err)
 {
 	assert(loop->signal_fd < 0);
 	if (sigprocmask(SIG_BLOCK, set, NULL) < 0)

@@ -179,8 +179,8 @@ static void wire_close_fds(int *fds, size_t count)
 		fd_close(&fds[i]);
 }
 
-ssize_t wire_recv(int socket, void *data, size_t size, int *fds, size_t max_fds, size_t *ret_fds,
-	int flags)
+ssize_t wire_recv(
+	int socket, void *data, size_t size, int *fds, size_t max_fds, size_t *ret_fds, int flags)
 {
 	union {
 		char bytes[CONTROL_SIZE];

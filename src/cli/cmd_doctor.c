@@ -92,6 +92,10 @@ static int run(void *data, const struct cli_args *args)
 	(void)args;
 	cli_env_forget();
 	size_t count = cell_probe(backend, probes, PROBES_MAX);
+	if (count == 0) { /* "all 0 of them work" must never be said */
+		cli_say("nothing could be tried with the %s backend", backend);
+		return EXIT_OURS;
+	}
 	for (size_t i = 0; i < count; i++)
 		lacking += probes[i].grade != CELL_ON;
 	if (options->json)

@@ -88,23 +88,12 @@ static void put_value(struct json *json, const uint8_t *data, size_t size)
 
 	memcpy(&real, data, size < sizeof(real) ? size : sizeof(real));
 	switch (data[0] % 6) {
-	case 0:
-		json_real(json, real, data[0] % 20 - 1);
-		break;
-	case 1:
-		json_int(json, (int64_t)data[0] - 100);
-		break;
-	case 2:
-		json_uint(json, size);
-		break;
-	case 3:
-		json_bool(json, data[0] & 1);
-		break;
-	case 4:
-		json_null(json);
-		break;
-	default:
-		json_bytes(json, (const char *)data, size);
+	case 0: json_real(json, real, data[0] % 20 - 1); break;
+	case 1: json_int(json, (int64_t)data[0] - 100); break;
+	case 2: json_uint(json, size); break;
+	case 3: json_bool(json, data[0] & 1); break;
+	case 4: json_null(json); break;
+	default: json_bytes(json, (const char *)data, size);
 	}
 }
 

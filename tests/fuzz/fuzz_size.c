@@ -25,7 +25,8 @@ static void check_texts(uint64_t value)
 
 	assert(strlen(size_text(value, short_text, sizeof(short_text))) < sizeof(short_text) - 1);
 	assert(strncmp(short_text, "1024 ", 5) != 0);
-	assert(strlen(duration_text(value, longer_text, sizeof(longer_text))) < sizeof(longer_text) - 1);
+	assert(strlen(duration_text(value, longer_text, sizeof(longer_text))) <
+		sizeof(longer_text) - 1);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

@@ -59,7 +59,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	check_safe(&whole, false);
 	filter_all(bytes, size, size ? data[0] % 7 + 1 : 1, &split);
 	assert(split.len == whole.len && !memcmp(buf_text(&split), buf_text(&whole), whole.len));
-	filter_all(buf_text(&whole), whole.len, whole.len + 1, &again); /* safe text stays as it is */
+	filter_all(
+		buf_text(&whole), whole.len, whole.len + 1, &again); /* safe text stays as it is */
 	assert(again.len == whole.len && !memcmp(buf_text(&again), buf_text(&whole), whole.len));
 	term_line(bytes, size, 60, &line);
 	check_safe(&line, true);

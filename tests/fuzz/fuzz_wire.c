@@ -64,19 +64,15 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		bool was_bad = reader.bad;
 		switch (data[i] % 4) {
 		case 0:
-		case 1:
-			read_number(&reader, &back, data[i] % 4);
-			break;
-		case 2:
-			read_str(&reader, &back);
-			break;
-		default:
-			read_list(&reader, &back);
+		case 1: read_number(&reader, &back, data[i] % 4); break;
+		case 2: read_str(&reader, &back); break;
+		default: read_list(&reader, &back);
 		}
 		assert(reader.pos >= before && reader.pos <= reader.len);
 		assert(reader.bad || !was_bad);
 		if (!reader.bad)
-			assert(back.len == reader.pos && !memcmp(buf_text(&back), message, back.len));
+			assert(back.len == reader.pos &&
+				!memcmp(buf_text(&back), message, back.len));
 	}
 	free(message);
 	return 0;

@@ -2,6 +2,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+
 #include <cmocka.h>
 
 #include <math.h>
@@ -66,7 +67,8 @@ static void any_bytes_become_a_valid_string(void **state)
 		{"a\"b\\c/", 6, "\"a\\\"b\\\\c/\""},
 		{"\b\t\n\f\r", 5, "\"\\b\\t\\n\\f\\r\""},
 		{"\0\x01\x1b\x7f", 4, "\"\\u0000\\u0001\\u001b\\u007f\""},
-		{"\xc3\xa9\xe2\x82\xac\xf0\x9f\x98\x80", 9, "\"\xc3\xa9\xe2\x82\xac\xf0\x9f\x98\x80\""},
+		{"\xc3\xa9\xe2\x82\xac\xf0\x9f\x98\x80", 9,
+			"\"\xc3\xa9\xe2\x82\xac\xf0\x9f\x98\x80\""},
 		{"\xc2\x9b", 2, "\"\\u009b\""}, /* C1 CSI */
 		{"\xc2\xa0", 2, "\"\xc2\xa0\""},
 		{"\xff", 1, "\"\xef\xbf\xbd\""},
@@ -102,8 +104,13 @@ static void reals_have_the_decimals_asked_for_and_are_always_numbers(void **stat
 		int decimals;
 		const char *expected;
 	} cases[] = {
-		{1.25, 1, "1.2"}, {1.0, 3, "1.000"}, {-0.5, 2, "-0.50"}, {3.7, -4, "4"},
-		{NAN, 1, "null"}, {INFINITY, 1, "null"}, {-INFINITY, 1, "null"},
+		{1.25, 1, "1.2"},
+		{1.0, 3, "1.000"},
+		{-0.5, 2, "-0.50"},
+		{3.7, -4, "4"},
+		{NAN, 1, "null"},
+		{INFINITY, 1, "null"},
+		{-INFINITY, 1, "null"},
 	};
 
 	(void)state;

@@ -2,6 +2,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+
 #include <cmocka.h>
 
 #include <errno.h>
@@ -67,7 +68,8 @@ static void count_events(void *data, int fd, uint32_t events)
 
 static struct loop_source *watch(struct world *world, size_t pipe, loop_fd_fn *fn)
 {
-	struct loop_source *source = loop_add_fd(world->loop, world->pipes[pipe][0], EPOLLIN, fn, world);
+	struct loop_source *source =
+		loop_add_fd(world->loop, world->pipes[pipe][0], EPOLLIN, fn, world);
 
 	assert_non_null(source);
 	world->sources[pipe] = source;
@@ -304,7 +306,8 @@ static void timers_fire_in_order_once_and_not_early(void **state)
 
 	timer_world = world;
 	for (size_t i = 0; i < ARRAY_LEN(at_ms); i++)
-		(void)loop_add_timer(world->loop, start + at_ms[i] * NS_PER_MS, note_letter, &letters[i]);
+		(void)loop_add_timer(
+			world->loop, start + at_ms[i] * NS_PER_MS, note_letter, &letters[i]);
 	while (strlen(world->order) < 8)
 		assert_int_equal(loop_turn(world->loop, 1000), 0);
 	assert_true(clock_now() - start >= 15 * NS_PER_MS);

@@ -2,6 +2,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+
 #include <cmocka.h>
 
 #include <string.h>
@@ -15,39 +16,42 @@ struct row {
 
 /* What hostile programs print, and what may reach the terminal. */
 static const struct row rows[] = {
-	{"plain text\n", "plain text\n"},
-	{"tab\tcr\rbs\b", "tab\tcr\rbs\b"},
+	{"plain text\n", "plain text\n"}, {"tab\tcr\rbs\b", "tab\tcr\rbs\b"},
 	{"a \\x1b written out", "a \\x1b written out"},
-	{"\x1b[31mred\x1b[0m", "\x1b[31mred\x1b[0m"},
-	{"\x1b[m", "\x1b[m"},
-	{"\x1b[38;2;1;2;3m\x1b[4:3m", "\x1b[38;2;1;2;3m\x1b[4:3m"},
-	{"\x1b[2J", "\\x1b[2J"},
+	{"\x1b[31mred\x1b[0m", "\x1b[31mred\x1b[0m"}, {"\x1b[m", "\x1b[m"},
+	{"\x1b[38;2;1;2;3m\x1b[4:3m", "\x1b[38;2;1;2;3m\x1b[4:3m"}, {"\x1b[2J", "\\x1b[2J"},
 	{"\x1b[1;31H", "\\x1b[1;31H"},
 	{"\x1b[>4;1m", "\\x1b[>4;1m"}, /* how keys are reported, not a colour */
-	{"\x1b[?25l", "\\x1b[?25l"},
-	{"\x1b[6n", "\\x1b[6n"}, /* would make the terminal type */
+	{"\x1b[?25l", "\\x1b[?25l"}, {"\x1b[6n", "\\x1b[6n"}, /* would make the terminal type */
 	{"\x1b]0;title\x07", "\\x1b]0;title\\x07"},
 	{"\x1b]52;c;aGk=\x1b\\", "\\x1b]52;c;aGk=\\x1b\\"}, /* the clipboard */
 	{"\x1bP+q\x1b\\", "\\x1bP+q\\x1b\\"},
-	{"\x1b""c", "\\x1b""c"},
-	{"\x1b\x1b[1m", "\\x1b\x1b[1m"},
-	{"\x1b[1\x1b[2m", "\\x1b[1\x1b[2m"},
-	{"\x1b[1\n", "\\x1b[1\n"},
-	{"\x1b[3\xc3\xa9", "\\x1b[3\xc3\xa9"},
+	{"\x1b"
+	 "c",
+		"\\x1b"
+		"c"},
+	{"\x1b\x1b[1m", "\\x1b\x1b[1m"}, {"\x1b[1\x1b[2m", "\\x1b[1\x1b[2m"},
+	{"\x1b[1\n", "\\x1b[1\n"}, {"\x1b[3\xc3\xa9", "\\x1b[3\xc3\xa9"},
 	{"\x07\x7f\x01\x0c\x0e", "\\x07\\x7f\\x01\\x0c\\x0e"},
-	{"\x9b""2J", "\\x9b2J"}, /* CSI as one byte */
-	{"\xc2\x9b""2J", "\\xc2\\x9b2J"}, /* CSI as UTF-8 */
-	{"\xc2\xa0\xc3\xa9\xe2\x82\xac\xf0\x9f\x98\x80", "\xc2\xa0\xc3\xa9\xe2\x82\xac\xf0\x9f\x98\x80"},
-	{"\xe2\x82""A", "\\xe2\\x82""A"},
-	{"\xe2\xe2\x82\xac", "\\xe2\xe2\x82\xac"},
-	{"\xe2\x1b[1m", "\\xe2\x1b[1m"},
-	{"\xc0\x9b\xed\xa0\x80\xff", "\\xc0\\x9b\\xed\\xa0\\x80\\xff"},
-	{"cut \x1b", "cut \\x1b"},
-	{"cut \x1b[3", "cut \\x1b[3"},
-	{"cut \xe2\x82", "cut \\xe2\\x82"},
+	{"\x9b"
+	 "2J",
+		"\\x9b2J"}, /* CSI as one byte */
+	{"\xc2\x9b"
+	 "2J",
+		"\\xc2\\x9b2J"}, /* CSI as UTF-8 */
+	{"\xc2\xa0\xc3\xa9\xe2\x82\xac\xf0\x9f\x98\x80",
+		"\xc2\xa0\xc3\xa9\xe2\x82\xac\xf0\x9f\x98\x80"},
+	{"\xe2\x82"
+	 "A",
+		"\\xe2\\x82"
+		"A"},
+	{"\xe2\xe2\x82\xac", "\\xe2\xe2\x82\xac"}, {"\xe2\x1b[1m", "\\xe2\x1b[1m"},
+	{"\xc0\x9b\xed\xa0\x80\xff", "\\xc0\\x9b\\xed\\xa0\\x80\\xff"}, {"cut \x1b", "cut \\x1b"},
+	{"cut \x1b[3", "cut \\x1b[3"}, {"cut \xe2\x82", "cut \\xe2\\x82"},
 	{"\x1b[1111111111111111111111111111111111111111m",
 		"\\x1b[1111111111111111111111111111111111111111m"}, /* longer than any colour */
-	{"\x1b[11111111111111111111111111111m", "\x1b[11111111111111111111111111111m"}, /* 32 bytes */
+	{"\x1b[11111111111111111111111111111m",
+		"\x1b[11111111111111111111111111111m"}, /* 32 bytes */
 	{"\x1b[111111111111111111111111111111m", "\\x1b[111111111111111111111111111111m"}, /* 33 */
 };
 
@@ -73,7 +77,8 @@ static void where_the_bytes_are_split_makes_no_difference(void **state)
 			own(buf_done) struct buf out = {0};
 			struct term_filter filter = {0};
 			for (size_t at = 0; at < len; at += step)
-				term_filter(&filter, rows[i].bytes + at, len - at < step ? len - at : step, &out);
+				term_filter(&filter, rows[i].bytes + at,
+					len - at < step ? len - at : step, &out);
 			term_filter_end(&filter, &out);
 			assert_string_equal(buf_text(&out), rows[i].expected);
 		}

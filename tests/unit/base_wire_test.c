@@ -2,6 +2,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+
 #include <cmocka.h>
 
 #include <errno.h>
@@ -89,7 +90,9 @@ static void a_string_that_lies_about_itself_is_bad(void **state)
 		size_t len;
 	} cases[] = {
 		{"\x05\0\0\0abcd", 8}, /* past the end */
-		{"\xff\xff\xff\xff" "abcd", 8},
+		{"\xff\xff\xff\xff"
+		 "abcd",
+			8},
 		{"\x04\0\0\0abcd", 8}, /* no NUL */
 		{"\x04\0\0\0a\0c\0", 8}, /* one too early */
 		{"\x01\0\0\0x", 5},
@@ -155,7 +158,8 @@ static void descriptors_travel_and_arrive_close_on_exec(void **state)
 	for (size_t i = 0; i < WIRE_MAX_FDS; i++)
 		sent[i] = sockets[i % 2];
 	assert_int_equal(wire_send(sockets[0], "hello", 5, sent, WIRE_MAX_FDS), 0);
-	assert_int_equal(wire_recv(sockets[1], data, sizeof(data), fds, WIRE_MAX_FDS, &count, 0), 5);
+	assert_int_equal(
+		wire_recv(sockets[1], data, sizeof(data), fds, WIRE_MAX_FDS, &count, 0), 5);
 	assert_memory_equal(data, "hello", 5);
 	assert_int_equal(count, WIRE_MAX_FDS);
 	for (size_t i = 0; i < count; i++) {
@@ -177,7 +181,8 @@ static void more_descriptors_than_wanted_fail_and_none_leak(void **state)
 	int before = open_count();
 	for (size_t max = 0; max <= 2; max++) {
 		assert_int_equal(wire_send(sockets[0], "x", 1, sent, max + 1), 0);
-		assert_int_equal(wire_recv(sockets[1], data, sizeof(data), fds, max, &count, 0), -1);
+		assert_int_equal(
+			wire_recv(sockets[1], data, sizeof(data), fds, max, &count, 0), -1);
 		assert_int_equal(errno, EMSGSIZE);
 		assert_int_equal(count, 0);
 		assert_int_equal(open_count(), before);
@@ -197,19 +202,25 @@ static void a_hundred_descriptors_fail_and_none_leak(void **state)
 	char data[4] = "x";
 	struct iovec iov = {.iov_base = data, .iov_len = 1};
 	struct msghdr msg = {
-		.msg_iov = &iov, .msg_iovlen = 1, .msg_control = &control, .msg_controllen = sizeof(control),
+		.msg_iov = &iov,
+		.msg_iovlen = 1,
+		.msg_control = &control,
+		.msg_controllen = sizeof(control),
 	};
 
 	(void)state;
 	*CMSG_FIRSTHDR(&msg) = (struct cmsghdr){
-		.cmsg_level = SOL_SOCKET, .cmsg_type = SCM_RIGHTS, .cmsg_len = CMSG_LEN(100 * sizeof(int)),
+		.cmsg_level = SOL_SOCKET,
+		.cmsg_type = SCM_RIGHTS,
+		.cmsg_len = CMSG_LEN(100 * sizeof(int)),
 	};
 	pair(sockets);
 	for (size_t i = 0; i < 100; i++)
 		memcpy(CMSG_DATA(CMSG_FIRSTHDR(&msg)) + i * sizeof(int), &sockets[0], sizeof(int));
 	int before = open_count();
 	assert_int_equal(sendmsg(sockets[0], &msg, 0), 1);
-	assert_int_equal(wire_recv(sockets[1], data, sizeof(data), fds, WIRE_MAX_FDS, &count, 0), -1);
+	assert_int_equal(
+		wire_recv(sockets[1], data, sizeof(data), fds, WIRE_MAX_FDS, &count, 0), -1);
 	assert_int_equal(errno, EMSGSIZE);
 	assert_int_equal(open_count(), before);
 	close_pair(sockets);
@@ -239,7 +250,8 @@ static void the_end_an_empty_queue_and_a_closed_peer_are_told_apart(void **state
 
 	(void)state;
 	pair(sockets);
-	assert_int_equal(wire_recv(sockets[1], data, sizeof(data), NULL, 0, NULL, MSG_DONTWAIT), -1);
+	assert_int_equal(
+		wire_recv(sockets[1], data, sizeof(data), NULL, 0, NULL, MSG_DONTWAIT), -1);
 	assert_int_equal(errno, EAGAIN);
 	fd_close(&sockets[0]);
 	assert_int_equal(wire_recv(sockets[1], data, sizeof(data), NULL, 0, NULL, 0), 0);

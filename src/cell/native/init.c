@@ -3,17 +3,20 @@
  * It is born in the yard's root, still with the yard's rights (root's, or those of the user namespace
  * the zygote made). It enters its cgroup and network, mounts what is the cell's own, and then gives
  * those rights up by entering the cell's user namespace, which owns nothing: not even full
- * capabilities there have power over the cell's mounts, network or limits.
+ * capabilities there have power over the cell's mounts, network or limits. Then it seals itself,
+ * limits, capabilities, Landlock and the system call filter included, and waits for its job.
  *
- * It forks the program (process 2), which seals itself and waits for its job on a socket of its own:
- * all of this happens before there is a job, so that starting one costs little more than exec.
+ * All of this happens before there is a job, so that starting one costs little more than exec: the
+ * program is a child that takes over what init has become.
  *
  *	init     keeps: control socket, signalfd, the filter's listener, what it measures with
- *	program  keeps: its job socket, until it execs; then 0, 1 and 2 only
+ *	program  gets: 0, 1 and 2
  *
- * Init then reaps, counts what the filter refused, watches memory where no cgroup does, and obeys
- * MSG_KILL. When process 2 ends it kills all others, reports, and exits. If the supervisor dies, the
- * control socket ends and init exits; the kernel kills whatever is left of a namespace without init.
+ * Init reaps, answers and counts what the filter refuses, watches memory where no cgroup does, and
+ * obeys MSG_KILL. When the program ends it kills all others, reports, and exits. If the supervisor
+ * dies, the control socket ends and init exits; the kernel kills whatever is left of a namespace
+ * without init. Being under its own filter, init must never make a call that the filter refuses: it
+ * would wait for its own answer.
  *
  * The program has the same user as init, so init is not dumpable (no ptrace, no /proc/1/mem), takes
  * no signals from inside (it is process 1) and trusts nothing in the cell's files. */
@@ -22,11 +25,11 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <grp.h>
-#include <linux/close_range.h>
 #include <linux/seccomp.h>
 #include <poll.h>
 #include <sched.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
@@ -51,9 +54,8 @@ struct execed {
 
 struct init {
 	const struct birth *birth;
-	int control, signals, ruleset;
+	int control, signals, listener;
 	struct watch watch;
-	int listeners[MAX_EXECS + 1]; /* -1: free */
 	struct execed execs[MAX_EXECS];
 	pid_t main_pid;
 	int main_status;
@@ -67,17 +69,6 @@ struct init {
 static void tell(const struct init *init, const struct buf *message, const int *fds, size_t fd_count)
 {
 	(void)!wire_send(init->control, message->data, message->len, fds, fd_count);
-}
-
-static _Noreturn void give_up(int control, const struct err *err)
-{
-	struct buf message = { 0 };
-
-	wire_put_u32(&message, MSG_FAILED);
-	wire_put_u32(&message, NO_SLOT);
-	message_put_err(&message, err);
-	(void)!wire_send(control, message.data, message.len, NULL, 0);
-	_exit(125);
 }
 
 /* ---- becoming the cell ---- */
@@ -109,8 +100,6 @@ static int become_user(const struct birth *birth, uint32_t *facts, struct err *e
 		return err_errno(err, errno, "become the cell's user %u", (unsigned)uid);
 	if (inside)
 		*facts |= FACT_USER_NS;
-	else if (seal_drop_caps(err) < 0)
-		return -1;
 	/* both are undone by a change of user, so they come after it */
 	(void)prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
 	(void)prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
@@ -157,99 +146,81 @@ static int become_cell(struct init *init, struct err *err)
 		init->facts |= FACT_WATCHED;
 	if (become_user(birth, &init->facts, err) < 0)
 		return -1;
-	init->ruleset = -1;
-	if (birth->t->landlock) {
-		init->ruleset = landlock_rules(birth->t, err);
-		if (init->ruleset < 0)
-			return -1;
-	}
-	const int keep[] = { init->control, birth->job, init->ruleset, init->watch.loadavg, init->watch.sockets,
-		init->watch.tmp, init->watch.workspace, init->watch.shm, init->watch.proc };
+	const int keep[] = { init->control, init->watch.loadavg, init->watch.sockets, init->watch.tmp,
+		init->watch.workspace, init->watch.shm, init->watch.proc };
 	keep_only(keep, ARRAY_LEN(keep));
-	return 0;
+	return seal_self(birth, &init->listener, &init->facts, err);
 }
 
 /* ---- programs ---- */
 
-struct sealed { /* program -> init, through a pipe, once */
-	uint32_t facts;
-	int listener;
-	struct err err;
-};
-
-static _Noreturn void program_main(const struct init *init, int tell_fd, int job, int memfd, const int stdio[3])
+static void say_failed(const struct init *init, const struct err *err)
 {
-	struct sealed sealed = { .listener = -1 };
+	own(buf_done) struct buf message = { 0 };
 
-	(void)setsid();
-	if (seal_self(init->birth, init->ruleset, &sealed.listener, &sealed.facts, &sealed.err) < 0)
-		sealed.facts = 0;
-	program_part_from_init(); /* before init hears of it and closes what is ours */
-	(void)!write(tell_fd, &sealed, sizeof(sealed));
-	if (sealed.facts == 0)
+	wire_put_u32(&message, MSG_FAILED);
+	wire_put_u32(&message, NO_SLOT);
+	message_put_err(&message, err);
+	tell(init, &message, NULL, 0);
+}
+
+static void start_main(struct init *init, int memfd, const int *given, size_t given_count)
+{
+	own(job_done) struct job job = { 0 };
+	own(buf_done) struct buf message = { 0 };
+	own(fd_closep) int master = -1, slave = -1;
+	struct err err;
+	int stdio[3];
+
+	init->main_pid = -1;
+	if (job_decode(&job, memfd, &err) == 0 && (!job.tty || program_terminal(&master, &slave, &err) == 0)) {
+		for (size_t i = 0; i < 3; i++)
+			stdio[i] = job.tty ? slave : i < given_count ? given[i] : -1;
+		init->main_pid = program_start(&job, stdio, &err);
+	}
+	if (init->main_pid < 0) {
+		say_failed(init, &err);
 		_exit(125);
-	if (job >= 0)
-		program_wait(job);
-	program_run(-1, memfd, stdio);
+	}
+	wire_put_u32(&message, MSG_STARTED);
+	wire_put_u32(&message, init->facts);
+	tell(init, &message, &master, master >= 0 ? 1 : 0);
 }
 
-/* Starts a sealed process; it has its own descriptors by the time it runs anything but our code. */
-static pid_t program_start(struct init *init, int job, int memfd, const int stdio[3], struct err *err)
+static void say_exec_done(const struct init *init, uint32_t id, int status)
 {
-	int pipe_fds[2];
-	struct sealed sealed;
+	own(buf_done) struct buf message = { 0 };
 
-	if (pipe2(pipe_fds, O_CLOEXEC) < 0)
-		return err_errno(err, errno, "make a pipe");
-	pid_t pid = (pid_t)syscall(SYS_clone, CLONE_FILES | SIGCHLD, 0, 0, 0, 0);
-	if (pid == 0)
-		program_main(init, pipe_fds[1], job, memfd, stdio);
-	ssize_t len = pid < 0 ? -1 : read(pipe_fds[0], &sealed, sizeof(sealed));
-	int cause = errno;
-	(void)close(pipe_fds[0]);
-	(void)close(pipe_fds[1]);
-	if (len != (ssize_t)sizeof(sealed))
-		return err_errno(err, cause, "start a process in the cell");
-	if (sealed.facts == 0) {
-		*err = sealed.err;
-		return -1;
-	}
-	init->facts |= sealed.facts;
-	for (size_t i = 0; sealed.listener >= 0 && i < ARRAY_LEN(init->listeners); i++) {
-		if (init->listeners[i] < 0) {
-			init->listeners[i] = sealed.listener;
-			break;
-		}
-	}
-	return pid;
+	wire_put_u32(&message, MSG_EXEC_DONE);
+	wire_put_u32(&message, id);
+	wire_put_u32(&message, (uint32_t)status);
+	tell(init, &message, NULL, 0);
 }
 
-static void exec_beside(struct init *init, struct wire_reader *reader, const int *fds, size_t count)
+/* A program beside the main one; what fails it is told on its stderr. */
+static void start_beside(struct init *init, uint32_t id, int memfd, const int stdio[3])
 {
-	uint32_t id = wire_get_u32(reader);
-	struct err err;
+	own(job_done) struct job job = { 0 };
+	struct err err = { 0, "too many programs are being executed in this cell" };
 	struct execed *slot = NULL;
+	pid_t pid = -1;
 
 	for (size_t i = 0; i < MAX_EXECS && slot == NULL; i++)
 		if (init->execs[i].pid == 0)
 			slot = &init->execs[i];
-	pid_t pid = -1;
-	if (slot != NULL && count == 4 && !reader->bad)
-		pid = program_start(init, -1, fds[0], fds + 1, &err);
+	if (slot != NULL && job_decode(&job, memfd, &err) == 0)
+		pid = program_start(&job, stdio, &err);
 	if (pid > 0) {
 		*slot = (struct execed){ pid, id };
 		return;
 	}
-	own(buf_done) struct buf message = { 0 };
-	wire_put_u32(&message, MSG_EXEC_DONE);
-	wire_put_u32(&message, id);
-	wire_put_u32(&message, 125u << 8);
-	tell(init, &message, NULL, 0);
+	(void)dprintf(stdio[2], "hotcell: %s\n", err.text);
+	say_exec_done(init, id, 125 << 8);
 }
 
 /* ---- what happens inside ---- */
 
-static void answer_refused(struct init *init, int *listener)
+static void answer_refused(struct init *init)
 {
 	union {
 		struct seccomp_notif notif;
@@ -259,17 +230,14 @@ static void answer_refused(struct init *init, int *listener)
 	const char *name;
 
 	memset(&request, 0, sizeof(request));
-	if (ioctl(*listener, SECCOMP_IOCTL_NOTIF_RECV, &request) < 0) {
-		if (errno != EINTR && errno != ENOENT && errno != EAGAIN)
-			fd_close(listener);
-		return;
-	}
+	if (ioctl(init->listener, SECCOMP_IOCTL_NOTIF_RECV, &request) < 0)
+		return; /* the caller was killed while it waited */
 	int index = filter_index(request.notif.data.nr);
 	if (index >= 0)
 		init->refused[index]++;
 	response.id = request.notif.id;
 	response.error = -filter_refusal(request.notif.data.nr, &name);
-	(void)ioctl(*listener, SECCOMP_IOCTL_NOTIF_SEND, &response);
+	(void)ioctl(init->listener, SECCOMP_IOCTL_NOTIF_SEND, &response);
 }
 
 static void child_ended(struct init *init, pid_t pid, int status)
@@ -281,11 +249,7 @@ static void child_ended(struct init *init, pid_t pid, int status)
 	for (size_t i = 0; i < MAX_EXECS; i++) {
 		if (init->execs[i].pid != pid)
 			continue;
-		own(buf_done) struct buf message = { 0 };
-		wire_put_u32(&message, MSG_EXEC_DONE);
-		wire_put_u32(&message, init->execs[i].id);
-		wire_put_u32(&message, (uint32_t)status);
-		tell(init, &message, NULL, 0);
+		say_exec_done(init, init->execs[i].id, status);
 		init->execs[i].pid = 0;
 	}
 }
@@ -323,8 +287,13 @@ static void obey(struct init *init)
 		kill_all(init);
 		init->main_ended = true;
 		break;
+	case MSG_JOB:
+		if (init->main_pid == 0 && count > 0)
+			start_main(init, fds[0], fds + 1, count - 1);
+		break;
 	case MSG_EXEC:
-		exec_beside(init, &reader, fds, count);
+		if (init->main_pid > 0 && count == 4)
+			start_beside(init, wire_get_u32(&reader), fds[0], fds + 1);
 		break;
 	default:
 		break;
@@ -335,24 +304,18 @@ static void obey(struct init *init)
 
 static void turn(struct init *init)
 {
-	struct pollfd fds[2 + ARRAY_LEN(init->listeners)] = { { .fd = init->control, .events = POLLIN },
-		{ .fd = init->signals, .events = POLLIN } };
+	struct pollfd fds[] = { { .fd = init->control, .events = POLLIN }, { .fd = init->signals, .events = POLLIN },
+		{ .fd = init->listener, .events = POLLIN } };
 	struct signalfd_siginfo info;
-	bool watching = init->birth->t->watch_memory > 0;
-
-	for (size_t i = 0; i < ARRAY_LEN(init->listeners); i++)
-		fds[2 + i] = (struct pollfd){ .fd = init->listeners[i], .events = POLLIN };
+	bool watching = init->birth->t->watch_memory > 0 && init->main_pid > 0;
 	int ready = poll(fds, ARRAY_LEN(fds), watching ? WATCH_INTERVAL_MS : -1);
+
 	if (ready > 0 && fds[1].revents != 0) {
 		(void)!read(init->signals, &info, sizeof(info));
 		reap(init, WNOHANG);
 	}
-	for (size_t i = 0; ready > 0 && i < ARRAY_LEN(init->listeners); i++) {
-		if ((fds[2 + i].revents & POLLIN) != 0)
-			answer_refused(init, &init->listeners[i]);
-		else if (fds[2 + i].revents != 0) /* nobody left under this filter */
-			fd_close(&init->listeners[i]);
-	}
+	if (ready > 0 && fds[2].revents != 0)
+		answer_refused(init);
 	if (ready > 0 && fds[0].revents != 0)
 		obey(init);
 	if (watching && !init->main_ended && watch_memory(&init->watch) > init->birth->t->watch_memory) {
@@ -389,15 +352,6 @@ static void report(struct init *init)
 	tell(init, &message, &init->watch.workspace, init->birth->t->want_workspace ? 1 : 0);
 }
 
-static void say_sealed(const struct init *init)
-{
-	own(buf_done) struct buf message = { 0 };
-
-	wire_put_u32(&message, MSG_SEALED);
-	wire_put_u32(&message, init->facts);
-	tell(init, &message, NULL, 0);
-}
-
 static void say_net(const struct init *init)
 {
 	own(buf_done) struct buf message = { 0 };
@@ -409,26 +363,20 @@ static void say_net(const struct init *init)
 
 void init_main(const struct birth *birth)
 {
-	struct init init = { .birth = birth, .control = birth->control };
+	struct init init = { .birth = birth, .control = birth->control, .listener = -1 };
 	struct err err;
 	sigset_t set;
 
-	for (size_t i = 0; i < ARRAY_LEN(init.listeners); i++)
-		init.listeners[i] = -1;
 	(void)sigfillset(&set);
 	(void)sigprocmask(SIG_SETMASK, &set, NULL);
 	(void)signal(SIGCHLD, SIG_DFL); /* the yard ignores it; we wait */
-	if (become_cell(&init, &err) < 0)
-		give_up(init.control, &err);
-	init.main_pid = program_start(&init, birth->job, -1, NULL, &err);
-	if (init.main_pid < 0)
-		give_up(init.control, &err);
-	(void)close(birth->job); /* the program's alone now: its end tells the supervisor of exec */
+	if (become_cell(&init, &err) < 0) {
+		say_failed(&init, &err);
+		_exit(125);
+	}
 	(void)sigemptyset(&set);
 	(void)sigaddset(&set, SIGCHLD);
 	init.signals = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
-	say_sealed(&init);
-	reap(&init, WNOHANG); /* a program that ended before the signalfd was there */
 	while (!init.main_ended)
 		turn(&init);
 	kill_all(&init);

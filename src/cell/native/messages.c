@@ -111,3 +111,12 @@ int job_decode(struct job *job, int memfd, struct err *err)
 		return err_set(err, EPROTO, "the job's message is damaged");
 	return 0;
 }
+
+void job_done(struct job *job)
+{
+	free(job->argv);
+	free(job->env);
+	if (job->bytes.data != NULL)
+		explicit_bzero(job->bytes.data, job->bytes.len); /* the environment may hold secrets */
+	buf_done(&job->bytes);
+}

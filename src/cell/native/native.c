@@ -39,11 +39,10 @@ struct slot {
 	unsigned index;
 	enum slot_state state;
 	struct cgroup_slot *cgroup;
-	int control, job, pidfd, tty;
-	struct loop_source *control_source, *job_source, *pidfd_source, *grace;
+	int control, pidfd;
+	struct loop_source *control_source, *pidfd_source, *grace;
 	pid_t pid;
-	uint32_t facts;
-	bool sealed, fresh_net, job_sent, job_ended;
+	bool fresh_net;
 	struct cell_backend_run *run;
 	struct slot *next;
 };
@@ -108,15 +107,16 @@ static void run_fail(struct cell_backend_run *run, const struct err *err)
 	run->events.failed(run->events.data, err);
 }
 
-static void run_started(struct cell_backend_run *run, int tty)
+static void run_started(struct cell_backend_run *run, uint32_t facts, int tty)
 {
+	const struct kind *kind = run->slot->kind;
+
 	if (run->started || run->over) {
 		fd_close(&tty);
 		return;
 	}
 	run->started = true;
-	receipt_fill(run->receipt, run->slot->kind->pool->cgroup, run->slot->facts, run->slot->kind->hide,
-		&run->slot->kind->limits);
+	receipt_fill(run->receipt, kind->pool->cgroup, facts, kind->hide, &kind->limits);
 	run->events.started(run->events.data, tty);
 }
 
@@ -159,9 +159,8 @@ static void run_free(struct cell_backend_run *run)
 
 /* ---- messages from inside ---- */
 
-static void take_report(struct slot *slot, struct wire_reader *reader, int *workspace)
+static void take_report(struct cell_backend_run *run, struct wire_reader *reader, int *workspace)
 {
-	struct cell_backend_run *run = slot->run;
 	struct cell_end end = { 0 };
 	size_t kept = 0;
 
@@ -180,7 +179,7 @@ static void take_report(struct slot *slot, struct wire_reader *reader, int *work
 		if (name != NULL)
 			end.refused[kept++] = (struct cell_refused){ name, count };
 	}
-	if (run == NULL || run->reported)
+	if (run->reported)
 		return;
 	run->reported = true;
 	run->end = end;
@@ -204,7 +203,6 @@ static void take_failed(struct slot *slot, struct wire_reader *reader)
 {
 	struct err err;
 
-	(void)wire_get_u32(reader);
 	message_get_err(reader, &err);
 	if (slot->run != NULL)
 		run_fail(slot->run, &err);
@@ -212,27 +210,13 @@ static void take_failed(struct slot *slot, struct wire_reader *reader)
 		slot->kind->warm = 0; /* do not go on making what fails */
 }
 
-/* The cell's two sockets tell their parts in any order. The program has started when it is sealed and
- * its job socket has ended (exec closed it) or its terminal has come; it has ended when reported. */
-static void slot_progress(struct slot *slot)
-{
-	struct cell_backend_run *run = slot->run;
-
-	if (run == NULL)
-		return;
-	if (slot->sealed && (slot->job_ended || slot->tty >= 0))
-		run_started(run, fd_take(&slot->tty));
-	if (run->reported && (run->started || run->killed))
-		run_ended(run);
-}
-
 static void on_control(void *data, int fd, uint32_t events)
 {
 	struct slot *slot = data;
 	char message[MAX_MESSAGE];
-	int workspace = -1;
+	own(fd_closep) int given = -1; /* the workspace or a terminal */
 	size_t count = 0;
-	ssize_t len = wire_recv(fd, message, sizeof(message), &workspace, 1, &count, MSG_DONTWAIT);
+	ssize_t len = wire_recv(fd, message, sizeof(message), &given, 1, &count, MSG_DONTWAIT);
 	struct wire_reader reader = { .data = message, .len = len < 0 ? 0 : (size_t)len };
 
 	(void)events;
@@ -242,63 +226,21 @@ static void on_control(void *data, int fd, uint32_t events)
 		slot->control_source = loop_remove(slot->control_source);
 		return;
 	}
-	switch (wire_get_u32(&reader)) {
-	case MSG_SEALED:
-		slot->facts = wire_get_u32(&reader);
-		slot->sealed = true;
-		slot_progress(slot);
-		break;
-	case MSG_REPORT:
-		take_report(slot, &reader, &workspace);
-		slot_progress(slot);
-		break;
-	case MSG_EXEC_DONE:
-		if (slot->run != NULL) {
-			uint32_t id = wire_get_u32(&reader);
-			take_exec_done(slot->run, id, (int)wire_get_u32(&reader));
-		}
-		break;
-	case MSG_NET:
-		slot->fresh_net = wire_get_u32(&reader) == 0;
-		break;
-	case MSG_FAILED:
+	uint32_t kind = wire_get_u32(&reader), value = kind == MSG_REPORT ? 0 : wire_get_u32(&reader);
+	if (kind == MSG_NET)
+		slot->fresh_net = value == 0;
+	if (kind == MSG_FAILED)
 		take_failed(slot, &reader);
-		break;
-	default:
-		break;
-	}
-	fd_close(&workspace);
-}
-
-static void on_job(void *data, int fd, uint32_t events)
-{
-	struct slot *slot = data;
-	char message[MAX_MESSAGE];
-	int tty = -1;
-	size_t count = 0;
-	ssize_t len = wire_recv(fd, message, sizeof(message), &tty, 1, &count, MSG_DONTWAIT);
-	struct wire_reader reader = { .data = message, .len = len < 0 ? 0 : (size_t)len };
-
-	(void)events;
-	if (len < 0 && (errno == EAGAIN || errno == EINTR))
+	if (slot->run == NULL)
 		return;
-	if (len > 0) {
-		uint32_t kind = wire_get_u32(&reader);
-		struct err err;
-		if (kind == MSG_EXEC_FAILED && slot->run != NULL) {
-			message_get_err(&reader, &err);
-			run_fail(slot->run, &err);
-		}
-		if (kind == MSG_TTY)
-			slot->tty = fd_take(&tty);
-		fd_close(&tty);
-		slot_progress(slot);
-		return;
+	if (kind == MSG_STARTED)
+		run_started(slot->run, value, fd_take(&given));
+	if (kind == MSG_EXEC_DONE)
+		take_exec_done(slot->run, value, (int)wire_get_u32(&reader));
+	if (kind == MSG_REPORT) {
+		take_report(slot->run, &reader, &given);
+		run_ended(slot->run);
 	}
-	slot->job_source = loop_remove(slot->job_source);
-	fd_close(&slot->job);
-	slot->job_ended = slot->job_sent;
-	slot_progress(slot);
 }
 
 static void on_gone(void *data, int fd, uint32_t events)
@@ -310,8 +252,6 @@ static void on_gone(void *data, int fd, uint32_t events)
 	(void)events;
 	while (slot->control_source != NULL)
 		on_control(slot, slot->control, EPOLLIN);
-	if (run != NULL && !run->over && slot->job_source != NULL)
-		on_job(slot, slot->job, EPOLLIN);
 	run = slot->run;
 	if (run != NULL && !run->over) {
 		if (run->started || run->killed) {
@@ -340,15 +280,11 @@ static int slot_open_cgroup(struct slot *slot, struct err *err)
 static void slot_unmade(struct slot *slot)
 {
 	slot->control_source = loop_remove(slot->control_source);
-	slot->job_source = loop_remove(slot->job_source);
 	slot->pidfd_source = loop_remove(slot->pidfd_source);
 	slot->grace = loop_remove(slot->grace);
 	fd_close(&slot->control);
-	fd_close(&slot->job);
 	fd_close(&slot->pidfd);
-	fd_close(&slot->tty);
 	slot->pid = 0;
-	slot->sealed = slot->job_sent = slot->job_ended = false;
 }
 
 /* The slot's cell is gone: it may be used again. */
@@ -376,25 +312,19 @@ static void slot_fail(struct slot *slot, const struct err *err)
 static int slot_send_make(struct slot *slot, struct err *err)
 {
 	own(buf_done) struct buf message = { 0 };
-	int control[2] = { -1, -1 }, job[2] = { -1, -1 }, fds[2 + 4];
+	int control[2], fds[1 + 4];
 	bool v2 = false;
 
 	if (slot_open_cgroup(slot, err) < 0)
 		return -1;
-	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, control) < 0 ||
-		socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, job) < 0) {
-		fd_close(&control[0]);
-		fd_close(&control[1]);
-		return err_errno(err, errno, "make a cell's sockets");
-	}
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, control) < 0)
+		return err_errno(err, errno, "make a cell's socket");
 	slot->control = control[0];
-	slot->job = job[0];
 	fds[0] = control[1];
-	fds[1] = job[1];
-	size_t count = 2;
+	size_t count = 1;
 	if (slot->cgroup != NULL) {
 		cgroup_slot_reset(slot->cgroup);
-		count += cgroup_slot_fds(slot->cgroup, fds + 2, &v2);
+		count += cgroup_slot_fds(slot->cgroup, fds + 1, &v2);
 	}
 	wire_put_u32(&message, MSG_MAKE);
 	wire_put_u32(&message, slot->index);
@@ -402,7 +332,6 @@ static int slot_send_make(struct slot *slot, struct err *err)
 	int sent = wire_send(slot->kind->yard, message.data, message.len, fds, count);
 	int cause = errno;
 	(void)close(control[1]);
-	(void)close(job[1]);
 	return sent < 0 ? err_errno(err, cause, "ask for a cell") : 0;
 }
 
@@ -419,23 +348,20 @@ static void slot_send_job(struct slot *slot)
 		run_fail(run, &err);
 		return;
 	}
-	if (wire_send(slot->job, message.data, message.len, fds, run->has_stdio ? 4 : 1) < 0 && errno != EPIPE) {
+	if (wire_send(slot->control, message.data, message.len, fds, run->has_stdio ? 4 : 1) < 0 && errno != EPIPE) {
 		(void)err_errno(&err, errno, "send the job to its cell");
 		run_fail(run, &err);
 	}
-	slot->job_sent = true;
 	for (int i = 0; i < 3; i++)
 		fd_close(&run->stdio[i]);
 	buf_done(&run->job);
 	run->job = (struct buf){ 0 };
-	slot->job_source = loop_add_fd(slot->kind->pool->loop, slot->job, EPOLLIN, on_job, slot);
 }
 
 static void slot_make(struct slot *slot)
 {
 	struct err err;
 
-	slot->facts = 0;
 	if (slot_send_make(slot, &err) < 0) {
 		slot->state = WANTED;
 		slot_fail(slot, &err);
@@ -454,7 +380,7 @@ static struct slot *slot_new(struct kind *kind)
 
 	slot->kind = kind;
 	slot->index = kind->pool->next_slot++;
-	slot->control = slot->job = slot->pidfd = slot->tty = -1;
+	slot->control = slot->pidfd = -1;
 	slot->next = kind->slots;
 	kind->slots = slot;
 	return slot;
@@ -747,7 +673,6 @@ static void native_close(struct cell_backend_pool *pool)
 			if (slot->state == READY) { /* a cell nobody needed: it ends with its sockets */
 				slot->control_source = loop_remove(slot->control_source);
 				fd_close(&slot->control);
-				fd_close(&slot->job);
 			}
 			if (slot->state == WANTED)
 				slot->state = EMPTY;
@@ -877,9 +802,7 @@ static void native_release(struct cell_backend_run *run)
 		return;
 	}
 	if (slot->state == RUNNING || slot->state == MAKING) {
-		/* init exits by itself after its report; a failed cell ends with its sockets */
-		slot->job_source = loop_remove(slot->job_source);
-		fd_close(&slot->job);
+		/* init exits by itself after its report or failure; if not, it is made to */
 		if (slot->grace == NULL)
 			slot->grace = loop_add_timer(slot->kind->pool->loop, clock_now() + GRACE_NS, on_grace, slot);
 		if (slot->state == RUNNING)

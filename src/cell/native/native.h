@@ -1,8 +1,7 @@
 /* The native backend's own processes and what they say to each other. See README.md.
  *
  *	supervisor --TEMPLATE--> zygote --fork--> template zygote ("yard")
- *	supervisor --MAKE------> yard   --clone-> cell init (pid 1) --fork-> program (pid 2)
- *	supervisor <--job------> program	(until it execs)
+ *	supervisor --MAKE------> yard   --clone-> cell init (pid 1) --vfork-> program (pid 2)
  *	supervisor <--control--> cell init	(until the cell ends)
  */
 #ifndef HOTCELL_CELL_NATIVE_NATIVE_H
@@ -47,22 +46,18 @@ void template_done(struct template *t);
 enum native_message {
 	/* supervisor -> zygote: a yard for the template in the memfd; fds: yard's socket, memfd */
 	MSG_TEMPLATE = 1,
-	/* supervisor -> yard: slot, flags; fds: control, job, cgroup descriptors... */
+	/* supervisor -> yard: slot, flags; fds: control, cgroup descriptors... */
 	MSG_MAKE,
 	/* yard -> supervisor */
 	MSG_READY, /* how mounts were hidden (u32 enum hide_how), notes */
 	MSG_MADE, /* slot, pid; fd: pidfd */
 	MSG_FAILED, /* slot or NO_SLOT, err */
-	/* supervisor -> program: the job in a memfd; fds: memfd, stdin, stdout, stderr */
-	MSG_JOB,
-	/* program -> supervisor */
-	MSG_TTY, /* fd: the terminal's master */
-	MSG_EXEC_FAILED, /* err */
 	/* supervisor -> init */
+	MSG_JOB, /* fds: the job in a memfd; stdin, stdout, stderr unless it has a terminal of its own */
 	MSG_KILL,
 	MSG_EXEC, /* id; fds: memfd, stdin, stdout, stderr */
-	/* init -> supervisor */
-	MSG_SEALED, /* facts: what took effect (enum fact bits) */
+	/* init -> supervisor (MSG_FAILED too) */
+	MSG_STARTED, /* facts: what took effect (enum fact bits); fd: the terminal's master, if any */
 	MSG_REPORT, /* how it ended; fd: the workspace, if wanted */
 	MSG_EXEC_DONE, /* id, wait status */
 	MSG_NET, /* clean: the network namespace may be used again */
@@ -101,6 +96,7 @@ struct job {
 };
 void job_encode(struct buf *buf, const char *const *argv, const char *const *env, const char *cwd, bool tty);
 MUST_CHECK int job_decode(struct job *ret, int memfd, struct err *err);
+void job_done(struct job *job); /* and forgets what it held */
 
 /* ---- processes ---- */
 
@@ -114,7 +110,7 @@ _Noreturn void yard_main(int socket, int memfd);
 struct birth {
 	const struct template *t;
 	uint32_t outer_uid, outer_gid; /* the cell's user, as the yard's user namespace knows it */
-	int control, job, net_ns, user_ns;
+	int control, net_ns, user_ns;
 	int cgroup_tasks[4];
 	size_t cgroup_count;
 	const struct sock_fprog *filter, *filter_plain; /* counting; and without a listener */
@@ -144,11 +140,9 @@ const char *filter_name(unsigned index); /* names of refused calls by index; NUL
 int filter_index(int nr); /* of a refused call, or -1 */
 #define FILTER_MAX_REFUSED 128
 
-/* Takes away everything but the right to run: limits, capabilities, Landlock, no_new_privs, filter.
- * Returns the filter's listener (or -1) in ret_listener, and the facts. */
-MUST_CHECK int seal_self(const struct birth *birth, int ruleset, int *ret_listener, uint32_t *facts,
-	struct err *err);
-MUST_CHECK int seal_drop_caps(struct err *err);
+/* Takes away everything but the right to run, from us and all our children: limits, capabilities,
+ * no_new_privs, Landlock, filter. Returns the filter's listener (or -1), and the facts. */
+MUST_CHECK int seal_self(const struct birth *birth, int *ret_listener, uint32_t *facts, struct err *err);
 
 /* ---- cgroups (supervisor) ---- */
 

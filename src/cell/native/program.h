@@ -1,14 +1,15 @@
-/* Process 2 of a cell (and programs beside it), from its sealing to its exec. */
+/* A program in a cell, from its job to its exec. */
 #ifndef HOTCELL_CELL_NATIVE_PROGRAM_H
 #define HOTCELL_CELL_NATIVE_PROGRAM_H
 
 #include "cell/native/native.h"
 
-/* From here on the descriptors are its own, still all of init's. */
-void program_part_from_init(void);
-/* Closes all but the job's socket, waits for the job and becomes it. */
-_Noreturn void program_wait(int job_socket);
-/* Becomes the job in the memfd. Without a job socket (-1) it tells its stderr what fails. */
-_Noreturn void program_run(int job_socket, int memfd, const int stdio[3]);
+/* Starts the job as a child with these descriptors as 0, 1 and 2, in a session of its own. Waits until
+ * it has become the program, so that an error is ours to tell. The caller must be sealed already: the
+ * child only takes over what its parent is. Returns its pid, or -1. */
+MUST_CHECK pid_t program_start(const struct job *job, const int stdio[3], struct err *err);
+
+/* A new terminal of the cell's own: both ends. */
+MUST_CHECK int program_terminal(int *ret_master, int *ret_slave, struct err *err);
 
 #endif

@@ -27,16 +27,14 @@
 #define HIDE_MAX_WALK 2000000
 #define HIDE_MAX_MATCHES 4096
 #define COPY_MAX (128 * 1024)
-#define FOLDER_MAX 256
 #define LAYERS ".hotcell-layers"
 
 /* What a host image shows of /etc: nothing with secrets, enough for ordinary programs to start. */
 const char *const native_etc[] = { "ld.so.cache", "ld.so.conf", "ld.so.conf.d", "alternatives", "ssl/certs",
 	"ssl/openssl.cnf", "ca-certificates", "ca-certificates.conf", "pki/tls/certs", "pki/ca-trust",
 	"crypto-policies", "localtime", "timezone", "mime.types", "services", "protocols", "nsswitch.conf",
-	"host.conf", "gai.conf", "debian_version", "os-release", "lsb-release", "locale.alias", "locale.conf",
-	"terminfo", "inputrc", "magic", "xattr.conf", "fonts", "perl", "python3", "python3.11", "python3.12",
-	"python3.13", "java-17-openjdk", "java-21-openjdk", "npmrc", NULL };
+	"debian_version", "os-release", "locale.alias", "terminfo", "fonts", "perl", "python3", "python3.11",
+	"python3.12", "python3.13", "java-17-openjdk", "java-21-openjdk", NULL };
 
 /* One thing to be placed in the new root. */
 struct piece {
@@ -54,7 +52,8 @@ struct builder {
 	uint32_t outer_uid, outer_gid;
 	struct piece *pieces;
 	size_t count, cap;
-	int map_ns; /* for id-mapped mounts; -1 */
+	char *parent; /* the folder last placed into, kept open: neighbours come one after another */
+	int parent_fd;
 	enum hide_how hide;
 	unsigned layer;
 };
@@ -83,7 +82,8 @@ static void builder_done(struct builder *b)
 	for (size_t i = 0; i < b->count; i++)
 		piece_done(&b->pieces[i]);
 	free(b->pieces);
-	fd_close(&b->map_ns);
+	free(b->parent);
+	fd_close(&b->parent_fd);
 }
 
 /* ---- collecting, while the host's tree is still in place ---- */
@@ -138,32 +138,6 @@ static int collect_entry(struct builder *b, int dir, const char *name, const cha
 	return 0;
 }
 
-/* A small flat folder of small files and links is copied: every mount is a cost to each cell. */
-static bool collect_copy(struct builder *b, int root, const char *path)
-{
-	int fd = openat(root, path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-	DIR *dir = fd < 0 ? NULL : fdopendir(fd);
-	struct dirent *entry;
-	size_t before = b->count;
-	bool fits = dir != NULL;
-
-	while (fits && (entry = readdir(dir)) != NULL) {
-		struct stat st;
-		if (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0)
-			continue;
-		own(freep) char *target = xfmt("%s/%s", path, entry->d_name);
-		struct err err;
-		fits = b->count - before < FOLDER_MAX && fstatat(fd, entry->d_name, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
-		       (S_ISLNK(st.st_mode) || (S_ISREG(st.st_mode) && st.st_size <= COPY_MAX)) &&
-		       collect_entry(b, fd, entry->d_name, target, &err) == 0;
-	}
-	if (dir != NULL)
-		(void)closedir(dir);
-	while (!fits && b->count > before)
-		piece_done(&b->pieces[--b->count]);
-	return fits;
-}
-
 static int collect_host(struct builder *b, struct err *err)
 {
 	static const char *const top[] = { "usr", "bin", "sbin", "lib", "lib32", "lib64", "libx32" };
@@ -174,7 +148,7 @@ static int collect_host(struct builder *b, struct err *err)
 			return -1;
 	for (size_t i = 0; native_etc[i] != NULL; i++) {
 		own(freep) char *path = xfmt("etc/%s", native_etc[i]);
-		if (!collect_copy(b, root, path) && collect_entry(b, root, path, path, err) < 0)
+		if (collect_entry(b, root, path, path, err) < 0)
 			return -1;
 	}
 	piece_add(b, "etc/passwd")->text = xfmt("root:x:0:0:root:/:/bin/sh\n"
@@ -516,10 +490,26 @@ static int place_mount(struct builder *b, const struct piece *piece, int point, 
 	return hide_by_masks(b, piece, &matches, err);
 }
 
+/* The open parent of `target`; the builder's, not to be closed. */
+static int parent_of(struct builder *b, const char *target, const char **ret_name, struct err *err)
+{
+	const char *slash = strrchr(target, '/');
+	size_t len = slash == NULL ? 0 : (size_t)(slash - target);
+
+	*ret_name = slash == NULL ? target : slash + 1;
+	if (b->parent != NULL && strlen(b->parent) == len && strncmp(b->parent, target, len) == 0)
+		return b->parent_fd;
+	fd_close(&b->parent_fd);
+	free(b->parent);
+	b->parent = strndup(target, len);
+	b->parent_fd = open_parent(target, ret_name, err);
+	return b->parent_fd;
+}
+
 static int place(struct builder *b, const struct piece *piece, struct err *err)
 {
 	const char *name;
-	own(fd_closep) int dir = open_parent(piece->target, &name, err);
+	int dir = parent_of(b, piece->target, &name, err);
 
 	if (dir < 0)
 		return -1;
@@ -593,7 +583,7 @@ static int collect(struct builder *b, bool need_visible_proc, struct err *err)
 int root_build(const struct template *t, uint32_t outer_uid, uint32_t outer_gid, int host_proc,
 	enum hide_how *ret_hide, struct err *err)
 {
-	own(builder_done) struct builder b = { .t = t, .outer_uid = outer_uid, .outer_gid = outer_gid, .map_ns = -1 };
+	own(builder_done) struct builder b = { .t = t, .outer_uid = outer_uid, .outer_gid = outer_gid, .parent_fd = -1 };
 	struct statfs fs;
 
 	if (fstatfs(host_proc, &fs) < 0 || fs.f_type != PROC_SUPER_MAGIC)

@@ -64,7 +64,7 @@ static int limit_all(const struct birth *birth, uint32_t *facts, struct err *err
 	return 0;
 }
 
-int seal_drop_caps(struct err *err)
+static int drop_caps(struct err *err)
 {
 	struct __user_cap_header_struct header = { _LINUX_CAPABILITY_VERSION_3, 0 };
 	struct __user_cap_data_struct none[2] = { { 0, 0, 0 }, { 0, 0, 0 } };
@@ -98,17 +98,25 @@ static int load_filter(const struct birth *birth, int *ret_listener, uint32_t *f
 	return 0;
 }
 
-int seal_self(const struct birth *birth, int ruleset, int *ret_listener, uint32_t *facts, struct err *err)
+static int enter_landlock(const struct birth *birth, uint32_t *facts, struct err *err)
 {
-	if (limit_all(birth, facts, err) < 0 || seal_drop_caps(err) < 0)
+	if (!birth->t->landlock)
+		return 0;
+	own(fd_closep) int ruleset = landlock_rules(birth->t, err);
+	if (ruleset < 0 || landlock_enter(ruleset, err) < 0)
+		return -1;
+	*facts |= FACT_LANDLOCK;
+	return 0;
+}
+
+int seal_self(const struct birth *birth, int *ret_listener, uint32_t *facts, struct err *err)
+{
+	if (limit_all(birth, facts, err) < 0 || drop_caps(err) < 0)
 		return -1;
 	*facts |= FACT_NO_CAPS;
 	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
 		return err_errno(err, errno, "set no_new_privs");
-	if (ruleset >= 0) {
-		if (landlock_enter(ruleset, err) < 0)
-			return -1;
-		*facts |= FACT_LANDLOCK;
-	}
+	if (enter_landlock(birth, facts, err) < 0)
+		return -1;
 	return load_filter(birth, ret_listener, facts, err);
 }

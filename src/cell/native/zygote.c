@@ -189,15 +189,15 @@ static int make_cell(struct yard *yard, uint32_t index, uint32_t flags, const in
 	if (slot == NULL)
 		return -1;
 	struct birth birth = { .t = &yard->t, .outer_uid = yard->outer_uid, .outer_gid = yard->outer_gid,
-		.control = fds[0], .job = fds[1], .net_ns = slot->net_ns, .user_ns = slot->user_ns,
+		.control = fds[0], .net_ns = slot->net_ns, .user_ns = slot->user_ns,
 		.filter = &yard->counted, .filter_plain = &yard->plain, .slot = index };
-	for (size_t i = 2; !v2 && i < count && birth.cgroup_count < ARRAY_LEN(birth.cgroup_tasks); i++)
+	for (size_t i = 1; !v2 && i < count && birth.cgroup_count < ARRAY_LEN(birth.cgroup_tasks); i++)
 		birth.cgroup_tasks[birth.cgroup_count++] = fds[i];
 	struct clone_args args = { .flags = CLONE_NEWPID | CLONE_NEWNS | CLONE_NEWIPC | CLONE_PIDFD,
 		.pidfd = (uint64_t)(uintptr_t)&pidfd, .exit_signal = SIGCHLD };
-	if (v2 && count > 2) {
+	if (v2 && count > 1) {
 		args.flags |= CLONE_INTO_CGROUP;
-		args.cgroup = (uint64_t)fds[2];
+		args.cgroup = (uint64_t)fds[1];
 	}
 	pid_t pid = (pid_t)syscall(SYS_clone3, &args, sizeof(args));
 	if (pid == 0)
@@ -222,7 +222,7 @@ static void yard_serve(struct yard *yard)
 		if (len <= 0)
 			return; /* the supervisor is gone; its cells see the same */
 		uint32_t kind = wire_get_u32(&reader), index = wire_get_u32(&reader), flags = wire_get_u32(&reader);
-		if (kind != MSG_MAKE || reader.bad || count < 2 || index > 1u << 20)
+		if (kind != MSG_MAKE || reader.bad || count < 1 || index > 1u << 20)
 			(void)err_set(&err, EPROTO, "the yard got a damaged message");
 		else if (make_cell(yard, index, flags, fds, count, &err) == 0)
 			err.code = 0;
@@ -260,8 +260,8 @@ static int yard_build(struct yard *yard, int memfd, enum hide_how *ret_hide, str
 		return err_errno(err, errno, "make a mount namespace");
 	if (mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0)
 		return err_errno(err, errno, "part from the host's mounts");
-	(void)sethostname("cell", 4);
-	(void)setdomainname("(none)", 6);
+	if (sethostname("cell", 4) < 0 || setdomainname("(none)", 6) < 0)
+		return err_errno(err, errno, "name the cell");
 	yard->host_proc = open("/proc", O_PATH | O_DIRECTORY | O_CLOEXEC);
 	if (yard->host_proc < 0)
 		return err_errno(err, errno, "open /proc");
