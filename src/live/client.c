@@ -3,7 +3,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
-#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -190,11 +189,10 @@ static int by_age(const void *left, const void *right)
 	return (a->age_ns < b->age_ns) - (a->age_ns > b->age_ns);
 }
 
-int live_list(struct live_list *ret, struct err *err)
+void live_list(struct live_list *ret)
 {
 	char *path;
 	*ret = (struct live_list){0};
-	(void)err;
 	for (unsigned i = 0; (path = live_folder(i)); i++) {
 		if (path[0])
 			list_folder(ret, path);
@@ -202,7 +200,6 @@ int live_list(struct live_list *ret, struct err *err)
 	}
 	if (ret->count > 1)
 		qsort(ret->cells, ret->count, sizeof(*ret->cells), by_age);
-	return 0;
 }
 
 void live_list_done(struct live_list *list)

@@ -19,6 +19,7 @@
 #include "live/proto.h"
 
 #define MAX_CLIENTS 64
+#define OPEN_TRIES 5
 #define IDLE_NS (30 * NS_PER_S)
 #define FOLLOW_NS (50 * NS_PER_MS) /* how often a follower's cell is looked at */
 #define LIST_PAGE (24 << 10)
@@ -50,7 +51,7 @@ struct live {
 	struct loop *loop;
 	int folder_fd, listen_fd;
 	bool bound;
-	char *path;
+	char *folder, *path;
 	char name[24];
 	struct loop_source *source;
 	struct entry *entries;
@@ -329,8 +330,10 @@ static int open_folder(struct live *live, struct err *err)
 {
 	char *path;
 	for (unsigned i = 0; live->folder_fd < 0 && (path = live_folder(i)); i++) {
-		if (path[0] && (live->folder_fd = live_folder_open(path, true, err)) >= 0)
+		if (path[0] && (live->folder_fd = live_folder_open(path, true, err)) >= 0) {
 			live->path = xfmt("%s/%s", path, live->name);
+			live->folder = ptr_take(&path);
+		}
 		free(path);
 	}
 	return live->folder_fd < 0 ? -1 : 0;
@@ -355,7 +358,7 @@ static int listen_there(struct live *live, struct err *err)
 	return live->source ? 0 : err_errno(err, errno, "wait on the control socket");
 }
 
-struct live *live_open(struct loop *loop, struct err *err)
+static struct live *open_once(struct loop *loop, struct err *err)
 {
 	struct live *live = xcalloc(1, sizeof(*live));
 	live->loop = loop;
@@ -363,6 +366,18 @@ struct live *live_open(struct loop *loop, struct err *err)
 	(void)snprintf(live->name, sizeof(live->name), "%d.sock", (int)getpid());
 	if (open_folder(live, err) < 0 || listen_there(live, err) < 0)
 		return live_free(live);
+	return live;
+}
+
+/* Who leaves last removes the folder, and may do so between our opening it and our socket in it. */
+struct live *live_open(struct loop *loop, struct err *err)
+{
+	struct live *live = NULL;
+	for (int i = 0; i < OPEN_TRIES && !live; i++) {
+		live = open_once(loop, err);
+		if (!live && err->code != ENOENT)
+			break;
+	}
 	return live;
 }
 
@@ -379,6 +394,9 @@ struct live *live_free(struct live *live)
 		(void)unlinkat(live->folder_fd, live->name, 0);
 	fd_close(&live->listen_fd);
 	fd_close(&live->folder_fd);
+	if (live->folder)
+		(void)rmdir(live->folder); /* if no other has a socket there */
+	free(live->folder);
 	free(live->path);
 	free(live);
 	return NULL;

@@ -44,7 +44,7 @@ struct live_list {
 };
 
 /* All live cells of this user, oldest first. Sockets of dead supervisors are swept away. */
-MUST_CHECK int live_list(struct live_list *ret, struct err *err);
+void live_list(struct live_list *ret);
 void live_list_done(struct live_list *list);
 /* The cell with this id, or the only one whose id begins so. The error names the live ones. */
 MUST_CHECK const struct live_cell *live_find(const struct live_list *list, const char *id, struct err *err);

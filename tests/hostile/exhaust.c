@@ -43,7 +43,7 @@ static int attack_family(int argc, char **argv)
 {
 	(void)argc, (void)argv;
 	ready();
-	for (int i = 0; i < 64; i++) {
+	for (int i = 0; i < 24; i++) {
 		if (fork() == 0) {
 			for (int j = 0; j < 8; j++) {
 				char *block = mmap(NULL, MB, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);

@@ -90,7 +90,7 @@ static int attack_masked(int argc, char **argv)
 		"/proc/kcore", "/proc/kallsyms", "/proc/keys", "/proc/key-users", "/proc/timer_list",
 		"/proc/sched_debug", "/proc/kmsg", "/proc/latency_stats", "/proc/sysrq-trigger", "/proc/vmallocinfo",
 		"/proc/kpagecount", "/proc/kpageflags", "/proc/kpagecgroup", "/proc/slabinfo", "/proc/pagetypeinfo",
-		"/proc/iomem", "/proc/scsi/scsi", "/proc/acpi/wakeup", "/sys/kernel/notes", "/sys/firmware/memmap",
+		"/proc/scsi/scsi", "/proc/acpi/wakeup", "/sys/kernel/notes", "/sys/firmware/memmap",
 		"/sys/kernel/debug/sched/debug", "/sys/kernel/tracing/trace", "/sys/class/net/eth0/address",
 	};
 

@@ -135,7 +135,7 @@ def pretending(*more):
 
 
 def split_result(out):
-    """Takes the JSON result off the end of stdout."""
+    """Takes the JSON result off the end of stdout, and the empty line that may set it off."""
     body, newline, last = out.rstrip(b"\n").rpartition(b"\n")
     try:
         result = json.loads(last)
@@ -143,7 +143,7 @@ def split_result(out):
         return out, None
     if not isinstance(result, dict) or "receipt" not in result:
         return out, None
-    return body + newline, result
+    return (body if body.endswith(b"\n") else body + newline), result
 
 
 def hotcell(*args, stdin=b"", timeout=30, env=None, **more):

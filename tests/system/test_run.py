@@ -255,6 +255,11 @@ def test_the_json_result_is_a_line_of_its_own_even_after_an_unfinished_one():
     assert json.loads(last)["stdout_bytes"] == 10
 
 
+def test_no_empty_line_comes_before_the_json_result_when_the_output_was_finished():
+    ran = run("--json", "--", "sh", "-c", "echo out; echo err >&2", json=False)
+    assert ran.out.startswith(b"out\n{"), ran.out[:40]
+
+
 def test_the_json_result_can_go_to_a_file(place):
     target = place / "result.json"
     ran = run("--json-file", target, "--", "printf", "untouched", json=False)

@@ -141,7 +141,7 @@ static int become_cell(struct init *init, struct err *err)
 	if (root_private(birth, &proc, err) < 0)
 		return -1;
 	init->facts |= proc ? FACT_PROC : 0;
-	watch_open(&init->watch, proc);
+	watch_open(&init->watch, proc, birth->t->watch_memory > 0);
 	if (birth->t->watch_memory > 0)
 		init->facts |= FACT_WATCHED;
 	if (become_user(birth, &init->facts, err) < 0)
@@ -164,7 +164,7 @@ static void say_failed(const struct init *init, const struct err *err)
 	tell(init, &message, NULL, 0);
 }
 
-static void start_main(struct init *init, int memfd, const int *given, size_t given_count)
+static void start_main(struct init *init, struct wire_reader *reader, const int *given, size_t count)
 {
 	own(job_done) struct job job = { 0 };
 	own(buf_done) struct buf message = { 0 };
@@ -173,9 +173,9 @@ static void start_main(struct init *init, int memfd, const int *given, size_t gi
 	int stdio[3];
 
 	init->main_pid = -1;
-	if (job_decode(&job, memfd, &err) == 0 && (!job.tty || program_terminal(&master, &slave, &err) == 0)) {
+	if (job_receive(&job, reader, &given, &count, &err) == 0 && (!job.tty || program_terminal(&master, &slave, &err) == 0)) {
 		for (size_t i = 0; i < 3; i++)
-			stdio[i] = job.tty ? slave : i < given_count ? given[i] : -1;
+			stdio[i] = job.tty ? slave : i < count ? given[i] : -1;
 		init->main_pid = program_start(&job, stdio, &err);
 	}
 	if (init->main_pid < 0) {
@@ -198,7 +198,7 @@ static void say_exec_done(const struct init *init, uint32_t id, int status)
 }
 
 /* A program beside the main one; what fails it is told on its stderr. */
-static void start_beside(struct init *init, uint32_t id, int memfd, const int stdio[3])
+static void start_beside(struct init *init, uint32_t id, struct wire_reader *reader, const int *given, size_t count)
 {
 	own(job_done) struct job job = { 0 };
 	struct err err = { 0, "too many programs are being executed in this cell" };
@@ -208,13 +208,14 @@ static void start_beside(struct init *init, uint32_t id, int memfd, const int st
 	for (size_t i = 0; i < MAX_EXECS && slot == NULL; i++)
 		if (init->execs[i].pid == 0)
 			slot = &init->execs[i];
-	if (slot != NULL && job_decode(&job, memfd, &err) == 0)
-		pid = program_start(&job, stdio, &err);
+	if (slot != NULL && job_receive(&job, reader, &given, &count, &err) == 0 && count == 3)
+		pid = program_start(&job, given, &err);
 	if (pid > 0) {
 		*slot = (struct execed){ pid, id };
 		return;
 	}
-	(void)dprintf(stdio[2], "hotcell: %s\n", err.text);
+	if (count == 3)
+		(void)dprintf(given[2], "hotcell: %s\n", err.text);
 	say_exec_done(init, id, 125 << 8);
 }
 
@@ -272,7 +273,7 @@ static void kill_all(struct init *init)
 
 static void obey(struct init *init)
 {
-	char message[256];
+	char message[MAX_MESSAGE];
 	int fds[4];
 	size_t count = 0;
 	ssize_t len = wire_recv(init->control, message, sizeof(message), fds, 4, &count, MSG_DONTWAIT);
@@ -288,18 +289,22 @@ static void obey(struct init *init)
 		init->main_ended = true;
 		break;
 	case MSG_JOB:
-		if (init->main_pid == 0 && count > 0)
-			start_main(init, fds[0], fds + 1, count - 1);
+		(void)wire_get_u32(&reader);
+		if (init->main_pid == 0)
+			start_main(init, &reader, fds, count);
 		break;
-	case MSG_EXEC:
-		if (init->main_pid > 0 && count == 4)
-			start_beside(init, wire_get_u32(&reader), fds[0], fds + 1);
+	case MSG_EXEC: {
+		uint32_t id = wire_get_u32(&reader);
+		if (init->main_pid > 0)
+			start_beside(init, id, &reader, fds, count);
 		break;
+	}
 	default:
 		break;
 	}
 	for (size_t i = 0; i < count; i++)
 		(void)close(fds[i]);
+	explicit_bzero(message, len > 0 ? (size_t)len : 0); /* an environment may hold secrets */
 }
 
 static void turn(struct init *init)

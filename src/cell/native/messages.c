@@ -97,17 +97,13 @@ void job_encode(struct buf *buf, const char *const *argv, const char *const *env
 	wire_put_u32(buf, tty);
 }
 
-int job_decode(struct job *job, int memfd, struct err *err)
+int job_decode(struct job *job, struct wire_reader *reader, struct err *err)
 {
-	*job = (struct job){ 0 };
-	if (wire_from_memfd(memfd, MAX_JOB_BYTES, &job->bytes, err) < 0)
-		return -1;
-	struct wire_reader reader = { .data = job->bytes.data, .len = job->bytes.len };
-	job->argv = wire_get_list(&reader, CELL_MAX_ARGS);
-	job->env = wire_get_list(&reader, CELL_MAX_ARGS);
-	job->cwd = wire_get_str(&reader);
-	job->tty = wire_get_u32(&reader) != 0;
-	if (reader.bad || job->argv == NULL || job->env == NULL || job->argv[0] == NULL)
+	job->argv = wire_get_list(reader, CELL_MAX_ARGS);
+	job->env = wire_get_list(reader, CELL_MAX_ARGS);
+	job->cwd = wire_get_str(reader);
+	job->tty = wire_get_u32(reader) != 0;
+	if (reader->bad || job->argv[0] == NULL)
 		return err_set(err, EPROTO, "the job's message is damaged");
 	return 0;
 }
@@ -119,4 +115,46 @@ void job_done(struct job *job)
 	if (job->bytes.data != NULL)
 		explicit_bzero(job->bytes.data, job->bytes.len); /* the environment may hold secrets */
 	buf_done(&job->bytes);
+}
+
+#define JOB_HEAD 12 /* kind, id, and whether a memfd holds the rest */
+
+int job_send(int socket, uint32_t kind, uint32_t id, const struct buf *job, const int *fds, size_t count,
+	struct err *err)
+{
+	own(buf_done) struct buf message = { 0 };
+	bool fits = job->len <= MAX_MESSAGE - JOB_HEAD;
+	own(fd_closep) int memfd = fits ? -1 : wire_to_memfd(job, err);
+	int all[4];
+	size_t used = 0;
+
+	if (!fits && memfd < 0)
+		return -1;
+	wire_put_u32(&message, kind);
+	wire_put_u32(&message, id);
+	wire_put_u32(&message, !fits);
+	if (fits)
+		buf_add(&message, job->data, job->len);
+	else
+		all[used++] = memfd;
+	for (size_t i = 0; i < count; i++)
+		all[used++] = fds[i];
+	if (wire_send(socket, message.data, message.len, all, used) < 0)
+		return err_errno(err, errno, "send a job to its cell");
+	return 0;
+}
+
+int job_receive(struct job *job, struct wire_reader *reader, const int **fds, size_t *count, struct err *err)
+{
+	*job = (struct job){ 0 };
+	if (wire_get_u32(reader) == 0)
+		return job_decode(job, reader, err);
+	if (*count == 0)
+		return err_set(err, EPROTO, "the job's message is damaged");
+	if (wire_from_memfd((*fds)[0], MAX_JOB_BYTES, &job->bytes, err) < 0)
+		return -1;
+	struct wire_reader inner = { .data = job->bytes.data, .len = job->bytes.len };
+	(*fds)++;
+	(*count)--;
+	return job_decode(job, &inner, err);
 }

@@ -84,9 +84,8 @@ struct cell_backend_run {
 	struct cell_receipt *receipt;
 	struct cell_backend_events events;
 	struct buf job; /* until it is sent */
-	int stdio[3];
-	bool has_stdio;
-	bool started, over, reported, killed;
+	int stdio[3]; /* until then */
+	bool tty, started, over, reported, killed;
 	struct cell_end end;
 	int workspace;
 	struct waiting_exec *execs;
@@ -140,6 +139,17 @@ static void run_ended(struct cell_backend_run *run)
 	run->events.ended(run->events.data, end, run->workspace);
 }
 
+/* What was only kept for sending. */
+static void run_sent(struct cell_backend_run *run)
+{
+	for (int i = 0; i < 3; i++)
+		fd_close(&run->stdio[i]);
+	if (run->job.data != NULL)
+		explicit_bzero(run->job.data, run->job.len);
+	buf_done(&run->job);
+	run->job = (struct buf){ 0 };
+}
+
 static void run_free(struct cell_backend_run *run)
 {
 	struct err gone = { ECANCELED, "the cell has ended" };
@@ -150,10 +160,8 @@ static void run_free(struct cell_backend_run *run)
 		exec->done(exec->data, 0, &gone);
 		free(exec);
 	}
-	for (int i = 0; i < 3; i++)
-		fd_close(&run->stdio[i]);
+	run_sent(run);
 	fd_close(&run->workspace);
-	buf_done(&run->job);
 	free(run);
 }
 
@@ -335,27 +343,14 @@ static int slot_send_make(struct slot *slot, struct err *err)
 	return sent < 0 ? err_errno(err, cause, "ask for a cell") : 0;
 }
 
-static void slot_send_job(struct slot *slot)
+static void slot_send_job(struct slot *slot, const int *stdio)
 {
 	struct cell_backend_run *run = slot->run;
-	own(buf_done) struct buf message = { 0 };
 	struct err err;
-	own(fd_closep) int memfd = wire_to_memfd(&run->job, &err);
 
-	wire_put_u32(&message, MSG_JOB);
-	const int fds[4] = { memfd, run->stdio[0], run->stdio[1], run->stdio[2] };
-	if (memfd < 0) {
-		run_fail(run, &err);
-		return;
-	}
-	if (wire_send(slot->control, message.data, message.len, fds, run->has_stdio ? 4 : 1) < 0 && errno != EPIPE) {
-		(void)err_errno(&err, errno, "send the job to its cell");
-		run_fail(run, &err);
-	}
-	for (int i = 0; i < 3; i++)
-		fd_close(&run->stdio[i]);
-	buf_done(&run->job);
-	run->job = (struct buf){ 0 };
+	if (job_send(slot->control, MSG_JOB, 0, &run->job, stdio, run->tty ? 0 : 3, &err) < 0 && err.code != EPIPE)
+		run_fail(run, &err); /* EPIPE: its init has already told why it is gone */
+	run_sent(run);
 }
 
 static void slot_make(struct slot *slot)
@@ -371,7 +366,7 @@ static void slot_make(struct slot *slot)
 	slot->kind->making++;
 	slot->control_source = loop_add_fd(slot->kind->pool->loop, slot->control, EPOLLIN, on_control, slot);
 	if (slot->run != NULL)
-		slot_send_job(slot);
+		slot_send_job(slot, slot->run->stdio);
 }
 
 static struct slot *slot_new(struct kind *kind)
@@ -703,7 +698,7 @@ static int native_warm(struct cell_backend_pool *pool, const struct cell_spec *s
 	return 0;
 }
 
-static void run_take_slot(struct cell_backend_run *run, struct kind *kind)
+static struct slot *slot_for_run(struct kind *kind)
 {
 	struct slot *slot = slot_in_state(kind, READY);
 
@@ -713,17 +708,17 @@ static void run_take_slot(struct cell_backend_run *run, struct kind *kind)
 				break;
 	if (slot == NULL)
 		slot = slot_in_state(kind, EMPTY);
-	if (slot == NULL)
-		slot = slot_new(kind);
-	slot->run = run;
-	run->slot = slot;
-	if (slot->state == READY)
-		slot->state = RUNNING;
-	if (slot->state == RUNNING || slot->state == MAKING)
-		slot_send_job(slot);
-	else
-		slot->state = WANTED;
-	kind_pump(kind);
+	return slot == NULL ? slot_new(kind) : slot;
+}
+
+static int run_keep_stdio(struct cell_backend_run *run, const int stdio[3], struct err *err)
+{
+	for (int i = 0; i < 3 && !run->tty; i++) {
+		run->stdio[i] = fcntl(stdio[i], F_DUPFD_CLOEXEC, 3);
+		if (run->stdio[i] < 0)
+			return err_errno(err, errno, "keep the cell's stdio");
+	}
+	return 0;
 }
 
 static struct cell_backend_run *native_start(struct cell_backend_pool *pool, const struct cell_spec *spec,
@@ -734,20 +729,24 @@ static struct cell_backend_run *native_start(struct cell_backend_pool *pool, con
 	if (kind == NULL)
 		return NULL;
 	struct cell_backend_run *run = xcalloc(1, sizeof(*run));
-	run->receipt = receipt;
-	run->events = *events;
-	run->workspace = -1;
-	run->has_stdio = !spec->tty;
-	for (int i = 0; i < 3; i++) {
-		run->stdio[i] = spec->tty ? -1 : fcntl(stdio[i], F_DUPFD_CLOEXEC, 3);
-		if (!spec->tty && run->stdio[i] < 0) {
-			(void)err_errno(err, errno, "keep the cell's stdio");
-			run_free(run);
-			return NULL;
-		}
+	*run = (struct cell_backend_run){ .receipt = receipt, .events = *events, .workspace = -1,
+		.stdio = { -1, -1, -1 }, .tty = spec->tty };
+	struct slot *slot = slot_for_run(kind);
+	bool ready = slot->state == READY || slot->state == MAKING;
+	if (!ready && run_keep_stdio(run, stdio, err) < 0) {
+		run_free(run);
+		return NULL;
 	}
 	job_encode(&run->job, spec->argv, spec->env, spec->cwd == NULL ? CELL_WORKSPACE : spec->cwd, spec->tty);
-	run_take_slot(run, kind);
+	slot->run = run;
+	run->slot = slot;
+	if (slot->state == READY)
+		slot->state = RUNNING;
+	if (ready)
+		slot_send_job(slot, stdio);
+	else
+		slot->state = WANTED;
+	kind_pump(kind);
 	return run;
 }
 
@@ -827,20 +826,14 @@ static int native_pid(const struct cell_backend_run *run)
 static int native_exec(struct cell_backend_run *run, const char *const *argv, const char *const *env,
 	const int fds[3], bool tty, cell_exec_fn *done, void *data, struct err *err)
 {
-	own(buf_done) struct buf message = { 0 }, job = { 0 };
+	own(buf_done) struct buf job = { 0 };
 	struct slot *slot = run->slot;
 
 	if (run->over || !run->started || slot->control < 0)
 		return err_set(err, ESRCH, "the cell is not running");
 	job_encode(&job, argv, env, CELL_WORKSPACE, tty);
-	own(fd_closep) int memfd = wire_to_memfd(&job, err);
-	if (memfd < 0)
+	if (job_send(slot->control, MSG_EXEC, ++run->next_exec, &job, fds, 3, err) < 0)
 		return -1;
-	const int all[4] = { memfd, fds[0], fds[1], fds[2] };
-	wire_put_u32(&message, MSG_EXEC);
-	wire_put_u32(&message, ++run->next_exec);
-	if (wire_send(slot->control, message.data, message.len, all, 4) < 0)
-		return err_errno(err, errno, "reach the cell");
 	struct waiting_exec *exec = xcalloc(1, sizeof(*exec));
 	*exec = (struct waiting_exec){ run->next_exec, done, data, run->execs };
 	run->execs = exec;

@@ -53,9 +53,9 @@ enum native_message {
 	MSG_MADE, /* slot, pid; fd: pidfd */
 	MSG_FAILED, /* slot or NO_SLOT, err */
 	/* supervisor -> init */
-	MSG_JOB, /* fds: the job in a memfd; stdin, stdout, stderr unless it has a terminal of its own */
+	MSG_JOB, /* 0, job; fds: stdin, stdout, stderr unless it has a terminal of its own */
 	MSG_KILL,
-	MSG_EXEC, /* id; fds: memfd, stdin, stdout, stderr */
+	MSG_EXEC, /* id, job; fds: stdin, stdout, stderr */
 	/* init -> supervisor (MSG_FAILED too) */
 	MSG_STARTED, /* facts: what took effect (enum fact bits); fd: the terminal's master, if any */
 	MSG_REPORT, /* how it ended; fd: the workspace, if wanted */
@@ -65,7 +65,7 @@ enum native_message {
 #define NO_SLOT UINT32_MAX
 #define MAKE_FRESH_NET 1u
 #define MAKE_CGROUP_V2 2u /* the cgroup descriptor is a v2 folder to be born in */
-#define MAX_MESSAGE 8192
+#define MAX_MESSAGE 16384
 #define MAX_JOB_BYTES (UINT64_C(8) << 20)
 
 enum hide_how { HIDE_NOTHING, HIDE_OVERLAY, HIDE_MASKS };
@@ -87,16 +87,22 @@ enum fact {
 void message_put_err(struct buf *buf, const struct err *err);
 void message_get_err(struct wire_reader *reader, struct err *err);
 
-/* A program to run: argv, env and cwd in a memfd. */
+/* A program to run. */
 struct job {
-	const char **argv, **env; /* arrays owned; strings point into `bytes` */
+	const char **argv, **env; /* arrays owned; strings point into the message, or into `bytes` */
 	const char *cwd;
 	bool tty;
 	struct buf bytes;
 };
 void job_encode(struct buf *buf, const char *const *argv, const char *const *env, const char *cwd, bool tty);
-MUST_CHECK int job_decode(struct job *ret, int memfd, struct err *err);
-void job_done(struct job *job); /* and forgets what it held */
+MUST_CHECK int job_decode(struct job *ret, struct wire_reader *reader, struct err *err);
+void job_done(struct job *job);
+/* Sends kind, id and the job; what does not fit into a message goes as a memfd, the first descriptor. */
+MUST_CHECK int job_send(int socket, uint32_t kind, uint32_t id, const struct buf *job, const int *fds, size_t count,
+	struct err *err);
+/* The other side: *fds and *count are left with the rest. */
+MUST_CHECK int job_receive(struct job *ret, struct wire_reader *reader, const int **fds, size_t *count,
+	struct err *err);
 
 /* ---- processes ---- */
 

@@ -637,7 +637,10 @@ static int mount_proc(struct err *err)
 		return err_errno(err, errno, "place the cell's own /proc");
 	for (size_t i = 0; i < ARRAY_LEN(covered); i++) {
 		char path[64];
+		struct stat st;
 		(void)snprintf(path, sizeof(path), "/proc/%s", covered[i]);
+		if (stat(path, &st) < 0 || (st.st_mode & S_IROTH) == 0)
+			continue; /* not there, or root's alone: the cell's user is not root */
 		if (mount("/dev/null", path, NULL, MS_BIND, NULL) < 0 && errno != ENOENT)
 			return err_errno(err, errno, "cover %s", path);
 	}

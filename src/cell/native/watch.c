@@ -12,17 +12,19 @@
 #include "base/own.h"
 #include "cell/cell.h"
 
-void watch_open(struct watch *watch, bool proc)
+void watch_open(struct watch *watch, bool proc, bool memory)
 {
-	*watch = (struct watch){ .proc = -1, .loadavg = -1, .sockets = -1 };
+	*watch = (struct watch){ .proc = -1, .loadavg = -1, .sockets = -1, .shm = -1 };
 	watch->tmp = open("/tmp", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	watch->workspace = open(CELL_WORKSPACE, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	watch->shm = open("/dev/shm", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (memory)
+		watch->shm = open("/dev/shm", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (proc && memory)
+		watch->proc = open("/proc", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (!proc)
 		return;
-	watch->proc = open("/proc", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	watch->loadavg = openat(watch->proc, "loadavg", O_RDONLY | O_CLOEXEC);
-	watch->sockets = openat(watch->proc, "self/net/sockstat", O_RDONLY | O_CLOEXEC);
+	watch->loadavg = open("/proc/loadavg", O_RDONLY | O_CLOEXEC);
+	watch->sockets = open("/proc/self/net/sockstat", O_RDONLY | O_CLOEXEC);
 }
 
 /* The last field of loadavg is the newest pid of the reader's pid namespace: numbers are given out in

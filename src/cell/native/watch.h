@@ -11,7 +11,7 @@ struct watch {
 	uint64_t peak; /* highest memory seen */
 };
 
-void watch_open(struct watch *watch, bool proc);
+void watch_open(struct watch *watch, bool proc, bool memory); /* memory: watch_memory will be called */
 uint64_t watch_processes(const struct watch *watch); /* tasks ever made in this pid namespace, init aside */
 bool watch_net_clean(const struct watch *watch); /* no socket, not even a dying one, is left */
 bool watch_disk_full(const struct watch *watch, uint64_t *ret_written);
