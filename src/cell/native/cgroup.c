@@ -314,9 +314,7 @@ bool cgroup_sweep(const struct cgroup_host *host)
 		if (host->at[c].path != NULL && rmdir(host->at[c].path) < 0 && errno != ENOENT)
 			clean = false;
 	}
-	if (host->supervisor_v2 != NULL && rmdir(host->supervisor_v2) < 0 && errno != ENOENT)
-		clean = false;
-	return clean;
+	return clean; /* the zygote is itself in supervisor_v2: the next supervisor removes that */
 }
 
 struct cgroup_host *cgroup_free(struct cgroup_host *host)

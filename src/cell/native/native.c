@@ -680,9 +680,8 @@ static void native_close(struct cell_backend_pool *pool)
 		pool->kinds = kind->next;
 		(void)kind_free(kind);
 	}
-	/* the zygote goes last: its yards end first, and with them the rest of their cells */
+	zygote_drop(pool); /* it waits for its yards, and they for their cells: then the cgroups are empty */
 	pool->cgroup = cgroup_free(pool->cgroup);
-	zygote_drop(pool);
 	free(pool);
 }
 

@@ -1,0 +1,66 @@
+#!/bin/sh
+# Runs in the virtual machine as its first program: a machine with cgroup v2 alone. Prints one line a
+# check, "ok NAME" or "not ok NAME: what was seen", and ends with "done".
+export PATH=/usr/bin HOTCELL=/usr/bin/hotcell
+
+check() { # name, expected (glob), seen
+	case "$3" in
+	$2) echo "ok $1" ;;
+	*) echo "not ok $1: $3" ;;
+	esac
+}
+
+state() { # the state of one protection, from a result on stdin
+	sed -n 's/.*"'"$1"'":{"state":"\([a-z]*\)","note":"\([^"]*\)".*/\1 \2/p'
+}
+
+outcome() {
+	sed -n 's/^{"outcome":"\([a-z-]*\)".*/\1/p'
+}
+
+
+scope() { # name: a cgroup with all controllers
+	echo "+memory +cpu +pids" > /sys/fs/cgroup/cgroup.subtree_control
+	mkdir -p "/sys/fs/cgroup/$1"
+}
+
+in_scope() { # scope uid command-string
+	sh -c 'echo $$ > /sys/fs/cgroup/'"$1"'/cgroup.procs; exec su -s /bin/sh '"$2"' -c "exec $0"' "$3" 2>/tmp/err
+}
+
+echo
+scope root1
+seen=$(in_scope root1 root "$HOTCELL run --json -q -- true")
+check "root on v2: memory is limited by the cgroup" "on cgroup v2" "$(echo "$seen" | state memory-limit)"
+check "root on v2: cpu is limited by the cgroup" "on cgroup v2" "$(echo "$seen" | state cpu-limit)"
+check "root on v2: processes are limited by the cgroup" "on cgroup v2" "$(echo "$seen" | state process-limit)"
+check "root on v2: the receipt is full" '*"full":true*' "$seen"
+seen=$(in_scope root1 root "$HOTCELL run --json -q -m 32M -- dd if=/dev/zero of=/dev/null bs=64M count=1")
+check "root on v2: a memory bomb ends as oom" oom "$(echo "$seen" | outcome)"
+seen=$(in_scope root1 root "$HOTCELL run --json -q -p 5 -- sh -c 'for i in 1 2 3 4 5 6 7 8 9; do sleep 1 & done; wait'")
+check "root on v2: a fork bomb is held" '*"processes":[1-6],*' "$seen"
+check "root on v2: nothing is left of the cgroups" "" "$(ls -d /sys/fs/cgroup/root1/*/ 2>/dev/null)"
+
+scope shared
+sleep 100 &
+echo $! > /sys/fs/cgroup/shared/cgroup.procs
+seen=$(in_scope shared root "$HOTCELL run --json -q -- true")
+check "root beside other processes: weaker, and it says so" "weaker *" "$(echo "$seen" | state memory-limit)"
+
+scope user1
+chown -R 1000:1000 /sys/fs/cgroup/user1
+seen=$(in_scope user1 cell "$HOTCELL run --json -q -- true")
+check "a user with a delegated cgroup: memory is limited by it" "on cgroup v2" "$(echo "$seen" | state memory-limit)"
+check "a user with a delegated cgroup: the receipt is full" '*"full":true*' "$seen"
+seen=$(in_scope user1 cell "$HOTCELL run --json -q -m 32M -- dd if=/dev/zero of=/dev/null bs=64M count=1")
+check "a user with a delegated cgroup: a memory bomb ends as oom" oom "$(echo "$seen" | outcome)"
+check "a user with a delegated cgroup: nothing is left" "" "$(ls -d /sys/fs/cgroup/user1/*/ 2>/dev/null)"
+
+scope user2
+seen=$(in_scope user2 cell "$HOTCELL run --json -q -- true")
+check "a user without a delegated cgroup: watched, and it says so" "weaker watched*" "$(echo "$seen" | state memory-limit)"
+seen=$(in_scope user2 cell "$HOTCELL run --json -q -m 32M -- dd if=/dev/zero of=/dev/null bs=64M count=1")
+check "a user without a delegated cgroup: a memory bomb ends as oom" oom "$(echo "$seen" | outcome)"
+
+echo done
+poweroff -f
