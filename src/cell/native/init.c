@@ -176,7 +176,7 @@ static void start_main(struct init *init, struct wire_reader *reader, const int 
 	if (job_receive(&job, reader, &given, &count, &err) == 0 && (!job.tty || program_terminal(&master, &slave, &err) == 0)) {
 		for (size_t i = 0; i < 3; i++)
 			stdio[i] = job.tty ? slave : i < count ? given[i] : -1;
-		init->main_pid = program_start(&job, stdio, &err);
+		init->main_pid = program_start(&job, stdio, init->birth->t->open_files, &err);
 	}
 	if (init->main_pid < 0) {
 		say_failed(init, &err);
@@ -209,7 +209,7 @@ static void start_beside(struct init *init, uint32_t id, struct wire_reader *rea
 		if (init->execs[i].pid == 0)
 			slot = &init->execs[i];
 	if (slot != NULL && job_receive(&job, reader, &given, &count, &err) == 0 && count == 3)
-		pid = program_start(&job, given, &err);
+		pid = program_start(&job, given, init->birth->t->open_files, &err);
 	if (pid > 0) {
 		*slot = (struct execed){ pid, id };
 		return;
@@ -255,20 +255,26 @@ static void child_ended(struct init *init, pid_t pid, int status)
 	}
 }
 
-static void reap(struct init *init, int options)
+static void reap(struct init *init)
 {
 	int status;
 	pid_t pid;
 
-	while ((pid = waitpid(-1, &status, options)) > 0 || (pid < 0 && errno == EINTR))
-		if (pid > 0)
-			child_ended(init, pid, status);
+	while ((pid = waitpid(-1, &status, WNOHANG)) > 0)
+		child_ended(init, pid, status);
 }
 
 static void kill_all(struct init *init)
 {
-	(void)kill(-1, SIGKILL);
-	reap(init, 0); /* blocks until there is no child, orphans included */
+	int status;
+	pid_t pid;
+
+	do { /* again after each that dies, until there is no child left, orphans included */
+		(void)kill(-1, SIGKILL);
+		pid = waitpid(-1, &status, 0);
+		if (pid > 0)
+			child_ended(init, pid, status);
+	} while (pid > 0 || errno == EINTR);
 }
 
 static void obey(struct init *init)
@@ -317,7 +323,7 @@ static void turn(struct init *init)
 
 	if (ready > 0 && fds[1].revents != 0) {
 		(void)!read(init->signals, &info, sizeof(info));
-		reap(init, WNOHANG);
+		reap(init);
 	}
 	if (ready > 0 && fds[2].revents != 0)
 		answer_refused(init);

@@ -146,6 +146,8 @@ const char *filter_name(unsigned index); /* names of refused calls by index; NUL
 int filter_index(int nr); /* of a refused call, or -1 */
 #define FILTER_MAX_REFUSED 128
 
+/* A hard limit; what is lower already stays. */
+MUST_CHECK int seal_limit(int resource, uint64_t value, const char *what, struct err *err);
 /* Takes away everything but the right to run, from us and all our children: limits, capabilities,
  * no_new_privs, Landlock, filter. Returns the filter's listener (or -1), and the facts. */
 MUST_CHECK int seal_self(const struct birth *birth, int *ret_listener, uint32_t *facts, struct err *err);

@@ -12,12 +12,14 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 struct child {
 	const struct job *job;
 	const int *stdio;
+	uint64_t open_files;
 	struct err err; /* code 0: none */
 };
 
@@ -93,16 +95,18 @@ static int child_main(void *data)
 		(void)err_errno(&child->err, errno, "enter the working directory '%s' in the cell", job->cwd);
 		_exit(127);
 	}
+	if (seal_limit(RLIMIT_NOFILE, child->open_files, "open files", &child->err) < 0)
+		_exit(127);
 	(void)sigemptyset(&none);
 	(void)sigprocmask(SIG_SETMASK, &none, NULL);
 	exec_job(job, &child->err); /* every other descriptor is close-on-exec */
 	_exit(127);
 }
 
-pid_t program_start(const struct job *job, const int stdio[3], struct err *err)
+pid_t program_start(const struct job *job, const int stdio[3], uint64_t open_files, struct err *err)
 {
 	static _Alignas(16) char stack[64 * 1024];
-	struct child child = { .job = job, .stdio = stdio };
+	struct child child = { .job = job, .stdio = stdio, .open_files = open_files };
 	pid_t pid = clone(child_main, stack + sizeof(stack), CLONE_VM | CLONE_VFORK | SIGCHLD, &child);
 
 	if (pid < 0)

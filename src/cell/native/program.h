@@ -6,8 +6,8 @@
 
 /* Starts the job as a child with these descriptors as 0, 1 and 2, in a session of its own. Waits until
  * it has become the program, so that an error is ours to tell. The caller must be sealed already: the
- * child only takes over what its parent is. Returns its pid, or -1. */
-MUST_CHECK pid_t program_start(const struct job *job, const int stdio[3], struct err *err);
+ * child takes over what its parent is, but for the limit on open files. Returns its pid, or -1. */
+MUST_CHECK pid_t program_start(const struct job *job, const int stdio[3], uint64_t open_files, struct err *err);
 
 /* A new terminal of the cell's own: both ends. */
 MUST_CHECK int program_terminal(int *ret_master, int *ret_slave, struct err *err);

@@ -12,7 +12,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-static int limit(int resource, uint64_t value, const char *what, struct err *err)
+int seal_limit(int resource, uint64_t value, const char *what, struct err *err)
 {
 	struct rlimit now;
 	rlim_t want = (rlim_t)value;
@@ -29,14 +29,13 @@ static int limit_all(const struct birth *birth, uint32_t *facts, struct err *err
 {
 	const struct template *t = birth->t;
 
-	if (limit(RLIMIT_CORE, 0, "core dumps", err) < 0 || limit(RLIMIT_FSIZE, t->file_size, "file size", err) < 0 ||
-		limit(RLIMIT_NOFILE, t->open_files, "open files", err) < 0 ||
-		limit(RLIMIT_MEMLOCK, 8 << 20, "locked memory", err) < 0 ||
-		limit(RLIMIT_MSGQUEUE, 819200, "message queues", err) < 0)
+	if (seal_limit(RLIMIT_CORE, 0, "core dumps", err) < 0 || seal_limit(RLIMIT_FSIZE, t->file_size, "file size", err) < 0 ||
+		seal_limit(RLIMIT_MEMLOCK, 8 << 20, "locked memory", err) < 0 ||
+		seal_limit(RLIMIT_MSGQUEUE, 819200, "message queues", err) < 0)
 		return -1;
 	if (t->limit_tasks) {
 		/* counted per user namespace, which is this cell's own; + 1: its init */
-		if (limit(RLIMIT_NPROC, t->processes + 1, "processes", err) < 0)
+		if (seal_limit(RLIMIT_NPROC, t->processes + 1, "processes", err) < 0)
 			return -1;
 		*facts |= FACT_NPROC;
 	}

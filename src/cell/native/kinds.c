@@ -1,0 +1,207 @@
+/* Kinds of cells: templates, their yards, and the zygote that forks those. */
+#include "cell/native/pool.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+
+/* ---- yards ---- */
+
+static void kind_die(struct kind *kind, const struct err *err)
+{
+	kind->dead = true;
+	kind->err = *err;
+	kind->source = loop_remove(kind->source);
+	fd_close(&kind->yard);
+	for (struct slot *slot = kind->slots; slot != NULL; slot = slot->next)
+		if (slot->state == WANTED || slot->state == MAKING)
+			slot_fail(slot, err);
+}
+
+static void take_made(struct kind *kind, struct wire_reader *reader, int *pidfd)
+{
+	uint32_t index = wire_get_u32(reader);
+	uint32_t pid = wire_get_u32(reader);
+
+	for (struct slot *slot = kind->slots; slot != NULL; slot = slot->next)
+		if (slot->index == index && slot->state == MAKING && *pidfd >= 0)
+			slot_made(slot, (pid_t)pid, fd_take(pidfd));
+	kind_pump(kind);
+}
+
+static void on_yard(void *data, int fd, uint32_t events)
+{
+	struct kind *kind = data;
+	char message[MAX_MESSAGE];
+	int pidfd = -1;
+	size_t count = 0;
+	ssize_t len = wire_recv(fd, message, sizeof(message), &pidfd, 1, &count, MSG_DONTWAIT);
+	struct wire_reader reader = { .data = message, .len = len < 0 ? 0 : (size_t)len };
+	struct err err;
+
+	(void)events;
+	if (len < 0 && (errno == EAGAIN || errno == EINTR))
+		return;
+	if (len <= 0) {
+		(void)err_set(&err, EPIPE, "the process that makes cells died");
+		kind_die(kind, &err);
+		return;
+	}
+	switch (wire_get_u32(&reader)) {
+	case MSG_READY:
+		kind->ready = true;
+		kind->hide = (enum hide_how)wire_get_u32(&reader);
+		break;
+	case MSG_MADE:
+		take_made(kind, &reader, &pidfd);
+		break;
+	case MSG_FAILED: {
+		uint32_t index = wire_get_u32(&reader);
+		message_get_err(&reader, &err);
+		if (index == NO_SLOT)
+			kind_die(kind, &err);
+		for (struct slot *slot = kind->slots; slot != NULL; slot = slot->next)
+			if (slot->index == index && slot->state == MAKING)
+				slot_fail(slot, &err);
+		break;
+	}
+	default:
+		break;
+	}
+	fd_close(&pidfd);
+}
+
+static void template_from_spec(const struct cell_backend_pool *pool, const struct cell_spec *spec,
+	struct template *t)
+{
+	const struct cell_limits *limits = &spec->limits;
+
+	*t = (struct template){ .image = spec->image, .mounts = (struct cell_mount *)spec->mounts,
+		.mount_count = spec->mount_count, .hide = spec->hide, .uid = spec->uid, .gid = spec->gid,
+		.tmp = limits->tmp, .disk = limits->disk, .shm = limits->shm, .file_size = limits->file_size,
+		.open_files = limits->open_files, .processes = limits->processes, .user_ns = pool->user_ns,
+		.landlock = pool->landlock, .overlay = !pretend("no-overlay"), .tmp_exec = spec->tmp_exec,
+		.tty = spec->tty, .want_workspace = spec->output_dir != NULL };
+	if (!cgroup_memory(pool->cgroup))
+		t->watch_memory = limits->memory;
+	if (!cgroup_cpu(pool->cgroup))
+		t->pin_cpus = (limits->cpus_milli + 999) / 1000;
+	if (!cgroup_pids(pool->cgroup))
+		t->limit_tasks = true;
+}
+
+int zygote_ensure(struct cell_backend_pool *pool, struct err *err)
+{
+	if (pool->zygote >= 0)
+		return 0;
+	pool->zygote = zygote_start(pool->cgroup, pool->user_ns, &pool->zygote_pid, err);
+	return pool->zygote < 0 ? -1 : 0;
+}
+
+void zygote_drop(struct cell_backend_pool *pool)
+{
+	fd_close(&pool->zygote);
+	if (pool->zygote_pid > 0)
+		(void)waitpid(pool->zygote_pid, NULL, 0);
+	pool->zygote_pid = 0;
+}
+
+static int yard_request(struct cell_backend_pool *pool, struct kind *kind, struct err *err)
+{
+	int pair[2];
+	own(buf_done) struct buf message = { 0 }, bytes = { 0 };
+
+	wire_put_u32(&bytes, pool->outer_id);
+	wire_put_u32(&bytes, pool->outer_id);
+	buf_add(&bytes, kind->key.data, kind->key.len);
+	own(fd_closep) int memfd = wire_to_memfd(&bytes, err);
+	if (memfd < 0)
+		return -1;
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
+		return err_errno(err, errno, "make a socket pair");
+	wire_put_u32(&message, MSG_TEMPLATE);
+	const int fds[2] = { pair[1], memfd };
+	int sent = -1;
+	for (int tries = 0; tries < 2 && sent < 0; tries++) {
+		if (zygote_ensure(pool, err) < 0)
+			break;
+		sent = wire_send(pool->zygote, message.data, message.len, fds, 2);
+		if (sent < 0) { /* it was killed: another one takes its place */
+			(void)err_errno(err, errno, "reach the zygote");
+			zygote_drop(pool);
+		}
+	}
+	(void)close(pair[1]);
+	kind->yard = pair[0];
+	return sent;
+}
+
+struct kind *kind_free(struct kind *kind)
+{
+	kind->source = loop_remove(kind->source);
+	fd_close(&kind->yard);
+	while (kind->slots != NULL) {
+		struct slot *slot = kind->slots;
+		kind->slots = slot->next;
+		slot_unmade(slot);
+		slot->cgroup = cgroup_slot_free(slot->cgroup);
+		free(slot);
+	}
+	buf_done(&kind->key);
+	free(kind);
+	return NULL;
+}
+
+struct kind *kind_get(struct cell_backend_pool *pool, const struct cell_spec *spec, struct err *err)
+{
+	struct template t;
+	own(buf_done) struct buf key = { 0 };
+	const struct cell_limits *limits = &spec->limits;
+
+	template_from_spec(pool, spec, &t);
+	template_encode(&t, &key);
+	for (struct kind *kind = pool->kinds; kind != NULL; kind = kind->next)
+		if (!kind->dead && kind->limits.memory == limits->memory &&
+			kind->limits.cpus_milli == limits->cpus_milli && kind->key.len == key.len &&
+			memcmp(kind->key.data, key.data, key.len) == 0)
+			return kind;
+	struct kind *kind = xcalloc(1, sizeof(*kind));
+	kind->pool = pool;
+	kind->yard = -1;
+	kind->limits = *limits;
+	kind->key = key;
+	key = (struct buf){ 0 };
+	if (yard_request(pool, kind, err) < 0)
+		return kind_free(kind);
+	kind->source = loop_add_fd(pool->loop, kind->yard, EPOLLIN, on_yard, kind);
+	kind->next = pool->kinds;
+	pool->kinds = kind;
+	return kind;
+}
+
+/* Kinds whose yard is gone and whose cells are too. */
+void kinds_tidy(struct cell_backend_pool *pool)
+{
+	for (struct kind **at = &pool->kinds; *at != NULL;) {
+		struct kind *kind = *at;
+		bool busy = !kind->dead;
+		for (struct slot *slot = kind->slots; slot != NULL; slot = slot->next)
+			busy = busy || slot->run != NULL || slot->pidfd >= 0;
+		if (busy) {
+			at = &kind->next;
+			continue;
+		}
+		*at = kind->next;
+		(void)kind_free(kind);
+	}
+}

@@ -1,0 +1,97 @@
+/* The supervisor's side of the native backend: kinds, slots, runs.
+ *
+ * A kind is a template with its yard, the process that makes cells of it. A slot is a place for one
+ * cell at a time: a cgroup here, a network and a user namespace in the yard. A run takes a slot whose
+ * cell is ready, or has one made; when its cell is gone the slot is used again, and made ready at once
+ * if its kind is to be kept warm.
+ *
+ *	slot:	EMPTY -> WANTED -> MAKING -> READY -> RUNNING -> DYING -> EMPTY
+ *
+ * A job may be sent before its cell exists: it waits in the socket. */
+#ifndef HOTCELL_CELL_NATIVE_POOL_H
+#define HOTCELL_CELL_NATIVE_POOL_H
+
+#include "cell/backend.h"
+#include "cell/native/native.h"
+
+enum slot_state { EMPTY, WANTED, MAKING, READY, RUNNING, DYING };
+
+struct slot {
+	struct kind *kind;
+	unsigned index;
+	enum slot_state state;
+	struct cgroup_slot *cgroup;
+	int control, pidfd;
+	struct loop_source *control_source, *pidfd_source, *grace;
+	pid_t pid;
+	bool fresh_net;
+	bool spoiled; /* its job went to a run that is gone: not to be used */
+	struct cell_backend_run *run;
+	struct slot *next;
+};
+
+struct kind { /* a template and its yard */
+	struct cell_backend_pool *pool;
+	struct buf key;
+	struct cell_limits limits;
+	int yard;
+	struct loop_source *source;
+	bool ready, dead;
+	enum hide_how hide;
+	struct err err;
+	unsigned making, warm;
+	struct slot *slots;
+	struct kind *next;
+};
+
+struct cell_backend_pool {
+	struct loop *loop;
+	struct cgroup_host *cgroup;
+	bool user_ns, landlock;
+	int zygote;
+	pid_t zygote_pid;
+	uint32_t outer_id;
+	unsigned next_slot;
+	struct kind *kinds;
+};
+
+struct waiting_exec {
+	uint32_t id;
+	cell_exec_fn *done;
+	void *data;
+	struct waiting_exec *next;
+};
+
+struct cell_backend_run {
+	struct slot *slot;
+	struct cell_receipt *receipt;
+	struct cell_backend_events events;
+	struct buf job; /* until it is sent */
+	int stdio[3]; /* until then */
+	bool tty, started, over, reported, killed;
+	struct cell_end end;
+	int workspace;
+	struct waiting_exec *execs;
+	uint32_t next_exec;
+};
+
+/* ---- slots.c ---- */
+
+void run_fail(struct cell_backend_run *run, const struct err *err);
+void run_free(struct cell_backend_run *run);
+void slot_made(struct slot *slot, pid_t pid, int pidfd); /* takes the pidfd */
+void slot_unmade(struct slot *slot);
+void slot_fail(struct slot *slot, const struct err *err);
+void slot_send_job(struct slot *slot, const int *stdio);
+struct slot *slot_for_run(struct kind *kind); /* ready, being made for nobody, empty or new */
+void kind_pump(struct kind *kind); /* makes what is wanted, and keeps the warm ones up */
+
+/* ---- kinds.c ---- */
+
+struct kind *kind_get(struct cell_backend_pool *pool, const struct cell_spec *spec, struct err *err);
+struct kind *kind_free(struct kind *kind);
+void kinds_tidy(struct cell_backend_pool *pool); /* frees those whose yard and cells are gone */
+MUST_CHECK int zygote_ensure(struct cell_backend_pool *pool, struct err *err);
+void zygote_drop(struct cell_backend_pool *pool);
+
+#endif

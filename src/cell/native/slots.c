@@ -1,0 +1,364 @@
+/* Runs and the slots they are in: what the cells say, and what is said to them. */
+#include "cell/native/pool.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "cell/native/receipt.h"
+
+#define MAX_MAKING 8 /* at once: descriptors in flight are limited for ordinary users */
+
+static void slot_over(struct slot *slot);
+
+/* ---- runs ---- */
+
+void run_fail(struct cell_backend_run *run, const struct err *err)
+{
+	if (run == NULL || run->over)
+		return;
+	run->over = true;
+	run->events.failed(run->events.data, err);
+}
+
+static void run_started(struct cell_backend_run *run, uint32_t facts, int tty)
+{
+	const struct kind *kind = run->slot->kind;
+
+	if (run->started || run->over) {
+		fd_close(&tty);
+		return;
+	}
+	run->started = true;
+	receipt_fill(run->receipt, kind->pool->cgroup, facts, kind->hide, &kind->limits);
+	run->events.started(run->events.data, tty);
+}
+
+static void run_ended(struct cell_backend_run *run)
+{
+	struct slot *slot = run->slot;
+	struct cell_end *end = &run->end;
+	uint64_t peak = 0, kills = 0, now = 0;
+
+	if (run->over)
+		return;
+	run->over = true;
+	if (slot->cgroup != NULL)
+		cgroup_slot_usage(slot->cgroup, &peak, &kills, &now);
+	if (peak > 0)
+		end->peak_memory = peak;
+	end->oom_kills = kills;
+	if (!run->reported)
+		end->wait_status = SIGKILL;
+	end->filter_killed = WIFSIGNALED(end->wait_status) && WTERMSIG(end->wait_status) == SIGSYS;
+	run->events.ended(run->events.data, end, run->workspace);
+}
+
+/* What was only kept for sending. */
+static void run_sent(struct cell_backend_run *run)
+{
+	for (int i = 0; i < 3; i++)
+		fd_close(&run->stdio[i]);
+	if (run->job.data != NULL)
+		explicit_bzero(run->job.data, run->job.len);
+	buf_done(&run->job);
+	run->job = (struct buf){ 0 };
+}
+
+void run_free(struct cell_backend_run *run)
+{
+	struct err gone = { ECANCELED, "the cell has ended" };
+
+	while (run->execs != NULL) {
+		struct waiting_exec *exec = run->execs;
+		run->execs = exec->next;
+		exec->done(exec->data, 0, &gone);
+		free(exec);
+	}
+	run_sent(run);
+	fd_close(&run->workspace);
+	free(run);
+}
+
+/* ---- messages from inside ---- */
+
+static void take_report(struct cell_backend_run *run, struct wire_reader *reader, int *workspace)
+{
+	struct cell_end end = { 0 };
+	size_t kept = 0;
+
+	end.wait_status = (int)wire_get_u32(reader);
+	end.user_us = wire_get_u64(reader);
+	end.system_us = wire_get_u64(reader);
+	end.peak_memory = wire_get_u64(reader);
+	end.processes = wire_get_u64(reader);
+	end.written_bytes = wire_get_u64(reader);
+	end.disk_full = wire_get_u32(reader) != 0;
+	end.memory_killed = wire_get_u32(reader) != 0;
+	while (!reader->bad && reader->pos < reader->len && kept < CELL_REFUSED_KEPT) {
+		const char *name = filter_name(wire_get_u32(reader));
+		uint64_t count = wire_get_u64(reader);
+		end.refused_total += count;
+		if (name != NULL)
+			end.refused[kept++] = (struct cell_refused){ name, count };
+	}
+	if (run->reported)
+		return;
+	run->reported = true;
+	run->end = end;
+	run->workspace = fd_take(workspace);
+}
+
+static void take_exec_done(struct cell_backend_run *run, uint32_t id, int status)
+{
+	for (struct waiting_exec **at = &run->execs; *at != NULL; at = &(*at)->next) {
+		struct waiting_exec *exec = *at;
+		if (exec->id != id)
+			continue;
+		*at = exec->next;
+		exec->done(exec->data, status, NULL);
+		free(exec);
+		return;
+	}
+}
+
+static void take_failed(struct slot *slot, struct wire_reader *reader)
+{
+	struct err err;
+
+	message_get_err(reader, &err);
+	if (slot->run != NULL)
+		run_fail(slot->run, &err);
+	else
+		slot->kind->warm = 0; /* do not go on making what fails */
+}
+
+static void on_control(void *data, int fd, uint32_t events)
+{
+	struct slot *slot = data;
+	char message[MAX_MESSAGE];
+	own(fd_closep) int given = -1; /* the workspace or a terminal */
+	size_t count = 0;
+	ssize_t len = wire_recv(fd, message, sizeof(message), &given, 1, &count, MSG_DONTWAIT);
+	struct wire_reader reader = { .data = message, .len = len < 0 ? 0 : (size_t)len };
+
+	(void)events;
+	if (len < 0 && (errno == EAGAIN || errno == EINTR))
+		return;
+	if (len <= 0) { /* init is gone or going: its pidfd tells */
+		slot->control_source = loop_remove(slot->control_source);
+		return;
+	}
+	uint32_t kind = wire_get_u32(&reader), value = kind == MSG_REPORT ? 0 : wire_get_u32(&reader);
+	if (kind == MSG_NET)
+		slot->fresh_net = value == 0;
+	if (kind == MSG_FAILED)
+		take_failed(slot, &reader);
+	if (slot->run == NULL)
+		return;
+	if (kind == MSG_STARTED)
+		run_started(slot->run, value, fd_take(&given));
+	if (kind == MSG_EXEC_DONE)
+		take_exec_done(slot->run, value, (int)wire_get_u32(&reader));
+	if (kind == MSG_REPORT) {
+		take_report(slot->run, &reader, &given);
+		run_ended(slot->run);
+	}
+}
+
+static void on_gone(void *data, int fd, uint32_t events)
+{
+	struct slot *slot = data;
+	struct cell_backend_run *run = slot->run;
+
+	(void)fd;
+	(void)events;
+	while (slot->control_source != NULL)
+		on_control(slot, slot->control, EPOLLIN);
+	run = slot->run;
+	if (run != NULL && !run->over) {
+		if (run->started || run->killed) {
+			run_ended(run);
+		} else {
+			struct err err;
+			(void)err_set(&err, EPIPE, "the cell's init died before its program ran");
+			run_fail(run, &err);
+		}
+	}
+	slot_over(slot);
+}
+
+/* ---- slots ---- */
+
+static int slot_open_cgroup(struct slot *slot, struct err *err)
+{
+	struct cell_backend_pool *pool = slot->kind->pool;
+
+	if (slot->cgroup != NULL || cgroup_kind(pool->cgroup)[0] == '\0')
+		return 0;
+	slot->cgroup = cgroup_slot_open(pool->cgroup, slot->index, &slot->kind->limits, err);
+	return slot->cgroup == NULL ? -1 : 0;
+}
+
+void slot_unmade(struct slot *slot)
+{
+	slot->control_source = loop_remove(slot->control_source);
+	slot->pidfd_source = loop_remove(slot->pidfd_source);
+	slot->grace = loop_remove(slot->grace);
+	fd_close(&slot->control);
+	fd_close(&slot->pidfd);
+	slot->pid = 0;
+	slot->spoiled = false;
+}
+
+/* The slot's cell is gone: it may be used again. */
+static void slot_over(struct slot *slot)
+{
+	slot_unmade(slot);
+	if (slot->run != NULL) {
+		slot->state = DYING; /* until the run is released */
+		return;
+	}
+	slot->state = EMPTY;
+	kind_pump(slot->kind);
+}
+
+void slot_fail(struct slot *slot, const struct err *err)
+{
+	if (slot->state == MAKING)
+		slot->kind->making--;
+	slot_unmade(slot);
+	slot->state = slot->run == NULL ? EMPTY : DYING;
+	slot->kind->warm = 0;
+	run_fail(slot->run, err);
+}
+
+static int slot_send_make(struct slot *slot, struct err *err)
+{
+	own(buf_done) struct buf message = { 0 };
+	int control[2], fds[1 + 4];
+	bool v2 = false;
+
+	if (slot_open_cgroup(slot, err) < 0)
+		return -1;
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, control) < 0)
+		return err_errno(err, errno, "make a cell's socket");
+	slot->control = control[0];
+	fds[0] = control[1];
+	size_t count = 1;
+	if (slot->cgroup != NULL) {
+		cgroup_slot_reset(slot->cgroup);
+		count += cgroup_slot_fds(slot->cgroup, fds + 1, &v2);
+	}
+	wire_put_u32(&message, MSG_MAKE);
+	wire_put_u32(&message, slot->index);
+	wire_put_u32(&message, (slot->fresh_net ? MAKE_FRESH_NET : 0) | (v2 ? MAKE_CGROUP_V2 : 0));
+	int sent = wire_send(slot->kind->yard, message.data, message.len, fds, count);
+	int cause = errno;
+	(void)close(control[1]);
+	return sent < 0 ? err_errno(err, cause, "ask for a cell") : 0;
+}
+
+void slot_send_job(struct slot *slot, const int *stdio)
+{
+	struct cell_backend_run *run = slot->run;
+	struct err err;
+
+	if (job_send(slot->control, MSG_JOB, 0, &run->job, stdio, run->tty ? 0 : 3, &err) < 0 && err.code != EPIPE)
+		run_fail(run, &err); /* EPIPE: its init has already told why it is gone */
+	run_sent(run);
+}
+
+static void slot_make(struct slot *slot)
+{
+	struct err err;
+
+	if (slot_send_make(slot, &err) < 0) {
+		slot->state = WANTED;
+		slot_fail(slot, &err);
+		return;
+	}
+	slot->state = MAKING;
+	slot->kind->making++;
+	slot->control_source = loop_add_fd(slot->kind->pool->loop, slot->control, EPOLLIN, on_control, slot);
+	if (slot->run != NULL)
+		slot_send_job(slot, slot->run->stdio);
+}
+
+static struct slot *slot_new(struct kind *kind)
+{
+	struct slot *slot = xcalloc(1, sizeof(*slot));
+
+	slot->kind = kind;
+	slot->index = kind->pool->next_slot++;
+	slot->control = slot->pidfd = -1;
+	slot->next = kind->slots;
+	kind->slots = slot;
+	return slot;
+}
+
+static struct slot *slot_in_state(const struct kind *kind, enum slot_state state)
+{
+	for (struct slot *slot = kind->slots; slot != NULL; slot = slot->next)
+		if (slot->state == state)
+			return slot;
+	return NULL;
+}
+
+/* Makes what is wanted, as many at once as may be, and keeps the warm ones up. */
+void kind_pump(struct kind *kind)
+{
+	unsigned spare = 0;
+
+	if (kind->dead)
+		return;
+	for (struct slot *slot = kind->slots; slot != NULL; slot = slot->next)
+		spare += slot->state == READY || ((slot->state == MAKING || slot->state == WANTED) && slot->run == NULL);
+	while (spare < kind->warm) {
+		struct slot *slot = slot_in_state(kind, EMPTY);
+		if (slot == NULL)
+			slot = slot_new(kind);
+		slot->state = WANTED;
+		spare++;
+	}
+	/* what a run waits for comes first */
+	for (int with_run = 1; with_run >= 0; with_run--)
+		for (struct slot *slot = kind->slots; slot != NULL && kind->making < MAX_MAKING; slot = slot->next)
+			if (slot->state == WANTED && (slot->run != NULL) == with_run)
+				slot_make(slot);
+}
+
+void slot_made(struct slot *slot, pid_t pid, int pidfd)
+{
+	struct kind *kind = slot->kind;
+
+	kind->making--;
+	slot->pid = pid;
+	slot->pidfd = pidfd;
+	slot->state = slot->spoiled ? DYING : slot->run == NULL ? READY : RUNNING;
+	slot->pidfd_source = loop_add_fd(kind->pool->loop, slot->pidfd, EPOLLIN, on_gone, slot);
+	if (slot->spoiled || (slot->run != NULL && slot->run->killed))
+		(void)syscall(SYS_pidfd_send_signal, slot->pidfd, SIGKILL, NULL, 0);
+}
+
+struct slot *slot_for_run(struct kind *kind)
+{
+	struct slot *slot = slot_in_state(kind, READY);
+
+	if (slot == NULL) /* one that is being made for nobody */
+		for (slot = kind->slots; slot != NULL; slot = slot->next)
+			if (slot->state == MAKING && slot->run == NULL)
+				break;
+	if (slot == NULL)
+		slot = slot_in_state(kind, EMPTY);
+	return slot == NULL ? slot_new(kind) : slot;
+}
