@@ -623,8 +623,7 @@ static int mount_proc(struct err *err)
 {
 	static const char *const covered[] = { "kcore", "kallsyms", "keys", "key-users", "timer_list",
 		"sysrq-trigger" };
-	int fs = fsopen("proc", FSOPEN_CLOEXEC);
-	own(fd_closep) int fs_owner = fs;
+	own(fd_closep) int fs = fsopen("proc", FSOPEN_CLOEXEC);
 	own(fd_closep) int mounted = fs < 0 || fsconfig(fs, FSCONFIG_CMD_CREATE, NULL, NULL, 0) < 0
 		? -1
 		: fsmount(fs, FSMOUNT_CLOEXEC, RO | MOUNT_ATTR_NOEXEC);
