@@ -205,6 +205,7 @@ static void cell_finish(struct cell *cell)
 	cell->timer = loop_remove(cell->timer);
 	pump_close(&cell->pump);
 	result->stdout_bytes = cell->pump.out[0].bytes;
+	result->stdout_unfinished = result->stdout_bytes > 0 && cell->pump.out[0].last != '\n';
 	result->stderr_bytes = cell->pump.out[1].bytes;
 	result->dropped_bytes = cell->pump.dropped;
 	if (result->err.code == 0)

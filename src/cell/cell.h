@@ -54,6 +54,7 @@ struct cell_spec {
 	uint32_t uid, gid; /* as seen inside */
 	bool tmp_exec; /* programs may be run from /tmp */
 	bool tty; /* a terminal of its own for stdin, stdout and stderr */
+	unsigned rows, columns; /* of it, at the start; 0: not known */
 	const char *output_dir; /* what the run left in its workspace is copied here; may be NULL */
 	struct cell_limits limits;
 	const char *const *require; /* names of protections without which it must not start; "full" = all */
@@ -130,6 +131,7 @@ struct cell_result {
 	uint64_t oom_kills;
 	uint64_t processes; /* tasks ever made in the cell */
 	uint64_t stdout_bytes, stderr_bytes; /* passed on */
+	bool stdout_unfinished; /* what was passed on to stdout did not end its last line */
 	uint64_t dropped_bytes; /* printed beyond the limit */
 	uint64_t written_bytes; /* held in /tmp and the workspace at the end */
 	uint64_t refused_total;

@@ -211,6 +211,7 @@ static void stream_take(struct pump_stream *stream, const char *bytes, size_t le
 	stream->bytes += taken;
 	pump->dropped += len - taken;
 	if (taken > 0) {
+		stream->last = bytes[taken - 1];
 		ring_add(pump, bytes, taken);
 		stream_pass(stream, bytes, taken);
 	}

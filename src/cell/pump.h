@@ -33,6 +33,7 @@ struct pump_stream {
 	struct pump_sink sink;
 	struct term_filter filter;
 	uint64_t bytes;
+	char last; /* byte of them */
 };
 
 struct pump_input {

@@ -74,18 +74,6 @@ static void say_verdict(struct run *run, const struct cell_result *result)
 	}
 }
 
-/* Our JSON is a line of its own. Output of both streams is kept as one, so where both were used
- * the last byte of stdout is not known and an empty line is the lesser evil. */
-static bool needs_newline(const struct cell *cell, const struct cell_result *result)
-{
-	own(buf_done) struct buf tail = {0};
-
-	if (!cell || result->stdout_bytes == 0)
-		return false;
-	cell_tail(cell, &tail);
-	return result->stderr_bytes > 0 || tail.len == 0 || tail.data[tail.len - 1] != '\n';
-}
-
 static int write_result(const struct run *run, const struct buf *text, struct err *err)
 {
 	for (size_t done = 0; done < text->len;) {
@@ -113,7 +101,7 @@ static int put_json(struct run *run, const struct cell_result *result)
 		return cli_fail(&err);
 	if (!run->options->json)
 		return 0;
-	if (needs_newline(run->cell, result))
+	if (result->stdout_unfinished) /* our JSON is a line of its own */
 		buf_char(&out, '\n');
 	buf_add(&out, json.out.data, json.out.len);
 	return cli_print(&out);
@@ -210,7 +198,7 @@ static void live_start(struct run *run, const struct cell_spec *spec)
 		cli_say("'hotcell ps' will not see this cell: %s", err.text);
 }
 
-static int run_cell(struct run *run, const struct cell_spec *spec)
+static int run_cell(struct run *run, struct cell_spec *spec)
 {
 	struct cell_io io = {
 		.in = run->stdin_fd >= 0 ? run->stdin_fd : STDIN_FILENO,
@@ -227,8 +215,10 @@ static int run_cell(struct run *run, const struct cell_spec *spec)
 	run->pool = cell_pool_open(run->backend, run->loop, &err);
 	if (!run->pool)
 		return run_refused(run, &err);
-	if (spec->tty)
+	if (spec->tty) {
+		(void)tty_size(&spec->rows, &spec->columns);
 		(void)tty_raw();
+	}
 	run->cell = cell_start(run->pool, spec, &io, on_done, run, &err);
 	if (!run->cell)
 		return run_refused(run, &err);

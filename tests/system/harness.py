@@ -468,6 +468,8 @@ def _files():
         tops.append(Path(os.environ["XDG_RUNTIME_DIR"]))
     for top in tops:
         for entry in top.glob("hotcell*"):
+            if entry.name.startswith("hotcell-test"):
+                continue  # where the tests themselves are kept
             if not entry.is_dir() or entry.is_symlink():
                 yield "file", str(entry)
                 continue

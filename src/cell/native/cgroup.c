@@ -16,9 +16,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum controller { MEMORY, CPU, PIDS, CONTROLLER_COUNT };
-static const char *const controller_name[] = { "memory", "cpu", "pids" };
-_Static_assert(ARRAY_LEN(controller_name) == CONTROLLER_COUNT, "a controller has no name");
+#include "cell/native/cgroup_paths.h"
 
 struct hierarchy {
 	char *path; /* our folder: <own cgroup>/hotcell-<pid> */
@@ -42,103 +40,6 @@ struct cgroup_slot {
 	int now, peak, events; /* of memory, kept open: they are read for every cell; -1: none */
 	uint64_t oom_before;
 };
-
-/* ---- finding our own cgroups ---- */
-
-struct found {
-	char *v1[CONTROLLER_COUNT]; /* absolute folder of our own cgroup */
-	char *v2;
-};
-
-static void found_done(struct found *found)
-{
-	for (int c = 0; c < CONTROLLER_COUNT; c++)
-		free(found->v1[c]);
-	free(found->v2);
-}
-
-static bool list_has(const char *list, const char *word)
-{
-	size_t len = strlen(word);
-
-	for (const char *at = list; (at = strstr(at, word)) != NULL; at += len) {
-		bool starts = at == list || at[-1] == ',' || at[-1] == ' ';
-		if (starts && (at[len] == '\0' || at[len] == ',' || at[len] == ' ' || at[len] == '\n'))
-			return true;
-	}
-	return false;
-}
-
-/* The mount point of a hierarchy and the path its root shows, from one line of mountinfo. */
-static bool mount_line(char *line, char **ret_root, char **ret_point, char **ret_type, char **ret_options)
-{
-	char *save = NULL, *field = strtok_r(line, " ", &save);
-
-	for (int i = 0; field != NULL; i++, field = strtok_r(NULL, " ", &save)) {
-		if (i == 3)
-			*ret_root = field;
-		if (i == 4)
-			*ret_point = field;
-		if (i > 5 && strcmp(field, "-") == 0)
-			break;
-	}
-	if (field == NULL)
-		return false;
-	*ret_type = strtok_r(NULL, " ", &save);
-	(void)strtok_r(NULL, " ", &save);
-	*ret_options = strtok_r(NULL, "\n", &save);
-	return *ret_type != NULL && *ret_options != NULL;
-}
-
-/* Where the cgroup `path` (as /proc/self/cgroup names it) is in the file system. */
-static char *locate(const char *controller, const char *path)
-{
-	own(freep) char *line = NULL;
-	size_t size = 0;
-	char *result = NULL;
-	FILE *file = fopen("/proc/self/mountinfo", "re");
-
-	if (file == NULL)
-		return NULL;
-	while (result == NULL && getline(&line, &size, file) > 0) {
-		char *root = NULL, *point = NULL, *type = NULL, *options = NULL;
-		if (!mount_line(line, &root, &point, &type, &options))
-			continue;
-		bool fits = controller == NULL ? strcmp(type, "cgroup2") == 0
-					       : strcmp(type, "cgroup") == 0 && list_has(options, controller);
-		size_t len = strcmp(root, "/") == 0 ? 0 : strlen(root);
-		if (fits && strncmp(path, root, len) == 0)
-			result = xfmt("%s%s", point, path + len);
-	}
-	(void)fclose(file);
-	return result;
-}
-
-static void find_own(struct found *ret)
-{
-	own(freep) char *line = NULL;
-	size_t size = 0;
-	FILE *file = fopen("/proc/self/cgroup", "re");
-
-	*ret = (struct found){ 0 };
-	if (file == NULL)
-		return;
-	while (getline(&line, &size, file) > 0) {
-		line[strcspn(line, "\n")] = '\0';
-		char *list = strchr(line, ':');
-		char *path = list == NULL ? NULL : strchr(list + 1, ':');
-		if (path == NULL)
-			continue;
-		*path++ = '\0';
-		list++;
-		if (*list == '\0' && ret->v2 == NULL)
-			ret->v2 = locate(NULL, path);
-		for (int c = 0; c < CONTROLLER_COUNT; c++)
-			if (list_has(list, controller_name[c]) && ret->v1[c] == NULL)
-				ret->v1[c] = locate(controller_name[c], path);
-	}
-	(void)fclose(file);
-}
 
 /* ---- making and removing our folders ---- */
 
@@ -240,7 +141,7 @@ static int v2_make(struct cgroup_host *host, const char *own_path, struct err *e
 	if (fs_read_small(AT_FDCWD, controllers, 4096, &has, err) < 0)
 		return -1;
 	for (int c = 0; c < CONTROLLER_COUNT; c++)
-		if (!list_has(buf_text(&has), controller_name[c]))
+		if (!cgroup_list_has(buf_text(&has), controller_name[c]))
 			return err_set(err, ERR_MISSING, "the %s controller is not delegated to '%s'",
 				controller_name[c], own_path);
 	sweep_dead(own_path);
@@ -264,7 +165,7 @@ static void hierarchy_forget(struct hierarchy *at)
 struct cgroup_host *cgroup_open(struct err *err)
 {
 	struct cgroup_host *host = xcalloc(1, sizeof(*host));
-	struct found found;
+	own(cgroup_paths_done) struct cgroup_paths found = { 0 };
 	struct err why = { 0 };
 
 	(void)err;
@@ -274,7 +175,7 @@ struct cgroup_host *cgroup_open(struct err *err)
 		(void)snprintf(host->why, sizeof(host->why), "HOTCELL_PRETEND says there is no cgroup");
 		return host;
 	}
-	find_own(&found);
+	cgroup_paths_read(&found);
 	bool any_v1 = false;
 	for (int c = 0; c < CONTROLLER_COUNT; c++) {
 		if (found.v1[c] == NULL)
@@ -295,7 +196,6 @@ struct cgroup_host *cgroup_open(struct err *err)
 	if (host->at[MEMORY].fd < 0 || host->at[CPU].fd < 0 || host->at[PIDS].fd < 0)
 		(void)snprintf(host->why, sizeof(host->why), "%.190s",
 			why.text[0] != '\0' ? why.text : "a controller is not mounted");
-	found_done(&found);
 	return host;
 }
 
@@ -495,8 +395,7 @@ static uint64_t read_number(int fd, const char *key)
 	if (len <= 0)
 		return 0;
 	text[len] = '\0';
-	const char *at = key == NULL ? text : strstr(text, key);
-	return at == NULL ? 0 : strtoull(at + (key == NULL ? 0 : strlen(key)), NULL, 10);
+	return cgroup_number(text, key);
 }
 
 #define CACHE_WORTH_DROPPING (UINT64_C(8) << 20)
@@ -505,7 +404,7 @@ void cgroup_slot_reset(struct cgroup_slot *slot)
 {
 	struct err err;
 
-	slot->oom_before = read_number(slot->events, "oom_kill ");
+	slot->oom_before = read_number(slot->events, "oom_kill");
 	if (read_number(slot->now, NULL) > CACHE_WORTH_DROPPING) /* what earlier cells read must not count here */
 		(void)!fs_write_value(slot->dir[MEMORY], slot->v2 ? "memory.reclaim" : "memory.force_empty",
 			slot->v2 ? "1G" : "0", &err);
@@ -528,7 +427,7 @@ size_t cgroup_slot_fds(const struct cgroup_slot *slot, int ret[4], bool *ret_v2)
 void cgroup_slot_usage(const struct cgroup_slot *slot, uint64_t *ret_peak, uint64_t *ret_oom_kills,
 	uint64_t *ret_now)
 {
-	uint64_t kills = read_number(slot->events, "oom_kill ");
+	uint64_t kills = read_number(slot->events, "oom_kill");
 
 	*ret_peak = read_number(slot->peak, NULL);
 	*ret_now = read_number(slot->now, NULL);

@@ -84,32 +84,37 @@ static const int allowed[] = {
 #undef A
 };
 
-/* Allowed or refused by their arguments. */
-enum check {
-	CHECK_CLONE, CHECK_UNSHARE, CHECK_SOCKET, CHECK_SOCKETPAIR, CHECK_IOCTL, CHECK_PERSONALITY, CHECK_PRLIMIT,
-	CHECK_MKNOD, CHECK_MKNODAT, CHECK_AFFINITY, CHECK_COUNT
-};
+/* Allowed or refused by their arguments: the code that decides, below. */
+struct code;
+typedef void check_fn(struct code *code, int error);
+static check_fn emit_clone, emit_unshare, emit_socket, emit_socketpair, emit_ioctl, emit_personality, emit_mknod,
+	emit_mknodat, emit_not_init, emit_priority, emit_io_priority;
 
-static const struct {
+static const struct check {
 	struct call call;
 	int error;
+	check_fn *emit;
 } checks[] = {
-	[CHECK_CLONE] = { CALL(clone), EPERM },
-	[CHECK_UNSHARE] = { CALL(unshare), EPERM },
-	[CHECK_SOCKET] = { CALL(socket), EAFNOSUPPORT },
-	[CHECK_SOCKETPAIR] = { CALL(socketpair), EAFNOSUPPORT },
-	[CHECK_IOCTL] = { CALL(ioctl), EPERM },
-	[CHECK_PERSONALITY] = { CALL(personality), EPERM },
-	[CHECK_PRLIMIT] = { CALL(prlimit64), EPERM },
+	{ CALL(clone), EPERM, emit_clone },
+	{ CALL(unshare), EPERM, emit_unshare },
+	{ CALL(socket), EAFNOSUPPORT, emit_socket },
+	{ CALL(socketpair), EAFNOSUPPORT, emit_socketpair },
+	{ CALL(ioctl), EPERM, emit_ioctl },
+	{ CALL(personality), EPERM, emit_personality },
 #ifdef SYS_mknod
-	[CHECK_MKNOD] = { CALL(mknod), EPERM },
-#else
-	[CHECK_MKNOD] = { { -1, "mknod" }, EPERM },
+	{ CALL(mknod), EPERM, emit_mknod },
 #endif
-	[CHECK_MKNODAT] = { CALL(mknodat), EPERM },
-	[CHECK_AFFINITY] = { CALL(sched_setaffinity), EPERM },
+	{ CALL(mknodat), EPERM, emit_mknodat },
+	/* init has the program's user: it must not be made slow, small or idle */
+	{ CALL(prlimit64), EPERM, emit_not_init },
+	{ CALL(sched_setscheduler), EPERM, emit_not_init },
+	{ CALL(sched_setparam), EPERM, emit_not_init },
+	{ CALL(sched_setattr), EPERM, emit_not_init },
+	{ CALL(sched_setaffinity), EPERM, emit_not_init },
+	{ CALL(setpriority), EPERM, emit_priority },
+	{ CALL(ioprio_set), EPERM, emit_io_priority },
 };
-_Static_assert(ARRAY_LEN(checks) == CHECK_COUNT, "a check has no row");
+#define CHECK_COUNT ARRAY_LEN(checks)
 
 /* ---- names for the listener ---- */
 
@@ -156,7 +161,7 @@ int filter_refusal(int nr, const char **ret_name)
 /* ---- what to do with each number ---- */
 
 enum action {
-	DO_UNKNOWN, DO_ALLOW, DO_REFUSE_EPERM, DO_REFUSE_ENOSYS, DO_CHECK /* + enum check */
+	DO_UNKNOWN, DO_ALLOW, DO_REFUSE_EPERM, DO_REFUSE_ENOSYS, DO_CHECK /* + index in checks */
 };
 #define MAX_NR 512
 
@@ -170,10 +175,9 @@ static void actions_fill(unsigned char action[MAX_NR], bool pinned)
 	for (size_t i = 0; i < ARRAY_LEN(refused_enosys); i++)
 		action[refused_enosys[i].nr] = DO_REFUSE_ENOSYS;
 	for (size_t i = 0; i < CHECK_COUNT; i++)
-		if (checks[i].call.nr >= 0)
-			action[checks[i].call.nr] = (unsigned char)(DO_CHECK + i);
-	if (!pinned)
-		action[SYS_sched_setaffinity] = DO_ALLOW;
+		action[checks[i].call.nr] = (unsigned char)(DO_CHECK + i);
+	if (pinned)
+		action[SYS_sched_setaffinity] = DO_REFUSE_EPERM;
 }
 
 /* ---- emitting ---- */
@@ -221,13 +225,75 @@ static void allow_if_equal(struct code *code, uint32_t k)
 	ret(code, SECCOMP_RET_ALLOW);
 }
 
+static void refuse_if_equal(struct code *code, uint32_t k, int error)
+{
+	emit(code, BPF_JMP | BPF_JEQ | BPF_K, 0, 1, k);
+	ret_refuse(code, error);
+}
+
 static void refuse_if_set(struct code *code, uint32_t bits, int error)
 {
 	emit(code, BPF_JMP | BPF_JSET | BPF_K, 0, 1, bits);
 	ret_refuse(code, error);
 }
 
-static void emit_mknod(struct code *code, unsigned mode_arg)
+static void emit_clone(struct code *code, int error)
+{
+	static const uint32_t namespaces = 0x7e020000; /* the CLONE_NEW* that clone knows */
+
+	load_arg(code, 0);
+	refuse_if_set(code, namespaces, error);
+	ret(code, SECCOMP_RET_ALLOW);
+}
+
+static void emit_unshare(struct code *code, int error)
+{
+	static const uint32_t harmless = 0x200 | 0x400 | 0x40000; /* FS, FILES, SYSVSEM */
+
+	load_arg(code, 0);
+	refuse_if_set(code, ~harmless, error);
+	ret(code, SECCOMP_RET_ALLOW);
+}
+
+static void emit_socket(struct code *code, int error)
+{
+	load_arg(code, 1);
+	emit(code, BPF_ALU | BPF_AND | BPF_K, 0, 0, 0xf); /* the type without its flags */
+	refuse_if_equal(code, SOCK_RAW, error);
+	load_arg(code, 0);
+	allow_if_equal(code, AF_UNIX);
+	allow_if_equal(code, AF_INET);
+	allow_if_equal(code, AF_INET6);
+	ret_refuse(code, error);
+}
+
+static void emit_socketpair(struct code *code, int error)
+{
+	load_arg(code, 0);
+	allow_if_equal(code, AF_UNIX);
+	ret_refuse(code, error);
+}
+
+/* Putting words into a terminal's mouth. */
+static void emit_ioctl(struct code *code, int error)
+{
+	load_arg(code, 1);
+	refuse_if_equal(code, 0x5412, error); /* TIOCSTI */
+	refuse_if_equal(code, 0x541c, error); /* TIOCLINUX */
+	ret(code, SECCOMP_RET_ALLOW);
+}
+
+static void emit_personality(struct code *code, int error)
+{
+	load_arg(code, 0);
+	allow_if_equal(code, 0); /* PER_LINUX */
+	allow_if_equal(code, 8); /* PER_LINUX32 */
+	allow_if_equal(code, 0x0040000); /* ADDR_NO_RANDOMIZE: debuggers and fuzzers */
+	allow_if_equal(code, 0xffffffff); /* only asks */
+	ret_refuse(code, error);
+}
+
+static void emit_node(struct code *code, unsigned mode_arg, int error)
 {
 	load_arg(code, mode_arg);
 	emit(code, BPF_ALU | BPF_AND | BPF_K, 0, 0, S_IFMT);
@@ -235,78 +301,45 @@ static void emit_mknod(struct code *code, unsigned mode_arg)
 	allow_if_equal(code, S_IFREG);
 	allow_if_equal(code, S_IFIFO);
 	allow_if_equal(code, S_IFSOCK);
-	ret_refuse(code, EPERM);
+	ret_refuse(code, error);
 }
 
-static void emit_socket(struct code *code)
+static void __attribute__((unused)) emit_mknod(struct code *code, int error)
 {
-	load_arg(code, 1);
-	emit(code, BPF_ALU | BPF_AND | BPF_K, 0, 0, 0xf);
-	emit(code, BPF_JMP | BPF_JEQ | BPF_K, 0, 1, SOCK_RAW);
-	ret_refuse(code, EAFNOSUPPORT);
+	emit_node(code, 1, error);
+}
+
+static void emit_mknodat(struct code *code, int error)
+{
+	emit_node(code, 2, error);
+}
+
+/* The first argument is a process: any but init. */
+static void emit_not_init(struct code *code, int error)
+{
 	load_arg(code, 0);
-	allow_if_equal(code, AF_UNIX);
-	allow_if_equal(code, AF_INET);
-	allow_if_equal(code, AF_INET6);
-	ret_refuse(code, EAFNOSUPPORT);
+	refuse_if_equal(code, 1, error);
+	ret(code, SECCOMP_RET_ALLOW);
 }
 
-static void emit_check(struct code *code, enum check check)
+/* Kinds of "who": 0 a process, 1 a group, 2 a user, which would include init. */
+static void emit_who(struct code *code, uint32_t user, int error)
 {
-	static const uint32_t namespaces = 0x7e020000; /* CLONE_NEW* that clone knows */
-	static const uint32_t shareable = 0x200 | 0x400 | 0x40000; /* FS, FILES, SYSVSEM */
+	load_arg(code, 0);
+	refuse_if_equal(code, user, error);
+	load_arg(code, 1);
+	refuse_if_equal(code, 1, error);
+	ret(code, SECCOMP_RET_ALLOW);
+}
 
-	switch (check) {
-	case CHECK_CLONE:
-		load_arg(code, 0);
-		refuse_if_set(code, namespaces, EPERM);
-		ret(code, SECCOMP_RET_ALLOW);
-		break;
-	case CHECK_UNSHARE:
-		load_arg(code, 0);
-		refuse_if_set(code, ~shareable, EPERM);
-		ret(code, SECCOMP_RET_ALLOW);
-		break;
-	case CHECK_SOCKET:
-		emit_socket(code);
-		break;
-	case CHECK_SOCKETPAIR:
-		load_arg(code, 0);
-		allow_if_equal(code, AF_UNIX);
-		ret_refuse(code, EAFNOSUPPORT);
-		break;
-	case CHECK_IOCTL: /* putting words into a terminal's mouth */
-		load_arg(code, 1);
-		emit(code, BPF_JMP | BPF_JEQ | BPF_K, 1, 0, 0x5412); /* TIOCSTI */
-		emit(code, BPF_JMP | BPF_JEQ | BPF_K, 0, 1, 0x541c); /* TIOCLINUX */
-		ret_refuse(code, EPERM);
-		ret(code, SECCOMP_RET_ALLOW);
-		break;
-	case CHECK_PERSONALITY:
-		load_arg(code, 0);
-		allow_if_equal(code, 0); /* PER_LINUX */
-		allow_if_equal(code, 8); /* PER_LINUX32 */
-		allow_if_equal(code, 0x0040000); /* ADDR_NO_RANDOMIZE: debuggers and fuzzers */
-		allow_if_equal(code, 0xffffffff); /* only asks */
-		ret_refuse(code, EPERM);
-		break;
-	case CHECK_PRLIMIT: /* of another process: init's limits are not the program's to change */
-		load_arg(code, 0);
-		allow_if_equal(code, 0);
-		ret_refuse(code, EPERM);
-		break;
-	case CHECK_MKNOD:
-		emit_mknod(code, 1);
-		break;
-	case CHECK_MKNODAT:
-		emit_mknod(code, 2);
-		break;
-	case CHECK_AFFINITY:
-		ret_refuse(code, EPERM);
-		break;
-	case CHECK_COUNT:
-		break;
-	}
+static void emit_priority(struct code *code, int error)
+{
+	emit_who(code, 2, error); /* PRIO_USER */
+}
+
+static void emit_io_priority(struct code *code, int error)
+{
+	emit_who(code, 3, error); /* IOPRIO_WHO_USER */
 }
 
 static void emit_action(struct code *code, unsigned char action)
@@ -325,7 +358,7 @@ static void emit_action(struct code *code, unsigned char action)
 		ret_refuse(code, ENOSYS);
 		break;
 	default:
-		emit_check(code, (enum check)(action - DO_CHECK));
+		checks[action - DO_CHECK].emit(code, checks[action - DO_CHECK].error);
 	}
 }
 

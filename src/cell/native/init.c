@@ -173,7 +173,7 @@ static void start_main(struct init *init, struct wire_reader *reader, const int 
 	int stdio[3];
 
 	init->main_pid = -1;
-	if (job_receive(&job, reader, &given, &count, &err) == 0 && (!job.tty || program_terminal(&master, &slave, &err) == 0)) {
+	if (job_receive(&job, reader, &given, &count, &err) == 0 && (!job.tty || program_terminal(&job, &master, &slave, &err) == 0)) {
 		for (size_t i = 0; i < 3; i++)
 			stdio[i] = job.tty ? slave : i < count ? given[i] : -1;
 		init->main_pid = program_start(&job, stdio, init->birth->t->open_files, &err);
@@ -380,7 +380,9 @@ void init_main(const struct birth *birth)
 
 	(void)sigfillset(&set);
 	(void)sigprocmask(SIG_SETMASK, &set, NULL);
-	(void)signal(SIGCHLD, SIG_DFL); /* the yard ignores it; we wait */
+	for (int number = 1; number < NSIG; number++)
+		(void)signal(number, SIG_DFL); /* what our ancestors ignore is no business of the program's */
+	(void)setsid();
 	if (become_cell(&init, &err) < 0) {
 		say_failed(&init, &err);
 		_exit(125);

@@ -179,6 +179,7 @@ struct kind *kind_get(struct cell_backend_pool *pool, const struct cell_spec *sp
 	kind->pool = pool;
 	kind->yard = -1;
 	kind->limits = *limits;
+	kind->uid = spec->uid;
 	kind->key = key;
 	key = (struct buf){ 0 };
 	if (yard_request(pool, kind, err) < 0)

@@ -89,12 +89,15 @@ void template_done(struct template *t)
 	*t = (struct template){ 0 };
 }
 
-void job_encode(struct buf *buf, const char *const *argv, const char *const *env, const char *cwd, bool tty)
+void job_encode(struct buf *buf, const char *const *argv, const char *const *env, const char *cwd, bool tty,
+	unsigned rows, unsigned columns)
 {
 	wire_put_list(buf, argv);
 	wire_put_list(buf, env);
 	wire_put_str(buf, cwd);
 	wire_put_u32(buf, tty);
+	wire_put_u32(buf, rows);
+	wire_put_u32(buf, columns);
 }
 
 int job_decode(struct job *job, struct wire_reader *reader, struct err *err)
@@ -103,6 +106,8 @@ int job_decode(struct job *job, struct wire_reader *reader, struct err *err)
 	job->env = wire_get_list(reader, CELL_MAX_ARGS);
 	job->cwd = wire_get_str(reader);
 	job->tty = wire_get_u32(reader) != 0;
+	job->rows = (unsigned short)wire_get_u32(reader);
+	job->columns = (unsigned short)wire_get_u32(reader);
 	if (reader->bad || job->argv[0] == NULL)
 		return err_set(err, EPROTO, "the job's message is damaged");
 	return 0;

@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "cell/native/receipt.h"
 
 #define GRACE_NS NS_PER_S
 #define OUTER_USER_BASE 1900000000u /* numbers that no system gives to anybody */
@@ -115,10 +116,25 @@ static int run_keep_stdio(struct cell_backend_run *run, const int stdio[3], stru
 	return 0;
 }
 
+/* What its receipt will say, if all goes as it should: enough to refuse before anything runs. */
+static int check_required(const struct cell_backend_pool *pool, const struct cell_spec *spec,
+	const struct cell_receipt *receipt, struct err *err)
+{
+	struct cell_receipt expected = *receipt;
+	uint32_t facts = FACT_SECCOMP | FACT_SECCOMP_COUNTED | FACT_PROC | FACT_NPROC | FACT_PINNED | FACT_CGROUP_NS |
+			 FACT_NO_CAPS | FACT_WATCHED | (pool->user_ns ? FACT_USER_NS : 0) |
+			 (pool->landlock ? FACT_LANDLOCK : 0);
+
+	receipt_fill(&expected, pool->cgroup, facts, HIDE_NOTHING, &spec->limits, spec->uid);
+	return cell_require_check(cell_required(spec), &expected, err);
+}
+
 static struct cell_backend_run *native_start(struct cell_backend_pool *pool, const struct cell_spec *spec,
 	const int stdio[3], struct cell_receipt *receipt, const struct cell_backend_events *events, struct err *err)
 {
 	kinds_tidy(pool);
+	if (spec->require != NULL && check_required(pool, spec, receipt, err) < 0)
+		return NULL;
 	struct kind *kind = kind_get(pool, spec, err);
 	if (kind == NULL)
 		return NULL;
@@ -131,7 +147,8 @@ static struct cell_backend_run *native_start(struct cell_backend_pool *pool, con
 		run_free(run);
 		return NULL;
 	}
-	job_encode(&run->job, spec->argv, spec->env, spec->cwd == NULL ? CELL_WORKSPACE : spec->cwd, spec->tty);
+	job_encode(&run->job, spec->argv, spec->env, spec->cwd == NULL ? CELL_WORKSPACE : spec->cwd, spec->tty,
+		spec->rows, spec->columns);
 	slot->run = run;
 	run->slot = slot;
 	if (slot->state == READY)
@@ -226,7 +243,7 @@ static int native_exec(struct cell_backend_run *run, const char *const *argv, co
 
 	if (run->over || !run->started || slot->control < 0)
 		return err_set(err, ESRCH, "the cell is not running");
-	job_encode(&job, argv, env, CELL_WORKSPACE, tty);
+	job_encode(&job, argv, env, CELL_WORKSPACE, tty, 0, 0);
 	if (job_send(slot->control, MSG_EXEC, ++run->next_exec, &job, fds, 3, err) < 0)
 		return -1;
 	struct waiting_exec *exec = xcalloc(1, sizeof(*exec));

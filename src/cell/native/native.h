@@ -92,9 +92,11 @@ struct job {
 	const char **argv, **env; /* arrays owned; strings point into the message, or into `bytes` */
 	const char *cwd;
 	bool tty;
+	unsigned short rows, columns; /* of the terminal; 0: not known */
 	struct buf bytes;
 };
-void job_encode(struct buf *buf, const char *const *argv, const char *const *env, const char *cwd, bool tty);
+void job_encode(struct buf *buf, const char *const *argv, const char *const *env, const char *cwd, bool tty,
+	unsigned rows, unsigned columns);
 MUST_CHECK int job_decode(struct job *ret, struct wire_reader *reader, struct err *err);
 void job_done(struct job *job);
 /* Sends kind, id and the job; what does not fit into a message goes as a memfd, the first descriptor. */

@@ -34,6 +34,7 @@ struct kind { /* a template and its yard */
 	struct cell_backend_pool *pool;
 	struct buf key;
 	struct cell_limits limits;
+	uint32_t uid; /* inside */
 	int yard;
 	struct loop_source *source;
 	bool ready, dead;

@@ -1,9 +1,10 @@
 /* What this machine can give a native cell: each thing made for real, not looked up. */
-#include "cell/native/native.h"
+#include "cell/native/probe.h"
 
 #include <errno.h>
 #include <sched.h>
 #include <signal.h>
+#include <stdio.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -28,9 +29,85 @@ bool native_user_ns_works(void)
 	return known != 0;
 }
 
+/* ---- the rows ---- */
+
+typedef void lab_fn(struct lab *lab, const struct machine *machine, struct cell_probe *ret);
+
+struct row {
+	const char *name;
+	const struct trial *trial; /* in a child; or */
+	lab_fn *cell; /* in a cell */
+	advice_fn *advice;
+	const char *pretend; /* what HOTCELL_PRETEND calls its absence */
+	enum cell_grade without; /* what a cell is where the trial fails */
+};
+
+static const struct row rows[] = {
+	{"user namespaces", &trial_user_ns, NULL, advice_user_ns, "no-userns", CELL_OFF},
+	{"pid, mount, ipc and uts namespaces", &trial_namespaces, NULL, advice_namespaces, NULL, CELL_OFF},
+	{"network namespace", &trial_network, NULL, advice_namespaces, NULL, CELL_OFF},
+	{"cgroup namespace", &trial_cgroup_ns, NULL, advice_namespaces, NULL, CELL_OFF},
+	{"private /proc", &trial_proc, NULL, advice_proc, NULL, CELL_WEAKER},
+	{"scratch space with a limit", &trial_scratch, NULL, advice_scratch, NULL, CELL_OFF},
+	{"hidden files (overlay)", &trial_overlay, NULL, advice_overlay, "no-overlay", CELL_WEAKER},
+	{"mounts as the cell's user", &trial_id_map, NULL, advice_id_map, NULL, CELL_WEAKER},
+	{"system call filter", &trial_filter, NULL, advice_filter, NULL, CELL_OFF},
+	{"Landlock", &trial_landlock, NULL, advice_landlock, "no-landlock", CELL_OFF},
+	{"memory limit", NULL, lab_memory, NULL, NULL, CELL_OFF},
+	{"CPU limit", NULL, lab_cpu, NULL, NULL, CELL_OFF},
+	{"process limit", NULL, lab_processes, NULL, NULL, CELL_OFF},
+	{"a whole cell", NULL, lab_whole, NULL, NULL, CELL_OFF},
+};
+
+/* Whose absence it is that we pretend: its own, or that of the user namespace it is made in. */
+static const char *pretended(const struct row *row, const struct machine *machine)
+{
+	if (row->pretend != NULL && pretend(row->pretend))
+		return row->pretend;
+	if (row->trial->namespaces != 0 && !machine->root && pretend("no-userns"))
+		return "no-userns";
+	return NULL;
+}
+
+static void probe_trial(const struct row *row, const struct machine *machine, struct cell_probe *ret)
+{
+	const char *lie = pretended(row, machine);
+	struct err err = {0};
+
+	if (trial_run(row->trial, ret->detail, &err) == 0) {
+		ret->grade = CELL_ON;
+		return;
+	}
+	/* a filter that refuses but does not count is one all the same */
+	ret->grade = row->trial == &trial_filter && err.code == EBUSY ? CELL_WEAKER : row->without;
+	(void)snprintf(ret->detail, sizeof(ret->detail), "%.*s", SAW_MAX - 1, err.text);
+	if (lie != NULL)
+		(void)snprintf(ret->fix, sizeof(ret->fix), "take '%s' out of HOTCELL_PRETEND", lie);
+	else if (err.code == ERR_MISSING)
+		advice_user_ns(machine, &err, ret->fix);
+	else
+		row->advice(machine, &err, ret->fix);
+}
+
 size_t native_probe(struct cell_probe *ret, size_t max)
 {
-	(void)ret;
-	(void)max;
-	return 0;
+	own(machine_done) struct machine machine = {0};
+	size_t count = 0;
+	struct lab *lab = NULL;
+
+	machine_look(&machine); /* before there is a pool, which may move us to another cgroup */
+	for (; count < ARRAY_LEN(rows) && count < max; count++) {
+		const struct row *row = &rows[count];
+		ret[count] = (struct cell_probe){.name = row->name};
+		if (row->trial != NULL) {
+			probe_trial(row, &machine, &ret[count]);
+			continue;
+		}
+		if (lab == NULL) /* after the trials: a machine that fails those may not be able to */
+			lab = lab_open();
+		row->cell(lab, &machine, &ret[count]);
+	}
+	if (lab != NULL)
+		(void)lab_free(lab);
+	return count;
 }

@@ -119,14 +119,16 @@ pid_t program_start(const struct job *job, const int stdio[3], uint64_t open_fil
 	return pid;
 }
 
-int program_terminal(int *ret_master, int *ret_slave, struct err *err)
+int program_terminal(const struct job *job, int *ret_master, int *ret_slave, struct err *err)
 {
+	struct winsize size = { .ws_row = job->rows, .ws_col = job->columns };
 	char name[32];
 	int zero = 0, number = 0;
 	own(fd_closep) int master = open("/dev/ptmx", O_RDWR | O_NOCTTY | O_CLOEXEC);
 
 	if (master < 0 || ioctl(master, TIOCSPTLCK, &zero) < 0 || ioctl(master, TIOCGPTN, &number) < 0)
 		return err_errno(err, errno, "open a terminal in the cell");
+	(void)ioctl(master, TIOCSWINSZ, &size);
 	(void)snprintf(name, sizeof(name), "/dev/pts/%d", number);
 	*ret_slave = open(name, O_RDWR | O_NOCTTY | O_CLOEXEC);
 	if (*ret_slave < 0)

@@ -9,7 +9,7 @@
  * child takes over what its parent is, but for the limit on open files. Returns its pid, or -1. */
 MUST_CHECK pid_t program_start(const struct job *job, const int stdio[3], uint64_t open_files, struct err *err);
 
-/* A new terminal of the cell's own: both ends. */
-MUST_CHECK int program_terminal(int *ret_master, int *ret_slave, struct err *err);
+/* A new terminal of the cell's own, of the job's size: both ends. */
+MUST_CHECK int program_terminal(const struct job *job, int *ret_master, int *ret_slave, struct err *err);
 
 #endif

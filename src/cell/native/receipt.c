@@ -68,20 +68,21 @@ static void grade_kernel(struct cell_receipt *receipt, uint32_t facts)
 }
 
 void receipt_fill(struct cell_receipt *receipt, const struct cgroup_host *cgroup, uint32_t facts, enum hide_how hide,
-	const struct cell_limits *limits)
+	const struct cell_limits *limits, uint32_t uid)
 {
 	/* a cell does not start without these: its making fails instead */
 	static const enum cell_protection always[] = { CELL_PID_NS, CELL_MOUNT_NS, CELL_NET_NS, CELL_IPC_NS,
 		CELL_UTS_NS, CELL_READ_ONLY_ROOT, CELL_PRIVATE_TMP, CELL_HIDDEN_FILES, CELL_NON_ROOT,
-		CELL_NO_NEW_PRIVS, CELL_DISK_LIMITED, CELL_FILE_LIMITS, CELL_OUTPUT_LIMITED, CELL_WALL_CLOCK,
-		CELL_CLEAN_FDS, CELL_CLEAN_ENV, CELL_OWN_SESSION, CELL_KILL_ALL };
+		CELL_NO_NEW_PRIVS, CELL_DISK_LIMITED, CELL_FILE_LIMITS, CELL_CLEAN_FDS, CELL_CLEAN_ENV,
+		CELL_OWN_SESSION, CELL_KILL_ALL };
 
-	memset(receipt, 0, sizeof(*receipt));
 	receipt->backend = "native";
 	for (size_t i = 0; i < ARRAY_LEN(always); i++)
 		receipt->grade[always[i]] = CELL_ON;
 	if (hide == HIDE_MASKS)
 		grade(receipt, CELL_HIDDEN_FILES, CELL_ON, "covered: names stay, contents are gone");
+	if (uid == 0)
+		grade(receipt, CELL_NON_ROOT, CELL_WEAKER, "root inside, without its rights; nobody outside");
 	grade(receipt, CELL_NET_NS, CELL_ON, "loopback only");
 	grade_kernel(receipt, facts);
 	grade_limits(receipt, cgroup, facts, limits);

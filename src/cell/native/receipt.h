@@ -5,6 +5,6 @@
 #include "cell/native/native.h"
 
 void receipt_fill(struct cell_receipt *receipt, const struct cgroup_host *cgroup, uint32_t facts, enum hide_how hide,
-	const struct cell_limits *limits);
+	const struct cell_limits *limits, uint32_t uid);
 
 #endif

@@ -39,7 +39,7 @@ static void run_started(struct cell_backend_run *run, uint32_t facts, int tty)
 		return;
 	}
 	run->started = true;
-	receipt_fill(run->receipt, kind->pool->cgroup, facts, kind->hide, &kind->limits);
+	receipt_fill(run->receipt, kind->pool->cgroup, facts, kind->hide, &kind->limits, kind->uid);
 	run->events.started(run->events.data, tty);
 }
 

@@ -1,0 +1,93 @@
+/* Work that is timed by itself, from within: how much slower it is inside a cell is what the cell's
+ * protections cost a program that is running. Prints nanoseconds.
+ *
+ *	work syscalls COUNT	rounds of: stat, open, read and close of a small file, a write to /dev/null, getpid
+ *	work getpid COUNT	the cheapest call alone: the filter's price and nothing to hide it
+ *	work cpu COUNT		rounds of integer hashing, no calls
+ *	work sleep 0		prints a line and sleeps until killed: a live cell */
+#include <fcntl.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+/* On every Debian and in every cell on the host image: the same files under the same names. */
+#define STAT_PATH "/usr/bin/env"
+#define READ_PATH "/usr/lib/os-release"
+
+static uint64_t now_ns(void)
+{
+	struct timespec ts;
+
+	(void)clock_gettime(CLOCK_MONOTONIC, &ts);
+	return (uint64_t)ts.tv_sec * 1000000000 + (uint64_t)ts.tv_nsec;
+}
+
+static int do_syscalls(unsigned long count)
+{
+	int null = open("/dev/null", O_WRONLY | O_CLOEXEC);
+	char text[4096];
+	struct stat st;
+
+	for (unsigned long i = 0; i < count; i++) {
+		int fd = open(READ_PATH, O_RDONLY | O_CLOEXEC);
+		ssize_t got = fd < 0 ? -1 : read(fd, text, sizeof(text));
+		if (got <= 0 || close(fd) < 0 || stat(STAT_PATH, &st) < 0 || write(null, text, (size_t)got) < 0)
+			return -1;
+		(void)syscall(SYS_getpid);
+	}
+	return 0;
+}
+
+static int do_getpid(unsigned long count)
+{
+	for (unsigned long i = 0; i < count; i++)
+		(void)syscall(SYS_getpid);
+	return 0;
+}
+
+static int do_cpu(unsigned long count)
+{
+	uint64_t hash = UINT64_C(0xcbf29ce484222325);
+
+	for (unsigned long i = 0; i < count; i++) {
+		hash = (hash ^ i) * UINT64_C(0x100000001b3);
+		hash ^= hash >> 29;
+	}
+	return hash == 0; /* so that the loop cannot be left out */
+}
+
+static int do_sleep(unsigned long count)
+{
+	(void)count;
+	(void)!write(STDOUT_FILENO, "live\n", 5);
+	while (pause() < 0)
+		; /* a signal that is handled is no reason to end */
+	return 0;
+}
+
+static const struct {
+	const char *name;
+	int (*run)(unsigned long count);
+} kinds[] = {{"syscalls", do_syscalls}, {"getpid", do_getpid}, {"cpu", do_cpu}, {"sleep", do_sleep}};
+
+int main(int argc, char **argv)
+{
+	for (size_t i = 0; argc == 3 && i < sizeof(kinds) / sizeof(*kinds); i++) {
+		if (strcmp(kinds[i].name, argv[1]) != 0)
+			continue;
+		uint64_t start = now_ns();
+		if (kinds[i].run(strtoul(argv[2], NULL, 10)) < 0) {
+			perror(argv[1]);
+			return 1;
+		}
+		printf("%llu\n", (unsigned long long)(now_ns() - start));
+		return 0;
+	}
+	fputs("usage: work syscalls|getpid|cpu|sleep COUNT\n", stderr);
+	return 2;
+}
