@@ -272,21 +272,33 @@ system_all() { # BINARY
 	done
 }
 
-# ---- a machine with cgroup v2 alone ----
+# ---- programs that print "ok ..." and "not ok ..." lines ----
 
-virtual_machine() {
-	local line good=0 bad=0
-	heading "a virtual machine with cgroup v2 alone"
+lines() { # WHAT COMMAND...
+	local line good=0 bad=0 what=$1
+	shift
+	heading "$what"
 	while IFS= read -r line; do
 		echo "$line"
 		case $line in
 		"ok "*) good=$((good + 1)) ;;
 		"not ok "*) bad=$((bad + 1)) ;;
 		esac
-	done < <(tests/vm/run build/hotcell 2>&1)
+	done < <("$@" 2>&1)
 	[ $((good + bad)) -gt 0 ] || bad=1
 	pass $good
-	[ $bad -eq 0 ] || fail $bad "a virtual machine with cgroup v2 alone"
+	[ $bad -eq 0 ] || fail $bad "$what"
+}
+
+soak() { # WHO COUNT
+	local prefix=()
+	cp build/tests/soak "$stage/soak" && chmod 755 "$stage/soak"
+	if [ "$1" = root ]; then
+		[ "$(id -u)" -eq 0 ] || prefix=(sudo -n)
+	elif [ "$(id -u)" -eq 0 ]; then
+		prefix=(setpriv "--reuid=$account" "--regid=$account" --init-groups)
+	fi
+	(cd / && exec "${prefix[@]}" "$stage/soak" "$2")
 }
 
 # ---- the whole ----
@@ -326,5 +338,7 @@ fuzz_corpora
 [ "$mode" = --quick ] && sum
 [ "$mode" = --long ] && long=3600
 system_all build/hotcell
-virtual_machine
+lines "after 10,000 cells nothing is left, as root" soak root 10000
+lines "after 10,000 cells nothing is left, as an ordinary user" soak user 10000
+lines "a virtual machine with cgroup v2 alone" tests/vm/run build/hotcell
 sum

@@ -354,6 +354,7 @@ static void report(struct init *init)
 	wire_put_u64(&message, written);
 	wire_put_u32(&message, full);
 	wire_put_u32(&message, init->memory_killed);
+	wire_put_u32(&message, watch_net_clean(&init->watch));
 	for (uint32_t i = 0; i < FILTER_MAX_REFUSED; i++) {
 		if (init->refused[i] == 0)
 			continue;
@@ -361,15 +362,6 @@ static void report(struct init *init)
 		wire_put_u64(&message, init->refused[i]);
 	}
 	tell(init, &message, &init->watch.workspace, init->birth->t->want_workspace ? 1 : 0);
-}
-
-static void say_net(const struct init *init)
-{
-	own(buf_done) struct buf message = { 0 };
-
-	wire_put_u32(&message, MSG_NET);
-	wire_put_u32(&message, watch_net_clean(&init->watch));
-	tell(init, &message, NULL, 0);
 }
 
 void init_main(const struct birth *birth)
@@ -394,6 +386,5 @@ void init_main(const struct birth *birth)
 		turn(&init);
 	kill_all(&init);
 	report(&init);
-	say_net(&init);
 	_exit(0);
 }

@@ -208,6 +208,7 @@ static void native_release(struct cell_backend_run *run)
 	run_free(run);
 	if (slot->state == DYING && slot->pidfd < 0) {
 		slot->state = EMPTY;
+		slot_rest(slot);
 		kind_pump(slot->kind);
 		return;
 	}

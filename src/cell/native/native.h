@@ -60,7 +60,6 @@ enum native_message {
 	MSG_STARTED, /* facts: what took effect (enum fact bits); fd: the terminal's master, if any */
 	MSG_REPORT, /* how it ended; fd: the workspace, if wanted */
 	MSG_EXEC_DONE, /* id, wait status */
-	MSG_NET, /* clean: the network namespace may be used again */
 };
 #define NO_SLOT UINT32_MAX
 #define MAKE_FRESH_NET 1u

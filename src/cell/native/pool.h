@@ -82,6 +82,7 @@ void run_fail(struct cell_backend_run *run, const struct err *err);
 void run_free(struct cell_backend_run *run);
 void slot_made(struct slot *slot, pid_t pid, int pidfd); /* takes the pidfd */
 void slot_unmade(struct slot *slot);
+void slot_rest(struct slot *slot); /* it is empty now */
 void slot_fail(struct slot *slot, const struct err *err);
 void slot_send_job(struct slot *slot, const int *stdio);
 struct slot *slot_for_run(struct kind *kind); /* ready, being made for nobody, empty or new */

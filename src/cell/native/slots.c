@@ -16,6 +16,7 @@
 #include "base/clock.h"
 #include "cell/native/receipt.h"
 
+#define MAX_RESTING 4
 #define MAX_MAKING 8 /* at once: descriptors in flight are limited for ordinary users */
 
 static void slot_over(struct slot *slot);
@@ -104,6 +105,7 @@ static void take_report(struct cell_backend_run *run, struct wire_reader *reader
 	end.written_bytes = wire_get_u64(reader);
 	end.disk_full = wire_get_u32(reader) != 0;
 	end.memory_killed = wire_get_u32(reader) != 0;
+	run->slot->fresh_net = wire_get_u32(reader) == 0; /* left unclean: not to be used again */
 	while (!reader->bad && reader->pos < reader->len && kept < CELL_REFUSED_KEPT) {
 		const char *name = filter_name(wire_get_u32(reader));
 		uint64_t count = wire_get_u64(reader);
@@ -152,15 +154,14 @@ static void on_control(void *data, int fd, uint32_t events)
 	struct wire_reader reader = { .data = message, .len = len < 0 ? 0 : (size_t)len };
 
 	(void)events;
-	if (len < 0 && (errno == EAGAIN || errno == EINTR))
+	/* a peer that died with a message of ours unread resets us once; what it said is still there */
+	if (len < 0 && (errno == EAGAIN || errno == EINTR || errno == ECONNRESET))
 		return;
 	if (len <= 0) { /* init is gone or going: its pidfd tells */
 		slot->control_source = loop_remove(slot->control_source);
 		return;
 	}
 	uint32_t kind = wire_get_u32(&reader), value = kind == MSG_REPORT ? 0 : wire_get_u32(&reader);
-	if (kind == MSG_NET)
-		slot->fresh_net = value == 0;
 	if (kind == MSG_FAILED)
 		take_failed(slot, &reader);
 	if (slot->run == NULL)
@@ -170,6 +171,7 @@ static void on_control(void *data, int fd, uint32_t events)
 	if (kind == MSG_EXEC_DONE)
 		take_exec_done(slot->run, value, (int)wire_get_u32(&reader));
 	if (kind == MSG_REPORT) {
+		slot->control_source = loop_remove(slot->control_source); /* it says no more */
 		take_report(slot->run, &reader, &given);
 		run_ended(slot->run);
 	}
@@ -178,13 +180,14 @@ static void on_control(void *data, int fd, uint32_t events)
 static void on_gone(void *data, int fd, uint32_t events)
 {
 	struct slot *slot = data;
-	struct cell_backend_run *run = slot->run;
 
 	(void)fd;
 	(void)events;
-	while (slot->control_source != NULL)
+	for (int i = 0; i < 64 && slot->control_source != NULL; i++) /* its last words, a report among them */
 		on_control(slot, slot->control, EPOLLIN);
-	run = slot->run;
+	struct cell_backend_run *run = slot->run;
+	if (run != NULL && !run->reported)
+		slot->fresh_net = true; /* nobody looked whether it was left clean */
 	if (run != NULL && !run->over) {
 		if (run->started || run->killed) {
 			run_ended(run);
@@ -220,6 +223,17 @@ void slot_unmade(struct slot *slot)
 	slot->spoiled = false;
 }
 
+/* A burst may have needed many slots at once: those beyond a few give their cgroup back. */
+void slot_rest(struct slot *slot)
+{
+	unsigned empty = 0;
+
+	for (const struct slot *other = slot->kind->slots; other != NULL; other = other->next)
+		empty += other->state == EMPTY && other->cgroup != NULL;
+	if (empty > MAX_RESTING)
+		slot->cgroup = cgroup_slot_free(slot->cgroup);
+}
+
 /* The slot's cell is gone: it may be used again. */
 static void slot_over(struct slot *slot)
 {
@@ -229,6 +243,7 @@ static void slot_over(struct slot *slot)
 		return;
 	}
 	slot->state = EMPTY;
+	slot_rest(slot);
 	kind_pump(slot->kind);
 }
 
@@ -322,7 +337,8 @@ void kind_pump(struct kind *kind)
 	if (kind->dead)
 		return;
 	for (struct slot *slot = kind->slots; slot != NULL; slot = slot->next)
-		spare += slot->state == READY || ((slot->state == MAKING || slot->state == WANTED) && slot->run == NULL);
+		spare += slot->run == NULL && (slot->state == READY || slot->state == WANTED ||
+						      (slot->state == MAKING && !slot->spoiled));
 	while (spare < kind->warm) {
 		struct slot *slot = slot_in_state(kind, EMPTY);
 		if (slot == NULL)
@@ -356,7 +372,7 @@ struct slot *slot_for_run(struct kind *kind)
 
 	if (slot == NULL) /* one that is being made for nobody */
 		for (slot = kind->slots; slot != NULL; slot = slot->next)
-			if (slot->state == MAKING && slot->run == NULL)
+			if (slot->state == MAKING && slot->run == NULL && !slot->spoiled)
 				break;
 	if (slot == NULL)
 		slot = slot_in_state(kind, EMPTY);
