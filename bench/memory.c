@@ -1,5 +1,5 @@
-/* What a ready cell costs while it waits: the memory of its processes and of the kernel behind them, from
- * pools that differ in nothing but the number of ready cells. */
+/* What a ready cell costs while it waits: the memory of its processes and of the kernel behind
+ * them, from pools that differ in nothing but the number of ready cells. */
 #include "bench.h"
 
 #include <ctype.h>
@@ -103,7 +103,8 @@ static void add_below(const struct family *family, pid_t parent, struct usage *u
 static void measure_now(struct usage *ret)
 {
 	static const char *const private_fields[] = {"Private_Clean:", "Private_Dirty:", NULL};
-	static const char *const kernel_fields[] = {"Slab:", "KernelStack:", "PageTables:", "Percpu:", "Shmem:", NULL};
+	static const char *const kernel_fields[] = {
+		"Slab:", "KernelStack:", "PageTables:", "Percpu:", "Shmem:", NULL};
 	struct family family;
 
 	*ret = (struct usage){0};
@@ -114,7 +115,8 @@ static void measure_now(struct usage *ret)
 	ret->kernel = sum_fields("/proc/meminfo", kernel_fields);
 }
 
-static int with_slots(const struct cell_spec *spec, unsigned count, struct usage *ret, struct err *err)
+static int with_slots(
+	const struct cell_spec *spec, unsigned count, struct usage *ret, struct err *err)
 {
 	own(bench_pool_done) struct bench_pool pool = {0};
 
@@ -133,7 +135,8 @@ static void add_delta(struct samples *samples, double many, double few, double s
 	samples_add(samples, bytes > 0 ? (uint64_t)bytes : 0);
 }
 
-int measure_idle(const struct bench_options *options, char *const *command, struct json *json, struct err *err)
+int measure_idle(const struct bench_options *options, char *const *command, struct json *json,
+	struct err *err)
 {
 	const char *const inside[] = {BENCH_PROGRAM, NULL};
 	unsigned few = (unsigned)options->warm, many = (unsigned)options->most;
@@ -146,7 +149,8 @@ int measure_idle(const struct bench_options *options, char *const *command, stru
 	(void)command;
 	bench_spec(&spec, &mount, options->program, inside);
 	for (unsigned round = 0; round < options->rounds; round++) {
-		if (with_slots(&spec, few, &low, err) < 0 || with_slots(&spec, many, &high, err) < 0)
+		if (with_slots(&spec, few, &low, err) < 0 ||
+			with_slots(&spec, many, &high, err) < 0)
 			return -1;
 		add_delta(&pss, high.pss, low.pss, slots);
 		add_delta(&private, high.private, low.private, slots);

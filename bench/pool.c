@@ -72,7 +72,8 @@ void bench_pool_rest(struct bench_pool *pool, int quiet_ms)
 	}
 }
 
-int bench_pool_warm(struct bench_pool *pool, const struct cell_spec *spec, unsigned count, struct err *err)
+int bench_pool_warm(
+	struct bench_pool *pool, const struct cell_spec *spec, unsigned count, struct err *err)
 {
 	if (cell_pool_warm(pool->pool, spec, count, err) < 0)
 		return -1;
@@ -82,7 +83,8 @@ int bench_pool_warm(struct bench_pool *pool, const struct cell_spec *spec, unsig
 
 /* ---- one cell at a time ---- */
 
-void bench_spec(struct cell_spec *ret, struct cell_mount *mount, const char *program, const char *const *argv)
+void bench_spec(struct cell_spec *ret, struct cell_mount *mount, const char *program,
+	const char *const *argv)
 {
 	cell_spec_defaults(ret);
 	*mount = (struct cell_mount){.source = program, .target = BENCH_PROGRAM};
@@ -108,7 +110,8 @@ static void note_receipt(struct bench_cell *cell, const struct cell_receipt *rec
 	cell->full = cell_receipt_full(receipt);
 	for (int p = 0; p < CELL_PROTECTION_COUNT; p++)
 		if (receipt->grade[p] != CELL_ON)
-			buf_fmt(&cell->weaker, "%s%s", cell->weaker.len > 0 ? ", " : "", cell_protection_name(p));
+			buf_fmt(&cell->weaker, "%s%s", cell->weaker.len > 0 ? ", " : "",
+				cell_protection_name(p));
 }
 
 static void on_done(void *data, struct cell *ended, const struct cell_result *result)

@@ -18,7 +18,8 @@ static void tally_done(struct tally *tally)
 	samples_done(&tally->samples);
 }
 
-static void tally_json(struct tally *tally, struct json *json, const char *key, const char *rate_key)
+static void tally_json(
+	struct tally *tally, struct json *json, const char *key, const char *rate_key)
 {
 	double seconds = (double)tally->busy_ns / (double)NS_PER_S;
 
@@ -50,8 +51,8 @@ static void on_done(void *data, struct cell *cell, const struct cell_result *res
 		samples_add(&worker->slice->tally->samples, clock_now() - worker->started);
 }
 
-static int cells_slice(struct bench_pool *pool, const struct cell_spec *spec, unsigned count, uint64_t ns,
-	struct tally *tally, struct err *err)
+static int cells_slice(struct bench_pool *pool, const struct cell_spec *spec, unsigned count,
+	uint64_t ns, struct tally *tally, struct err *err)
 {
 	own(freep) struct worker *workers = xcalloc(count, sizeof(*workers));
 	struct cells_slice_state slice = {.tally = tally};
@@ -68,7 +69,8 @@ static int cells_slice(struct bench_pool *pool, const struct cell_spec *spec, un
 				worker->cell = cell_free(worker->cell);
 			if (!worker->cell && more) {
 				*worker = (struct worker){.slice = &slice, .started = clock_now()};
-				worker->cell = cell_start(pool->pool, spec, &io, on_done, worker, err);
+				worker->cell =
+					cell_start(pool->pool, spec, &io, on_done, worker, err);
 				if (!worker->cell)
 					return -1;
 			}
@@ -101,7 +103,8 @@ static struct child *find_child(struct child *children, unsigned count, pid_t pi
 	return NULL;
 }
 
-static int spawns_slice(const char *const *argv, unsigned count, uint64_t ns, struct tally *tally, struct err *err)
+static int spawns_slice(
+	const char *const *argv, unsigned count, uint64_t ns, struct tally *tally, struct err *err)
 {
 	own(freep) struct child *children = xcalloc(count, sizeof(*children));
 	uint64_t start = clock_now();
@@ -131,9 +134,11 @@ static int spawns_slice(const char *const *argv, unsigned count, uint64_t ns, st
 	return 0;
 }
 
-int measure_rate(const struct bench_options *options, char *const *command, struct json *json, struct err *err)
+int measure_rate(const struct bench_options *options, char *const *command, struct json *json,
+	struct err *err)
 {
-	const char *const plain[] = {options->program, NULL}, *const inside[] = {BENCH_PROGRAM, NULL};
+	const char *const plain[] = {options->program, NULL},
+			  *const inside[] = {BENCH_PROGRAM, NULL};
 	unsigned workers = (unsigned)options->workers;
 	uint64_t slice = options->ms * NS_PER_MS / (options->blocks > 0 ? options->blocks : 1);
 	own(bench_pool_done) struct bench_pool pool = {0};
@@ -143,7 +148,8 @@ int measure_rate(const struct bench_options *options, char *const *command, stru
 
 	(void)command;
 	bench_spec(&spec, &mount, options->program, inside);
-	if (bench_pool_open(&pool, err) < 0 || bench_pool_warm(&pool, &spec, (unsigned)options->warm, err) < 0)
+	if (bench_pool_open(&pool, err) < 0 ||
+		bench_pool_warm(&pool, &spec, (unsigned)options->warm, err) < 0)
 		return -1;
 	for (unsigned block = 0; block < options->blocks; block++)
 		if (spawns_slice(plain, workers, slice, &spawns, err) < 0 ||

@@ -40,9 +40,15 @@ uint64_t samples_at(struct samples *samples, double share)
 
 void samples_json(struct samples *samples, struct json *json, const char *key)
 {
+	uint64_t sum = 0;
+
+	for (size_t i = 0; i < samples->count; i++)
+		sum += samples->ns[i];
 	json_key(json, key);
 	json_open(json, '{');
 	json_put_uint(json, "count", samples->count);
+	json_put_real(json, "sum_us", (double)sum / 1000, 1);
+	json_put_real(json, "p10_us", (double)samples_at(samples, 0.10) / 1000, 1);
 	json_put_real(json, "p50_us", (double)samples_at(samples, 0.50) / 1000, 1);
 	json_put_real(json, "p90_us", (double)samples_at(samples, 0.90) / 1000, 1);
 	json_put_real(json, "p99_us", (double)samples_at(samples, 0.99) / 1000, 1);

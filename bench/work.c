@@ -1,15 +1,21 @@
 /* Work that is timed by itself, from within: how much slower it is inside a cell is what the cell's
  * protections cost a program that is running. Prints nanoseconds.
  *
- *	work syscalls COUNT	rounds of: stat, open, read and close of a small file, a write to /dev/null, getpid
- *	work getpid COUNT	the cheapest call alone: the filter's price and nothing to hide it
- *	work cpu COUNT		rounds of integer hashing, no calls
- *	work sleep 0		prints a line and sleeps until killed: a live cell */
+ *	work syscalls COUNT	rounds of: stat, open, read and close of a small file, a write to
+ * /dev/null, getpid work getpid COUNT	the cheapest call alone: the filter's price and nothing to
+ *hide it work cpu COUNT		rounds of integer hashing, no calls work sleep 0
+ *prints a line and sleeps until killed: a live cell
+ *
+ * A third argument "filtered" first loads a system call filter that allows everything: the floor
+ *below which no sandbox with any filter at all can be. */
 #include <fcntl.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <time.h>
@@ -36,7 +42,8 @@ static int do_syscalls(unsigned long count)
 	for (unsigned long i = 0; i < count; i++) {
 		int fd = open(READ_PATH, O_RDONLY | O_CLOEXEC);
 		ssize_t got = fd < 0 ? -1 : read(fd, text, sizeof(text));
-		if (got <= 0 || close(fd) < 0 || stat(STAT_PATH, &st) < 0 || write(null, text, (size_t)got) < 0)
+		if (got <= 0 || close(fd) < 0 || stat(STAT_PATH, &st) < 0 ||
+			write(null, text, (size_t)got) < 0)
 			return -1;
 		(void)syscall(SYS_getpid);
 	}
@@ -73,11 +80,26 @@ static int do_sleep(unsigned long count)
 static const struct {
 	const char *name;
 	int (*run)(unsigned long count);
-} kinds[] = {{"syscalls", do_syscalls}, {"getpid", do_getpid}, {"cpu", do_cpu}, {"sleep", do_sleep}};
+} kinds[] = {
+	{"syscalls", do_syscalls}, {"getpid", do_getpid}, {"cpu", do_cpu}, {"sleep", do_sleep}};
+
+static int filter_everything_allowed(void)
+{
+	struct sock_filter allow[] = {BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW)};
+	struct sock_fprog filter = {.len = 1, .filter = allow};
+
+	return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0
+		? -1
+		: prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &filter);
+}
 
 int main(int argc, char **argv)
 {
-	for (size_t i = 0; argc == 3 && i < sizeof(kinds) / sizeof(*kinds); i++) {
+	if (argc == 4 && strcmp(argv[3], "filtered") == 0 && filter_everything_allowed() < 0) {
+		perror("filter");
+		return 1;
+	}
+	for (size_t i = 0; argc >= 3 && i < sizeof(kinds) / sizeof(*kinds); i++) {
 		if (strcmp(kinds[i].name, argv[1]) != 0)
 			continue;
 		uint64_t start = now_ns();
@@ -88,6 +110,6 @@ int main(int argc, char **argv)
 		printf("%llu\n", (unsigned long long)(now_ns() - start));
 		return 0;
 	}
-	fputs("usage: work syscalls|getpid|cpu|sleep COUNT\n", stderr);
+	fputs("usage: work syscalls|getpid|cpu|sleep COUNT [filtered]\n", stderr);
 	return 2;
 }

@@ -432,7 +432,19 @@ static int attack_loopback(int argc, char **argv)
 	return 0;
 }
 
-/* mount N times and socket N times: calls that are refused and counted */
+/* storm: many processes that do nothing but ask for what is refused, for ever */
+static int attack_storm(int argc, char **argv)
+{
+	(void)argc, (void)argv;
+	ready();
+	for (int i = 0; i < 5; i++)
+		(void)fork();
+	for (;;)
+		(void)syscall(SYS_unshare, CLONE_NEWUSER);
+	return 0;
+}
+
+/* refused N: calls that are refused and counted, N times each */
 static int attack_refused(int argc, char **argv)
 {
 	int count = argc > 0 ? atoi(argv[0]) : 3;
@@ -455,6 +467,7 @@ int main(int argc, char **argv)
 		{ "sockets", attack_sockets },	     { "abstract", attack_abstract },
 		{ "abstract-listen", attack_abstract_listen }, { "connect", attack_connect },
 		{ "loopback", attack_loopback },     { "refused", attack_refused },
+		{ "storm", attack_storm },
 	};
 	return hostile_main(attacks, COUNT(attacks), argc, argv);
 }

@@ -48,12 +48,14 @@ static int attack_kinds(int argc, char **argv)
 	got("fifo", mkfifo("fifo", 0666));
 	got("socket", bind(fd, (struct sockaddr *)&address, sizeof(address)));
 	mknod("device", S_IFCHR | 0666, makedev(1, 5));
-	put("setuid", "#!/bin/sh\nid\n", 06755);
-	chmod("setuid", 07755);
+	put("setuid", "#!/bin/sh\nid\n", 0755);
+	(void)chmod("setuid", 06755);
+	(void)chmod("setuid", 07755);
 	put("script", "#!/bin/sh\n", 0755);
 	put("world", "world\n", 0666);
 	mkdir("sticky", 0777);
-	chmod("sticky", 07777);
+	(void)chmod("sticky", 01777);
+	(void)chmod("sticky", 07777);
 	put("sticky/inside", "inside\n", 0644);
 	return 0;
 }

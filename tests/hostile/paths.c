@@ -3,10 +3,12 @@
 
 #include <dirent.h>
 #include <linux/mount.h>
+#include <linux/openat2.h>
 #include <sched.h>
 #include <sys/mount.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
+#include <sys/xattr.h>
 
 /* read PATH...: the bytes that can be read from each */
 static int attack_read(int argc, char **argv)
@@ -314,6 +316,38 @@ static int attack_setuid(int argc, char **argv)
 	return 1;
 }
 
+/* suid FOLDER: leave files with set-id bits there, which the host would honour; in every way a mode
+ * can be given, with the upper half of the argument set too */
+static int attack_suid(int argc, char **argv)
+{
+	struct open_how how = { .flags = O_WRONLY | O_CREAT, .mode = 06755 };
+	const unsigned long upper = 1UL << 32;
+	int fd;
+
+	if (argc != 1 || chdir(argv[0]) < 0)
+		return 99;
+	umask(0);
+	fd = open("fchmod", O_WRONLY | O_CREAT, 0755);
+	got("fchmod", fchmod(fd, 06755));
+	(void)!open("chmod", O_WRONLY | O_CREAT, 0755);
+	got("chmod", syscall(SYS_chmod, "chmod", 04755 | upper));
+	(void)!open("fchmodat", O_WRONLY | O_CREAT, 0755);
+	got("fchmodat", syscall(SYS_fchmodat, AT_FDCWD, "fchmodat", 02755));
+	(void)!open("fchmodat2", O_WRONLY | O_CREAT, 0755);
+	got("fchmodat2", syscall(452, AT_FDCWD, "fchmodat2", 04755, 0));
+	got("open", syscall(SYS_open, "open", O_WRONLY | O_CREAT, 06755));
+	got("openat", syscall(SYS_openat, AT_FDCWD, "openat", O_WRONLY | O_CREAT, 06755));
+	got("openat2", syscall(SYS_openat2, AT_FDCWD, "openat2", &how, sizeof(how)));
+	got("creat", syscall(SYS_creat, "creat", 06755));
+	got("mknod", syscall(SYS_mknod, "mknod", S_IFREG | 06755, 0));
+	got("mknodat", syscall(SYS_mknodat, AT_FDCWD, "mknodat", S_IFREG | 06755, 0));
+	fd = open(".", O_RDWR | O_TMPFILE, 06755);
+	got("tmpfile", fd < 0 ? -1 : linkat(AT_FDCWD, "/proc/self/fd/3", AT_FDCWD, "tmpfile", AT_SYMLINK_FOLLOW));
+	static const unsigned char caps[20] = { 1, 0, 0, 2, 0xff, 0xff, 0xff, 0xff };
+	got("capability", setxattr("chmod", "security.capability", caps, sizeof(caps), 0));
+	return 0;
+}
+
 /* noexec FOLDER: copy ourselves there and run the copy; and map it executable */
 static int attack_noexec(int argc, char **argv)
 {
@@ -392,6 +426,7 @@ int main(int argc, char **argv)
 		{ "mounts", attack_mounts },   { "whoami", attack_whoami },	{ "become", attack_become },
 		{ "setuid", attack_setuid },   { "noexec", attack_noexec },	{ "shm", attack_shm },
 		{ "cwd", attack_cwd },	       { "overwrite", attack_overwrite }, { "list", attack_list },
+		{ "suid", attack_suid },
 	};
 	return hostile_main(attacks, COUNT(attacks), argc, argv);
 }

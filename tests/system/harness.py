@@ -3,9 +3,11 @@
 import contextlib
 import ctypes
 import fcntl
+import grp
 import json
 import os
 import pty
+import pwd
 import re
 import select
 import struct
@@ -67,6 +69,18 @@ PROTECTIONS = {
 
 
 # ---- what a run said ----
+
+
+def is_cell_user(*ids):
+    """Whether each of these, as seen inside, is what a cell's user and group must be by default: 1000,
+    or, for root without user namespaces, a number that is nobody's on this machine."""
+    ids = {int(each) for each in ids}
+    if "no-userns" not in PRETEND:
+        return ids == {1000}
+    accounts = {entry.pw_uid for entry in pwd.getpwall()} | {
+        entry.gr_gid for entry in grp.getgrall()
+    }
+    return len(ids) == 1 and not ids & accounts
 
 
 @dataclass
@@ -426,33 +440,39 @@ def gone(word, seconds=3.0):
     return eventually(lambda: not inside(word), seconds)
 
 
-def _processes():
+def _whose(pid, stat):
+    """Whether a process is a hotcell, and one of ours: other hotcells on the machine run another
+    file. Where the file cannot be read, the user decides."""
     try:
-        mine = os.readlink("/proc/self/ns/pid")
+        exe = os.readlink(f"/proc/{pid}/exe").removesuffix(" (deleted)")
     except OSError:
-        mine = None
+        exe = ""
+    if not (stat[0].startswith("hotcell") or os.path.basename(exe).startswith("hotcell")):
+        return None
+    if exe:
+        return exe == os.path.realpath(HOTCELL)
+    uids = re.search(rb"^Uid:\t(\d+)", slurp(f"/proc/{pid}/status") or b"", re.M)
+    return IS_ROOT or bool(uids and int(uids[1]) == os.getuid())
+
+
+def is_others(pid):
+    """Whether a process of this number lives and is no hotcell of ours: what bears the number is its."""
+    stat = stat_of(pid)
+    return bool(stat) and not _whose(pid, stat)
+
+
+def _processes():
     for pid in pids():
         stat = stat_of(pid)
-        if not stat:
-            continue
-        try:
-            exe = os.readlink(f"/proc/{pid}/exe")
-        except OSError:
-            exe = ""
-        try:
-            space = os.readlink(f"/proc/{pid}/ns/pid")
-        except OSError:
-            space = mine
-        if "hotcell" in stat[0] or os.path.basename(exe).startswith(("hotcell", "memfd:hotcell")):
+        if stat and _whose(pid, stat):
             yield "zombie" if stat[1] == "Z" else "process", pid, stat[0], stat[3]
-        elif space != mine:
-            yield "process in another pid namespace", pid, stat[0], stat[3]
 
 
 def _cgroups():
     for folder, names, _ in os.walk("/sys/fs/cgroup"):
         for name in names:
-            if name.startswith("hotcell"):
+            pid = re.fullmatch(r"hotcell-(\d+).*", name)
+            if name.startswith("hotcell") and not (pid and is_others(pid[1])):
                 yield "cgroup", os.path.join(folder, name)
 
 
@@ -468,15 +488,20 @@ def _files():
         tops.append(Path(os.environ["XDG_RUNTIME_DIR"]))
     for top in tops:
         for entry in top.glob("hotcell*"):
-            if entry.name.startswith("hotcell-test"):
-                continue  # where the tests themselves are kept
+            if (
+                re.match(r"hotcell-(test|bench|demo)", entry.name)
+                or entry.lstat().st_uid != os.getuid()
+            ):
+                continue  # of those who try us out, or of another user
             if not entry.is_dir() or entry.is_symlink():
                 yield "file", str(entry)
                 continue
             # The folder of live cells may stay; nothing in it may.
             for folder, folders, files in os.walk(entry):
                 for name in folders + files:
-                    yield "file", os.path.join(folder, name)
+                    pid = re.fullmatch(r"(\d+)\.sock", name)
+                    if not (pid and is_others(pid[1])):
+                        yield "file", os.path.join(folder, name)
 
 
 def _shared():

@@ -301,7 +301,9 @@ def test_a_cgroup_that_refuses_is_told_and_never_silently_ignored():
 
 
 def test_a_cgroup_that_refuses_stops_a_run_that_requires_it():
-    refused(run("--require", "memory-limit", "--", "true", env=pretending("cgroup-refuses")), (125,))
+    refused(
+        run("--require", "memory-limit", "--", "true", env=pretending("cgroup-refuses")), (125,)
+    )
 
 
 def test_the_other_verbs_refuse_nonsense_too():

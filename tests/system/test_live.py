@@ -13,6 +13,7 @@ from harness import (
     gone,
     hotcell,
     inside,
+    is_others,
     marker,
     refused,
     stat_of,
@@ -61,7 +62,8 @@ def test_a_live_cell_is_listed_until_it_ends(cell):
 
 
 def test_without_live_cells_the_list_is_empty():
-    assert cells() == []
+    ours = [cell for cell in cells() if not is_others(cell["supervisor"])]
+    assert ours == []
     assert hotcell("ps").code == 0
 
 
@@ -282,7 +284,9 @@ def test_exec_has_the_clean_environment_and_descriptors(cell):
     names = {item.split(b"=")[0] for item in ran.out.split(b"\0") if item}
     assert names == {b"PATH", b"HOME", b"LANG"}, names
     ran = hotcell("exec", cell.id, "--", "/hostile/paths", "fds")
-    assert {what for what in ran.said} == {"fd-0", "fd-1", "fd-2"}, ran
+    assert set(ran.said) == {"fd-0", "fd-1", "fd-2"}, ran
+    for target in ran.said.values():
+        assert target.startswith(("pipe:", "socket:", "/dev/null")), ran
 
 
 def test_exec_is_sealed_like_the_program_itself(cell):

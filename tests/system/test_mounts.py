@@ -163,6 +163,20 @@ def test_devices_and_setuid_bits_have_no_effect_in_a_mount(place, hostile):
         assert ran.said["/p/zero"] == "EACCES", ran
 
 
+def test_a_cell_cannot_leave_set_id_programs_on_the_host(place, hostile):
+    """Through a writable mount they would belong to whoever ran us, root included."""
+    ran = run("--mount", f"{place}:/p:rw", *hostile("paths", "suid", "/p"))
+    assert len(ran.said) >= 11, ran
+    left = {
+        path.name: oct(path.stat().st_mode)
+        for path in place.iterdir()
+        if path.stat().st_mode & 0o6000
+    }
+    assert not left, left
+    for path in place.iterdir():
+        assert "security.capability" not in os.listxattr(path), path
+
+
 # ---- targets and sources that are not what they seem ----
 
 

@@ -140,8 +140,9 @@ static void PRINTF_LIKE(2, 3) say(char ret[FIX_MAX], const char *format, ...)
 	va_start(args, format);
 	int len = vsnprintf(ret, FIX_MAX, format, args);
 	va_end(args);
-	if (len >= FIX_MAX) /* half a command is worse than none */
-		(void)snprintf(ret, FIX_MAX, "too long to print here: see 'Getting what is missing' in hotcell-doctor(1)");
+	if (len >= FIX_MAX) /* half a command is worse than none; only a cgroup's path can be that long */
+		(void)snprintf(ret, FIX_MAX,
+			"make a folder of this user's own below our cgroup, which /proc/self/cgroup names, and start hotcell in it");
 }
 
 static const char *sudo(const struct machine *m)
@@ -303,13 +304,13 @@ void lack_text(const struct machine *m, enum controller c, char *ret, size_t siz
 		break;
 	case LACK_V1_FOLDER:
 	case LACK_V2_FOLDER:
-		(void)snprintf(ret, size, "%s is not ours to write", path);
+		(void)snprintf(ret, size, "we may not write to %s", path);
 		break;
 	case LACK_V2_CONTROLLER:
 		(void)snprintf(ret, size, "memory, cpu and pids are not all delegated to %s", path);
 		break;
 	case LACK_V2_ALONE:
-		(void)snprintf(ret, size, "%s holds other processes too", path);
+		(void)snprintf(ret, size, "other processes are in %s too", path);
 		break;
 	case LACK_NOTHING:
 	case LACK_COUNT:

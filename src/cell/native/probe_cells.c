@@ -117,17 +117,22 @@ static struct cell_limits default_limits(void)
 static void detail(struct cell_probe *probe, enum cell_grade grade, const char *text)
 {
 	probe->grade = grade;
-	(void)snprintf(probe->detail, sizeof(probe->detail), "%s", text);
+	(void)snprintf(probe->detail, sizeof(probe->detail), "%.159s", text);
 }
 
 /* No cell at all: the same for each of these probes. */
 static void put_no_cell(const struct machine *machine, const struct err *err, struct cell_probe *ret)
 {
-	detail(ret, CELL_OFF, err->text);
-	if (pretend("cgroup-refuses"))
+	bool no_user_ns = !machine->root && !native_user_ns_works();
+	const struct err refused = {.code = EPERM};
+
+	detail(ret, CELL_OFF, no_user_ns ? "no cell can be made: it needs a user namespace" : err->text);
+	if (no_user_ns && pretend("no-userns"))
+		(void)snprintf(ret->fix, sizeof(ret->fix), "take 'no-userns' out of HOTCELL_PRETEND");
+	else if (no_user_ns)
+		advice_user_ns(machine, &refused, ret->fix);
+	else if (pretend("cgroup-refuses"))
 		(void)snprintf(ret->fix, sizeof(ret->fix), "take 'cgroup-refuses' out of HOTCELL_PRETEND");
-	else if (!machine->root && !native_user_ns_works())
-		(void)snprintf(ret->fix, sizeof(ret->fix), "allow user namespaces: see the first line");
 	else
 		advice_cell(machine, err, ret->fix);
 }
@@ -151,7 +156,7 @@ static void put_held(const struct machine *machine, const struct cell_result *re
 	} else {
 		advice_cgroup(machine, controller, ret->fix);
 	}
-	(void)snprintf(ret->detail, sizeof(ret->detail), "%.60s, without a cgroup: %.80s", seen, why);
+	(void)snprintf(ret->detail, sizeof(ret->detail), "%.50s, no cgroup: %.95s", seen, why);
 }
 
 static void put_loose(const struct machine *machine, enum controller controller, const char *seen,
@@ -186,7 +191,7 @@ void lab_memory(struct lab *lab, const struct machine *machine, struct cell_prob
 		return;
 	}
 	uint64_t peak = result.peak_memory > MEMORY_LIMIT ? result.peak_memory : MEMORY_LIMIT;
-	(void)snprintf(seen, sizeof(seen), "a memory bomb was killed at %s of 16 MB",
+	(void)snprintf(seen, sizeof(seen), "a memory bomb was killed at %s (of 16 MB)",
 		size_text(peak, size, sizeof(size)));
 	put_held(machine, &result, CELL_MEMORY_LIMIT, MEMORY, seen, ret);
 }
@@ -212,7 +217,7 @@ void lab_cpu(struct lab *lab, const struct machine *machine, struct cell_probe *
 		return;
 	}
 	if (result.receipt.grade[CELL_CPU_LIMIT] != CELL_ON)
-		(void)snprintf(seen, sizeof(seen), "pinned to one CPU, of which it got %u%%", percent);
+		(void)snprintf(seen, sizeof(seen), "only pinned to one CPU, got %u%% of it", percent);
 	put_held(machine, &result, CELL_CPU_LIMIT, CPU, seen, ret);
 }
 

@@ -392,15 +392,14 @@ static int refused_status(int status, struct err *err)
 
 static int refuse(bool counted, struct err *err)
 {
-	struct sock_fprog filter = {0};
+	own(freep) struct sock_filter *program = NULL;
 	int pair[2], status = 0, result = 0;
 	size_t len = 0, count = 0;
 	char letter;
 
-	if (filter_build(counted, false, &filter.filter, &len, err) < 0)
+	if (filter_build(counted, false, &program, &len, err) < 0)
 		return -1;
-	own(freep) struct sock_filter *program = filter.filter;
-	filter.len = (unsigned short)len;
+	const struct sock_fprog filter = {(unsigned short)len, program};
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
 		return err_errno(err, errno, "make a socket pair");
 	pid_t child = fork();

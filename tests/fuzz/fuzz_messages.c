@@ -1,0 +1,108 @@
+/* Whatever arrives at a yard or an init: a template or a job is either refused or comes out whole, with
+ * its strings inside the message, and says the same when it is written and read again. The first byte
+ * chooses which. */
+#include <assert.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cell/native/native.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static void check_inside(const struct wire_reader *reader, const char *text)
+{
+	assert(text >= reader->data && text + strlen(text) < reader->data + reader->len);
+}
+
+static void check_list(const struct wire_reader *reader, const char *const *list, size_t max)
+{
+	size_t count = 0;
+
+	for (; list[count] != NULL; count++)
+		check_inside(reader, list[count]);
+	assert(count <= max);
+}
+
+static void check_template(const struct wire_reader *reader, const struct template *t)
+{
+	check_inside(reader, t->image);
+	check_list(reader, t->hide, 4096);
+	assert(t->mount_count <= CELL_MAX_MOUNTS);
+	for (size_t i = 0; i < t->mount_count; i++) {
+		check_inside(reader, t->mounts[i].source);
+		check_inside(reader, t->mounts[i].target);
+	}
+}
+
+static void read_template(struct wire_reader *reader)
+{
+	own(template_done) struct template t = {0}, again = {0};
+	own(buf_done) struct buf first = {0}, second = {0};
+	struct err err = {0};
+
+	if (template_decode(&t, reader, &err) < 0) {
+		assert(err.code != 0 && err.text[0] != '\0');
+		return;
+	}
+	check_template(reader, &t);
+	template_encode(&t, &first);
+	struct wire_reader back = {.data = first.data, .len = first.len};
+	assert(template_decode(&again, &back, &err) == 0 && back.pos == back.len);
+	template_encode(&again, &second);
+	assert(first.len == second.len && memcmp(first.data, second.data, first.len) == 0);
+}
+
+static void read_job(struct wire_reader *reader)
+{
+	own(job_done) struct job job = {0}, again = {0};
+	own(buf_done) struct buf first = {0}, second = {0};
+	struct err err = {0};
+
+	if (job_decode(&job, reader, &err) < 0) {
+		assert(err.code != 0 && err.text[0] != '\0');
+		return;
+	}
+	assert(job.argv[0] != NULL);
+	check_list(reader, job.argv, CELL_MAX_ARGS);
+	check_list(reader, job.env, CELL_MAX_ARGS);
+	if (job.cwd != NULL)
+		check_inside(reader, job.cwd);
+	job_encode(&first, job.argv, job.env, job.cwd, job.tty, job.rows, job.columns);
+	struct wire_reader back = {.data = first.data, .len = first.len};
+	assert(job_decode(&again, &back, &err) == 0 && back.pos == back.len);
+	job_encode(&second, again.argv, again.env, again.cwd, again.tty, again.rows, again.columns);
+	assert(first.len == second.len && memcmp(first.data, second.data, first.len) == 0);
+}
+
+static void read_received(struct wire_reader *reader)
+{
+	own(job_done) struct job job = {0};
+	const int *fds = NULL;
+	size_t count = 0;
+	struct err err = {0};
+
+	if (job_receive(&job, reader, &fds, &count, &err) == 0)
+		check_list(reader, job.argv, CELL_MAX_ARGS);
+}
+
+static void read_err(struct wire_reader *reader)
+{
+	struct err err;
+
+	message_get_err(reader, &err);
+	assert(strnlen(err.text, sizeof(err.text)) < sizeof(err.text));
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	static void (*const readers[])(struct wire_reader *) = {read_template, read_job, read_received, read_err};
+
+	if (size == 0)
+		return 0;
+	own(freep) char *message = malloc(size > 1 ? size - 1 : 1); /* exactly, so that a byte too far is seen */
+	struct wire_reader reader = {.data = message, .len = size - 1};
+	memcpy(message, data + 1, size - 1);
+	readers[data[0] % ARRAY_LEN(readers)](&reader);
+	return 0;
+}

@@ -1,0 +1,525 @@
+/* The system call filter, judged by a small interpreter of its own: what the built program says of every
+ * number, architecture and argument that matters. The interpreter also checks what the kernel's verifier
+ * would: loads inside seccomp_data, jumps forward and inside, no way past the end. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <errno.h>
+#include <linux/audit.h>
+#include <linux/seccomp.h>
+#include <sched.h>
+#include <string.h>
+#include <sys/personality.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+
+#include "cell/native/native.h"
+
+#if defined(__x86_64__)
+#define OURS AUDIT_ARCH_X86_64
+#else
+#define OURS AUDIT_ARCH_AARCH64
+#endif
+
+#define ALLOW SECCOMP_RET_ALLOW
+#define KILL SECCOMP_RET_KILL_PROCESS
+#define FAILS(error) (SECCOMP_RET_ERRNO | (error))
+#define REFUSED 1u /* stands for: refused, whichever way this program refuses */
+
+struct program {
+	bool counted, pinned;
+	struct sock_filter *code;
+	size_t len;
+};
+
+/* All four, built once. */
+static struct program programs[4];
+#define EACH(program) \
+	for (const struct program *(program) = programs; (program) < programs + ARRAY_LEN(programs); (program)++)
+
+static int programs_build(void **state)
+{
+	struct err err;
+
+	(void)state;
+	for (int i = 0; i < 4; i++) {
+		programs[i].counted = i & 1;
+		programs[i].pinned = i & 2;
+		if (filter_build(programs[i].counted, programs[i].pinned, &programs[i].code, &programs[i].len, &err) < 0)
+			return -1;
+	}
+	return 0;
+}
+
+static int programs_free(void **state)
+{
+	(void)state;
+	for (int i = 0; i < 4; i++)
+		free(programs[i].code);
+	return 0;
+}
+
+/* ---- the interpreter ---- */
+
+static uint32_t load_word(const struct seccomp_data *data, uint32_t offset)
+{
+	uint32_t word;
+
+	assert_true(offset % 4 == 0 && offset + 4 <= sizeof(*data));
+	memcpy(&word, (const char *)data + offset, 4);
+	return word;
+}
+
+static bool jump_taken(uint16_t op, uint32_t accumulator, uint32_t k)
+{
+	switch (op) {
+	case BPF_JMP | BPF_JEQ | BPF_K: return accumulator == k;
+	case BPF_JMP | BPF_JGE | BPF_K: return accumulator >= k;
+	case BPF_JMP | BPF_JGT | BPF_K: return accumulator > k;
+	case BPF_JMP | BPF_JSET | BPF_K: return (accumulator & k) != 0;
+	default: fail_msg("operation %#x is not known", op); return false;
+	}
+}
+
+static uint32_t run(const struct program *program, const struct seccomp_data *data, unsigned *ret_steps)
+{
+	uint32_t accumulator = 0;
+
+	*ret_steps = 0;
+	for (size_t at = 0; at < program->len; at++) {
+		const struct sock_filter *insn = &program->code[at];
+		++*ret_steps;
+		switch (insn->code) {
+		case BPF_LD | BPF_W | BPF_ABS: accumulator = load_word(data, insn->k); break;
+		case BPF_ALU | BPF_AND | BPF_K: accumulator &= insn->k; break;
+		case BPF_RET | BPF_K: return insn->k;
+		default: at += jump_taken(insn->code, accumulator, insn->k) ? insn->jt : insn->jf;
+		}
+	}
+	fail_msg("the program ran past its end");
+	return 0;
+}
+
+static uint32_t ask(const struct program *program, int nr, const uint64_t *args, size_t count)
+{
+	struct seccomp_data data = {.nr = nr, .arch = OURS, .instruction_pointer = 0x7f0000001000};
+	unsigned steps;
+
+	for (size_t i = 0; i < 6; i++) /* what is not given is an attacker's */
+		data.args[i] = i < count ? args[i] : UINT64_C(0xdeadbeefcafebabe);
+	return run(program, &data, &steps);
+}
+
+static uint32_t refusal(const struct program *program, int error)
+{
+	return program->counted ? SECCOMP_RET_USER_NOTIF : FAILS((uint32_t)error);
+}
+
+/* ---- the program as such ---- */
+
+static void the_kernel_would_take_the_program(void **state)
+{
+	(void)state;
+	EACH(program) {
+		assert_in_range(program->len, 1, BPF_MAXINSNS);
+		for (size_t at = 0; at < program->len; at++) {
+			const struct sock_filter *insn = &program->code[at];
+			if (BPF_CLASS(insn->code) == BPF_JMP)
+				assert_true(at + 1 + insn->jt < program->len && at + 1 + insn->jf < program->len);
+			if (insn->code == (BPF_LD | BPF_W | BPF_ABS))
+				assert_true(insn->k % 4 == 0 && insn->k < sizeof(struct seccomp_data));
+		}
+		assert_int_equal(BPF_CLASS(program->code[program->len - 1].code), BPF_RET);
+	}
+}
+
+static void every_verdict_is_one_of_those_meant(void **state)
+{
+	(void)state;
+	EACH(program) for (size_t at = 0; at < program->len; at++) {
+		uint32_t value = program->code[at].k;
+		if (program->code[at].code != (BPF_RET | BPF_K))
+			continue;
+		bool refuses = program->counted
+			? value == SECCOMP_RET_USER_NOTIF
+			: value == FAILS(EPERM) || value == FAILS(EAFNOSUPPORT) || value == FAILS(ENOSYS);
+		assert_true(refuses || value == ALLOW || value == KILL || value == FAILS(ENOSYS));
+	}
+}
+
+/* A cell pays for the longest path at every call that the kernel does not cache. */
+static void no_call_takes_long_to_judge(void **state)
+{
+	(void)state;
+	EACH(program) for (int nr = 0; nr < 1024; nr++) {
+		struct seccomp_data data = {.nr = nr, .arch = OURS};
+		unsigned steps;
+		(void)run(program, &data, &steps);
+		assert_in_range(steps, 1, 24);
+	}
+}
+
+static void a_foreign_architecture_is_killed(void **state)
+{
+	static const uint32_t foreign[] = {0, 1, AUDIT_ARCH_I386, AUDIT_ARCH_ARM, AUDIT_ARCH_RISCV64, AUDIT_ARCH_S390X,
+		OURS ^ __AUDIT_ARCH_64BIT, OURS ^ __AUDIT_ARCH_LE, OURS ^ 1, UINT32_MAX,
+		OURS == AUDIT_ARCH_X86_64 ? AUDIT_ARCH_AARCH64 : AUDIT_ARCH_X86_64};
+
+	(void)state;
+	EACH(program) for (size_t i = 0; i < ARRAY_LEN(foreign); i++) for (int nr = 0; nr < 1024; nr++) {
+		struct seccomp_data data = {.nr = nr, .arch = foreign[i]};
+		unsigned steps;
+		assert_int_equal(run(program, &data, &steps), KILL);
+	}
+}
+
+#if defined(__x86_64__)
+static void the_x32_calls_are_killed(void **state)
+{
+	(void)state;
+	EACH(program) for (int nr = 0; nr < 1024; nr++) {
+		assert_int_equal(ask(program, nr | 0x40000000, NULL, 0), KILL);
+		assert_int_equal(ask(program, (int)((uint32_t)nr | 0xc0000000u), NULL, 0), KILL);
+		assert_int_equal(ask(program, -1 - nr, NULL, 0), KILL);
+	}
+}
+#endif
+
+/* ---- every number ---- */
+
+static const int always_allowed[] = {
+#define A(name) SYS_##name,
+#include "cell/native/filter_calls.inc"
+#undef A
+};
+
+static bool is_always_allowed(int nr)
+{
+	for (size_t i = 0; i < ARRAY_LEN(always_allowed); i++)
+		if (always_allowed[i] == nr)
+			return true;
+	return false;
+}
+
+static void a_listed_call_is_allowed_whatever_its_arguments(void **state)
+{
+	static const uint64_t values[] = {0, 1, 2, 0x5412, 0x7e020000, UINT32_MAX, UINT64_MAX, UINT64_C(1) << 32};
+
+	(void)state;
+	EACH(program) for (size_t i = 0; i < ARRAY_LEN(always_allowed); i++) for (size_t v = 0; v < ARRAY_LEN(values); v++) {
+		const uint64_t args[6] = {values[v], values[v], values[v], values[v], values[v], values[v]};
+		assert_int_equal(ask(program, always_allowed[i], args, 6), ALLOW);
+	}
+}
+
+static void no_call_is_both_allowed_and_refused(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(always_allowed); i++)
+		assert_int_equal(filter_index(always_allowed[i]), -1);
+}
+
+static void a_call_in_no_list_does_not_exist(void **state)
+{
+	unsigned unknown = 0;
+
+	(void)state;
+	EACH(program) for (int nr = 0; nr < 1024; nr++) {
+		if (is_always_allowed(nr) || filter_index(nr) >= 0)
+			continue;
+		assert_int_equal(ask(program, nr, NULL, 0), FAILS(ENOSYS));
+		unknown++;
+	}
+	assert_true(unknown > 4 * 512);
+}
+
+/* The listener gives the errno that the program without one gives itself. */
+static void counted_and_plain_programs_refuse_the_same(void **state)
+{
+	(void)state;
+	for (int nr = 0; nr < 1024; nr++) for (int pinned = 0; pinned < 4; pinned += 2) {
+		uint32_t plain = ask(&programs[pinned], nr, NULL, 0), counted = ask(&programs[pinned + 1], nr, NULL, 0);
+		const char *name;
+		if (counted != SECCOMP_RET_USER_NOTIF) {
+			assert_int_equal(plain, counted);
+			continue;
+		}
+		assert_int_equal(plain, FAILS((uint32_t)filter_refusal(nr, &name)));
+		assert_true(filter_index(nr) >= 0);
+		assert_string_equal(name, filter_name((unsigned)filter_index(nr)));
+	}
+}
+
+static void every_refused_call_has_a_name_of_its_own(void **state)
+{
+	unsigned count = 0;
+
+	(void)state;
+	for (; filter_name(count) != NULL; count++)
+		for (unsigned before = 0; before < count; before++)
+			assert_string_not_equal(filter_name(before), filter_name(count));
+	assert_in_range(count, 40, FILTER_MAX_REFUSED);
+	for (int nr = 0; nr < 1024; nr++)
+		assert_true(filter_index(nr) < (int)count);
+}
+
+/* ---- single calls ---- */
+
+struct expectation {
+	int nr;
+	uint32_t verdict; /* REFUSED: with `error` */
+	int error;
+};
+
+static void these_calls_get_these_verdicts(void **state)
+{
+	static const struct expectation table[] = {
+		{SYS_mount, REFUSED, EPERM}, {SYS_umount2, REFUSED, EPERM}, {SYS_pivot_root, REFUSED, EPERM},
+		{SYS_chroot, REFUSED, EPERM}, {SYS_setns, REFUSED, EPERM}, {SYS_bpf, REFUSED, EPERM},
+		{SYS_perf_event_open, REFUSED, EPERM}, {SYS_userfaultfd, REFUSED, EPERM}, {SYS_keyctl, REFUSED, EPERM},
+		{SYS_add_key, REFUSED, EPERM}, {SYS_request_key, REFUSED, EPERM}, {SYS_reboot, REFUSED, EPERM},
+		{SYS_init_module, REFUSED, EPERM}, {SYS_finit_module, REFUSED, EPERM}, {SYS_delete_module, REFUSED, EPERM},
+		{SYS_kexec_load, REFUSED, EPERM}, {SYS_open_by_handle_at, REFUSED, EPERM}, {SYS_syslog, REFUSED, EPERM},
+		{SYS_process_vm_readv, REFUSED, EPERM}, {SYS_process_vm_writev, REFUSED, EPERM}, {SYS_kcmp, REFUSED, EPERM},
+		{SYS_swapon, REFUSED, EPERM}, {SYS_settimeofday, REFUSED, EPERM}, {SYS_clock_settime, REFUSED, EPERM},
+		{SYS_move_mount, REFUSED, EPERM}, {SYS_open_tree, REFUSED, EPERM}, {SYS_fsopen, REFUSED, EPERM},
+		{SYS_fsmount, REFUSED, EPERM}, {SYS_mount_setattr, REFUSED, EPERM}, {SYS_pidfd_getfd, REFUSED, EPERM},
+		{SYS_io_uring_setup, REFUSED, ENOSYS}, {SYS_io_uring_enter, REFUSED, ENOSYS},
+		{SYS_io_uring_register, REFUSED, ENOSYS},
+		{SYS_clone3, FAILS(ENOSYS), 0}, /* its flags are behind a pointer: libc falls back to clone */
+		{SYS_memfd_secret, FAILS(ENOSYS), 0}, {SYS_nfsservctl, FAILS(ENOSYS), 0}, {511, FAILS(ENOSYS), 0},
+		{512, FAILS(ENOSYS), 0}, {1023, FAILS(ENOSYS), 0}, {0x3fffffff, FAILS(ENOSYS), 0},
+		{SYS_read, ALLOW, 0}, {SYS_write, ALLOW, 0}, {SYS_openat, ALLOW, 0}, {SYS_execve, ALLOW, 0},
+		{SYS_exit_group, ALLOW, 0}, {SYS_futex, ALLOW, 0}, {SYS_mmap, ALLOW, 0}, {SYS_ptrace, ALLOW, 0},
+		{SYS_seccomp, ALLOW, 0}, {SYS_prctl, ALLOW, 0}, {SYS_kill, ALLOW, 0},
+	};
+
+	(void)state;
+	EACH(program) for (size_t i = 0; i < ARRAY_LEN(table); i++) {
+		uint32_t expected = table[i].verdict == REFUSED ? refusal(program, table[i].error) : table[i].verdict;
+		uint32_t seen = ask(program, table[i].nr, NULL, 0);
+		if (seen != expected)
+			fail_msg("call %d: %#x instead of %#x", table[i].nr, seen, expected);
+	}
+}
+
+/* ---- arguments ---- */
+
+struct argument_case {
+	const char *what;
+	int nr;
+	bool refused;
+	int error;
+	uint64_t args[3];
+};
+
+#define HIGH (UINT64_C(1) << 32)
+#define CLONE_THREAD_FLAGS                                                                              \
+	(CLONE_VM | CLONE_FS | CLONE_FILES | CLONE_SIGHAND | CLONE_THREAD | CLONE_SYSVSEM | CLONE_SETTLS)
+
+static const struct argument_case cases[] = {
+	{"a fork", SYS_clone, false, 0, {17}},
+	{"a vfork", SYS_clone, false, 0, {CLONE_VM | CLONE_VFORK | 17}},
+	{"a thread", SYS_clone, false, 0, {CLONE_THREAD_FLAGS}},
+	{"a mount namespace", SYS_clone, true, EPERM, {CLONE_NEWNS | 17}},
+	{"a cgroup namespace", SYS_clone, true, EPERM, {CLONE_NEWCGROUP | 17}},
+	{"a uts namespace", SYS_clone, true, EPERM, {CLONE_NEWUTS | 17}},
+	{"an ipc namespace", SYS_clone, true, EPERM, {CLONE_NEWIPC | 17}},
+	{"a user namespace", SYS_clone, true, EPERM, {CLONE_NEWUSER | 17}},
+	{"a pid namespace", SYS_clone, true, EPERM, {CLONE_NEWPID | 17}},
+	{"a network namespace", SYS_clone, true, EPERM, {CLONE_NEWNET | 17}},
+	{"a user namespace among a thread's flags", SYS_clone, true, EPERM, {CLONE_THREAD_FLAGS | CLONE_NEWUSER}},
+	{"a user namespace below a set high half", SYS_clone, true, EPERM, {HIGH | CLONE_NEWUSER | 17}},
+	{"a fork below a set high half", SYS_clone, false, 0, {HIGH | 17}},
+
+	{"its own files", SYS_unshare, false, 0, {CLONE_FILES | CLONE_FS | CLONE_SYSVSEM}},
+	{"nothing", SYS_unshare, false, 0, {0}},
+	{"a user namespace by unshare", SYS_unshare, true, EPERM, {CLONE_NEWUSER}},
+	{"a time namespace by unshare", SYS_unshare, true, EPERM, {0x80}},
+	{"a user namespace by unshare, high half set", SYS_unshare, true, EPERM, {HIGH | CLONE_NEWUSER}},
+	{"a user namespace beside its own files", SYS_unshare, true, EPERM, {CLONE_FILES | CLONE_NEWUSER}},
+
+	{"typing into the terminal", SYS_ioctl, true, EPERM, {0, 0x5412}},
+	{"typing into the terminal, high half set", SYS_ioctl, true, EPERM, {0, HIGH | 0x5412}},
+	{"typing into the terminal, all of it set", SYS_ioctl, true, EPERM, {0, (UINT64_MAX << 32) | 0x5412}},
+	{"pasting into the console", SYS_ioctl, true, EPERM, {0, 0x541c}},
+	{"pasting into the console, high half set", SYS_ioctl, true, EPERM, {0, HIGH | 0x541c}},
+	{"the size of the terminal", SYS_ioctl, false, 0, {0, 0x5413}},
+	{"a request whose high half looks like TIOCSTI", SYS_ioctl, false, 0, {0, UINT64_C(0x5412) << 32}},
+
+	{"Linux", SYS_personality, false, 0, {PER_LINUX}},
+	{"32-bit Linux", SYS_personality, false, 0, {PER_LINUX32}},
+	{"no address randomization", SYS_personality, false, 0, {ADDR_NO_RANDOMIZE}},
+	{"asking for the personality", SYS_personality, false, 0, {UINT32_MAX}},
+	{"executable data", SYS_personality, true, EPERM, {READ_IMPLIES_EXEC}},
+	{"mapping page 0", SYS_personality, true, EPERM, {MMAP_PAGE_ZERO}},
+	{"mapping page 0 beside an allowed one", SYS_personality, true, EPERM, {ADDR_NO_RANDOMIZE | MMAP_PAGE_ZERO}},
+
+	{"its own limits", SYS_prlimit64, false, 0, {0}},
+	{"a child's limits", SYS_prlimit64, false, 0, {7}},
+	{"init's limits", SYS_prlimit64, true, EPERM, {1}},
+	{"init's limits, high half set", SYS_prlimit64, true, EPERM, {HIGH | 1}},
+	{"init's scheduler", SYS_sched_setscheduler, true, EPERM, {1}},
+	{"init's scheduling parameters", SYS_sched_setparam, true, EPERM, {1}},
+	{"init's scheduling attributes", SYS_sched_setattr, true, EPERM, {1}},
+	{"its own scheduler", SYS_sched_setscheduler, false, 0, {0}},
+	{"init's CPUs", SYS_sched_setaffinity, true, EPERM, {1}},
+	{"init's priority", SYS_setpriority, true, EPERM, {PRIO_PROCESS, 1}},
+	{"its user's priority, init's too", SYS_setpriority, true, EPERM, {PRIO_USER, 0}},
+	{"its user's priority, high half set", SYS_setpriority, true, EPERM, {HIGH | PRIO_USER, 0}},
+	{"its own priority", SYS_setpriority, false, 0, {PRIO_PROCESS, 0}},
+	{"its user's io priority", SYS_ioprio_set, true, EPERM, {3, 0}},
+	{"init's io priority", SYS_ioprio_set, true, EPERM, {1, 1}},
+	{"its own io priority", SYS_ioprio_set, false, 0, {1, 0}},
+};
+
+static void check_case(const struct program *program, const struct argument_case *one)
+{
+	uint32_t expected = one->refused ? refusal(program, one->error) : ALLOW;
+	uint32_t seen = ask(program, one->nr, one->args, ARRAY_LEN(one->args));
+
+	if (seen != expected)
+		fail_msg("%s: %#x instead of %#x (counted %d, pinned %d)", one->what, seen, expected, program->counted,
+			program->pinned);
+}
+
+static void arguments_decide_as_the_kernel_reads_them(void **state)
+{
+	(void)state;
+	EACH(program) for (size_t i = 0; i < ARRAY_LEN(cases); i++)
+		check_case(program, &cases[i]);
+}
+
+static void changing_cpus_is_refused_only_where_a_cell_is_pinned(void **state)
+{
+	static const uint64_t self[] = {0};
+
+	(void)state;
+	EACH(program)
+		assert_int_equal(ask(program, SYS_sched_setaffinity, self, 1),
+			program->pinned ? refusal(program, EPERM) : ALLOW);
+}
+
+static void every_single_namespace_flag_is_refused(void **state)
+{
+	static const uint64_t namespaces = UINT64_C(0x7e020000);
+
+	(void)state;
+	EACH(program) for (int bit = 0; bit < 64; bit++) {
+		const uint64_t flags = UINT64_C(1) << bit;
+		bool refused = (flags & namespaces) != 0;
+		assert_int_equal(ask(program, SYS_clone, &flags, 1), refused ? refusal(program, EPERM) : ALLOW);
+	}
+}
+
+static bool family_is_allowed(uint64_t family)
+{
+	return family == AF_UNIX || family == AF_INET || family == AF_INET6;
+}
+
+static void only_local_and_internet_sockets_are_made_and_none_raw(void **state)
+{
+	static const uint64_t flags[] = {0, SOCK_CLOEXEC, SOCK_NONBLOCK, SOCK_CLOEXEC | SOCK_NONBLOCK, HIGH};
+
+	(void)state;
+	EACH(program) for (uint64_t family = 0; family <= 64; family++) for (uint64_t type = 1; type <= 6; type++)
+		for (size_t f = 0; f < ARRAY_LEN(flags); f++) {
+			const uint64_t args[] = {family, type | flags[f], 0}, high[] = {HIGH | family, type | flags[f], 0};
+			bool allowed = family_is_allowed(family) && type != SOCK_RAW;
+			uint32_t expected = allowed ? ALLOW : refusal(program, EAFNOSUPPORT);
+			assert_int_equal(ask(program, SYS_socket, args, 3), expected);
+			assert_int_equal(ask(program, SYS_socket, high, 3), expected);
+		}
+}
+
+static void socket_pairs_are_local(void **state)
+{
+	(void)state;
+	EACH(program) for (uint64_t family = 0; family <= 64; family++) {
+		const uint64_t args[] = {family, SOCK_STREAM, 0};
+		assert_int_equal(ask(program, SYS_socketpair, args, 3),
+			family == AF_UNIX ? ALLOW : refusal(program, EAFNOSUPPORT));
+	}
+}
+
+static void files_fifos_and_sockets_are_made_but_no_devices(void **state)
+{
+	(void)state;
+	EACH(program) for (uint64_t kind = 0; kind < 16; kind++) for (uint64_t bits = 0; bits < 4; bits++) {
+		uint64_t mode = kind << 12 | 07777 * (bits & 1) | HIGH * (bits >> 1);
+		const uint64_t at[] = {UINT64_C(0xffffff9c), 0x1000, mode}, plain[] = {0x1000, mode};
+		bool allowed = kind == 0 || kind << 12 == S_IFREG || kind << 12 == S_IFIFO || kind << 12 == S_IFSOCK;
+		assert_int_equal(ask(program, SYS_mknodat, at, 3), allowed ? ALLOW : refusal(program, EPERM));
+#ifdef SYS_mknod
+		assert_int_equal(ask(program, SYS_mknod, plain, 2), allowed ? ALLOW : refusal(program, EPERM));
+#endif
+		(void)plain;
+	}
+}
+
+/* ---- what --explain says of it ---- */
+
+static bool allowed_with_something(const struct program *program, int nr)
+{
+	static const uint64_t harmless[][3] = {{0, 0, 0}, {AF_UNIX, SOCK_STREAM, 0}, {17, 0, 0}};
+
+	for (size_t i = 0; i < ARRAY_LEN(harmless); i++)
+		if (ask(program, nr, harmless[i], 3) == ALLOW)
+			return true;
+	return false;
+}
+
+static void what_is_refused_only_in_part_is_explained_so(void **state)
+{
+	static const char *const argv[] = {"true", NULL};
+	own(buf_done) struct buf text = {0};
+	struct cell_spec spec;
+
+	(void)state;
+	cell_spec_defaults(&spec);
+	spec.argv = argv;
+	native_explain(&spec, &text);
+	for (int nr = 0; nr < 512; nr++) {
+		if (filter_index(nr) < 0 || nr == SYS_sched_setaffinity)
+			continue;
+		const char *name = filter_name((unsigned)filter_index(nr));
+		own(freep) char *partly = xfmt("%s (", name);
+		assert_non_null(strstr(buf_text(&text), name));
+		if ((strstr(buf_text(&text), partly) != NULL) != allowed_with_something(&programs[0], nr))
+			fail_msg("%s: --explain and the filter disagree", name);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(the_kernel_would_take_the_program),
+		cmocka_unit_test(every_verdict_is_one_of_those_meant),
+		cmocka_unit_test(no_call_takes_long_to_judge),
+		cmocka_unit_test(a_foreign_architecture_is_killed),
+#if defined(__x86_64__)
+		cmocka_unit_test(the_x32_calls_are_killed),
+#endif
+		cmocka_unit_test(a_listed_call_is_allowed_whatever_its_arguments),
+		cmocka_unit_test(no_call_is_both_allowed_and_refused),
+		cmocka_unit_test(a_call_in_no_list_does_not_exist),
+		cmocka_unit_test(counted_and_plain_programs_refuse_the_same),
+		cmocka_unit_test(every_refused_call_has_a_name_of_its_own),
+		cmocka_unit_test(these_calls_get_these_verdicts),
+		cmocka_unit_test(arguments_decide_as_the_kernel_reads_them),
+		cmocka_unit_test(changing_cpus_is_refused_only_where_a_cell_is_pinned),
+		cmocka_unit_test(every_single_namespace_flag_is_refused),
+		cmocka_unit_test(only_local_and_internet_sockets_are_made_and_none_raw),
+		cmocka_unit_test(socket_pairs_are_local),
+		cmocka_unit_test(files_fifos_and_sockets_are_made_but_no_devices),
+		cmocka_unit_test(what_is_refused_only_in_part_is_explained_so),
+	};
+
+	return cmocka_run_group_tests(tests, programs_build, programs_free);
+}
