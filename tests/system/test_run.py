@@ -619,3 +619,20 @@ def test_completion_is_a_script_that_knows_the_flags(shell):
     assert b"--max-collect-files" in ran.out
     if shell == "bash":
         assert subprocess.run(["bash", "-n"], input=ran.out, check=False).returncode == 0
+
+
+@pytest.mark.parametrize("policy", [os.SCHED_FIFO, os.SCHED_RR])
+def test_a_real_time_caller_does_not_make_a_real_time_cell(policy):
+    def become():
+        try:
+            os.sched_setscheduler(0, policy, os.sched_param(5))
+        except PermissionError:  # an ordinary user cannot be one: then there is nothing to inherit
+            pass
+
+    done = subprocess.run(
+        [HOTCELL, "run", "-q", "--", "sh", "-c", "cut -d' ' -f41 /proc/self/stat"],
+        preexec_fn=become,
+        capture_output=True,
+        timeout=20,
+    )
+    assert (done.returncode, done.stdout) == (0, b"0\n"), done

@@ -222,8 +222,8 @@ void advice_overlay(const struct machine *m, const struct err *cause, char ret[F
 
 void advice_id_map(const struct machine *m, const struct err *cause, char ret[FIX_MAX])
 {
-	if (cause->code == EPERM)
-		advice_namespaces(m, cause, ret);
+	if (cause->code == EPERM || cause->code == ENOSPC)
+		advice_user_ns(m, cause, ret);
 	else
 		say(ret, "use Linux 5.12 or newer, and mount folders of ext4, xfs or btrfs");
 }
@@ -339,8 +339,8 @@ static void say_v2_user(const struct machine *m, char ret[FIX_MAX])
 {
 	if (!m->systemd)
 		say(ret, "sudo sh -c 'cd " V2 "; echo \"+memory +cpu +pids\" >cgroup.subtree_control; mkdir hotcell; "
-			 "chown -R %u hotcell; echo $$ >hotcell/cgroup.procs; exec setpriv --reuid %u hotcell ...'",
-			m->uid, m->uid);
+			 "chown -R %u hotcell; echo $$ >hotcell/cgroup.procs; exec su $SUDO_USER -c \"exec hotcell ...\"'",
+			m->uid);
 	else if (!m->manager)
 		say(ret, "sudo loginctl enable-linger %u; then: XDG_RUNTIME_DIR=/run/user/%u systemd-run --user " SCOPE,
 			m->uid, m->uid);
@@ -359,9 +359,9 @@ static void say_v2_root(const struct machine *m, char ret[FIX_MAX])
 	if (m->systemd)
 		say(ret, "systemd-run " SCOPE);
 	else
-		say(ret, "cd " V2 "; mkdir -p rest hotcell; %secho " ALL " >cgroup.subtree_control; "
+		say(ret, "cd " V2 "; mkdir -p hotcell%s; echo " ALL " >cgroup.subtree_control; "
 			 "sh -c 'echo $$ >hotcell/cgroup.procs; exec hotcell ...'",
-			m->v2_top_free ? "" : "xargs -n1 <cgroup.procs >rest/cgroup.procs; ");
+			m->v2_top_free ? "" : " rest; xargs -n1 <cgroup.procs >rest/cgroup.procs");
 }
 
 void advice_cgroup(const struct machine *m, enum controller c, char ret[FIX_MAX])

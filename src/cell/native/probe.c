@@ -81,7 +81,7 @@ static void probe_trial(const struct row *row, const struct machine *machine, st
 	ret->grade = row->without;
 	if (row->trial == &trial_filter && err.code == EBUSY)
 		ret->grade = CELL_WEAKER; /* one that refuses but does not count is one all the same */
-	if (err.code == ERR_MISSING && lie != row->pretend)
+	if (err.code == ERR_MISSING && (lie == NULL || lie != row->pretend))
 		ret->grade = CELL_OFF; /* without a user namespace there is no cell */
 	(void)snprintf(ret->detail, sizeof(ret->detail), "%.*s", SAW_MAX - 1, err.text);
 	if (lie != NULL)

@@ -345,6 +345,8 @@ static _Noreturn void zygote_main(int socket, const struct cgroup_host *cgroup, 
 
 	(void)prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0); /* no cell of a dead yard goes unreaped */
 	(void)setsid(); /* Ctrl-C is the supervisor's to answer */
+	/* a real-time supervisor's cells are not: they could starve the machine, and no cgroup takes them */
+	(void)sched_setscheduler(0, SCHED_OTHER, &(struct sched_param){ 0 });
 	(void)prctl(PR_SET_NAME, "hotcell-zygote", 0, 0, 0);
 	struct sigaction ignore = { .sa_handler = SIG_IGN, .sa_flags = SA_NOCLDWAIT };
 	(void)sigaction(SIGCHLD, &ignore, NULL);
