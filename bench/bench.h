@@ -46,7 +46,7 @@ MUST_CHECK int bench_pool_warm(
 /* Lets the pool do what it has to do until nothing happens for a while. */
 void bench_pool_rest(struct bench_pool *pool, int quiet_ms);
 
-/* One kind of cell, run one at a time. Life: fill pool and spec, bench_cell_run, bench_cell_done. */
+/* One kind of cell, run one at a time: fill pool and spec, bench_cell_run, bench_cell_done. */
 struct bench_cell {
 	struct bench_pool *pool;
 	struct cell_spec spec;

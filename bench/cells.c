@@ -18,7 +18,8 @@
 
 /* clang-format off */
 #define FILE_OPTION(field, help_) \
-	{.name = #field, .value = "PATH", .kind = CLI_TEXT, CLI_INTO(struct bench_options, field), .help = help_}
+	{.name = #field, .value = "PATH", .kind = CLI_TEXT, CLI_INTO(struct bench_options, field), \
+		.help = help_}
 #define COUNT_OPTION(field, most_, fallback_, help_) \
 	{.name = #field, .value = "N", .kind = CLI_COUNT, CLI_INTO(struct bench_options, field), \
 		.max = most_, .fallback = fallback_, .help = help_}
@@ -43,8 +44,9 @@ static const struct cli_option options_table[] = {
 		.fallback = "2s", .help = "how long each contender runs"},
 	{.name = "cpus", .value = "N", .kind = CLI_CPUS, CLI_INTO(struct bench_options, cpus),
 		.help = "CPUs of the cell, where the default is not wanted"},
-	{.name = "most-memory", .value = "SIZE", .kind = CLI_SIZE, CLI_INTO(struct bench_options, limit_bytes),
-		.fallback = "4G", .help = "stop before live cells take more"},
+	{.name = "most-memory", .value = "SIZE", .kind = CLI_SIZE,
+		CLI_INTO(struct bench_options, limit_bytes), .fallback = "4G",
+		.help = "stop before live cells take more"},
 	{0},
 };
 /* clang-format on */
@@ -65,32 +67,6 @@ static void defaults(void *data)
 	};
 }
 
-static int report(measure_fn *measure, const struct bench_options *options, char *const *command)
-{
-	own(json_done) struct json json = {0};
-	struct err err = {0};
-
-	json_open(&json, '{');
-	if (measure(options, command, &json, &err) < 0)
-		return cli_fail(&err);
-	json_close(&json, '}');
-	buf_char(&json.out, '\n');
-	return cli_print(&json.out);
-}
-
-/* A measurement is one row: its name, what it needs, and the function that makes it. */
-#define MEASUREMENTS(row)                                                                          \
-	row(steady, "cells one after another, beside plain spawns and bwrap", NEEDS_PROGRAM) row(  \
-		cold, "whole processes: hotcell run beside bwrap", NEEDS_HOTCELL) row(rate,        \
-		"cells a second, several at once, beside plain spawns",                            \
-		NEEDS_PROGRAM) row(idle, "memory of a ready cell", NEEDS_PROGRAM)                  \
-		row(work, "work inside a cell beside the same outside", NEEDS_WORK | NEEDS_KIND)   \
-			row(live, "a new cell's cost beside 1, 10, 100 and 1000 live ones",        \
-				NEEDS_PROGRAM | NEEDS_WORK) row(mounts,                            \
-				"a new cell's cost with 1, 10 and 50 mounts",                      \
-				NEEDS_PROGRAM | NEEDS_FOLDER)                                      \
-				row(command, "any command as a whole process", NEEDS_COMMAND)
-
 enum {
 	NEEDS_PROGRAM = 1,
 	NEEDS_HOTCELL = 2,
@@ -99,6 +75,28 @@ enum {
 	NEEDS_FOLDER = 16,
 	NEEDS_COMMAND = 32,
 };
+
+/* A new measurement is one function and one row. */
+static const struct measurement {
+	const char *name, *summary;
+	unsigned needs;
+	measure_fn *measure;
+} measurements[] = {
+	{"steady", "cells one after another, beside plain spawns and bwrap", NEEDS_PROGRAM,
+		measure_steady},
+	{"cold", "whole processes: hotcell run beside bwrap", NEEDS_HOTCELL, measure_cold},
+	{"rate", "cells a second, several at once, beside plain spawns", NEEDS_PROGRAM,
+		measure_rate},
+	{"idle", "memory of a ready cell", NEEDS_PROGRAM, measure_idle},
+	{"work", "work inside a cell beside the same outside", NEEDS_WORK | NEEDS_KIND,
+		measure_work},
+	{"live", "a new cell's cost beside 1, 10, 100 and 1000 live ones",
+		NEEDS_PROGRAM | NEEDS_WORK, measure_live},
+	{"mounts", "a new cell's cost with 1, 10 and 50 mounts", NEEDS_PROGRAM | NEEDS_FOLDER,
+		measure_mounts},
+	{"command", "any command as a whole process", NEEDS_COMMAND, measure_command},
+};
+static const struct measurement *chosen;
 
 static int check_needs(const struct bench_options *options, unsigned needs)
 {
@@ -122,46 +120,57 @@ static int check_needs(const struct bench_options *options, unsigned needs)
 	return 0;
 }
 
-#define VERB(name_, summary_, needs)                                                               \
-	static int run_##name_(void *options, const struct cli_args *args)                         \
-	{                                                                                          \
-		int code = check_needs(options, needs);                                            \
-		return code ? code : report(measure_##name_, options, args->command);              \
-	}                                                                                          \
-	static const struct cli_verb verb_##name_ = {                                              \
-		.name = #name_,                                                                    \
-		.summary = summary_,                                                               \
-		.usage = (needs)&NEEDS_COMMAND ? "[options] -- COMMAND [ARGUMENT...]"              \
-					       : "[options]",                                      \
-		.options = options_table,                                                          \
-		.options_size = sizeof(struct bench_options),                                      \
-		.defaults = defaults,                                                              \
-		.takes_command = ((needs)&NEEDS_COMMAND) != 0,                                     \
-		.run = run_##name_,                                                                \
-	};
-MEASUREMENTS(VERB)
+static int run(void *options, const struct cli_args *args)
+{
+	own(json_done) struct json json = {0};
+	struct err err = {0};
+	int code = check_needs(options, chosen->needs);
 
-#define ADDRESS(name_, summary_, needs) &verb_##name_,
-const struct cli_verb *const cli_verbs[] = {MEASUREMENTS(ADDRESS) NULL};
+	if (code)
+		return code;
+	json_open(&json, '{');
+	if (chosen->measure(options, args->command, &json, &err) < 0)
+		return cli_fail(&err);
+	json_close(&json, '}');
+	buf_char(&json.out, '\n');
+	return cli_print(&json.out);
+}
+
+/* The command line's tables, used for one verb at a time; its list of verbs is hotcell's affair. */
+const struct cli_verb *const cli_verbs[] = {NULL};
 
 const struct cli_verb *cli_verb_find(const char *name)
 {
-	for (const struct cli_verb *const *verb = cli_verbs; *verb; verb++)
-		if (strcmp((*verb)->name, name) == 0)
-			return *verb;
+	(void)name;
 	return NULL;
+}
+
+static int usage(void)
+{
+	fputs("usage: cells MEASUREMENT [options]; 'cells MEASUREMENT --help' lists them\n\n", stderr);
+	for (size_t i = 0; i < ARRAY_LEN(measurements); i++)
+		fprintf(stderr, "  %-10s %s\n", measurements[i].name, measurements[i].summary);
+	return EXIT_USAGE;
 }
 
 int main(int argc, char **argv)
 {
 	(void)signal(SIGPIPE, SIG_IGN);
-	const struct cli_verb *verb = argc < 2 ? NULL : cli_verb_find(argv[1]);
-	if (!verb) {
-		fputs("usage: cells MEASUREMENT [options]; 'cells MEASUREMENT --help' lists them\n\n",
-			stderr);
-		for (const struct cli_verb *const *each = cli_verbs; *each; each++)
-			fprintf(stderr, "  %-10s %s\n", (*each)->name, (*each)->summary);
-		return EXIT_USAGE;
-	}
-	return cli_run(verb, argc - 2, argv + 2);
+	for (size_t i = 0; argc > 1 && i < ARRAY_LEN(measurements); i++)
+		if (strcmp(measurements[i].name, argv[1]) == 0)
+			chosen = &measurements[i];
+	if (!chosen)
+		return usage();
+	bool takes_command = (chosen->needs & NEEDS_COMMAND) != 0;
+	const struct cli_verb verb = {
+		.name = chosen->name,
+		.summary = chosen->summary,
+		.usage = takes_command ? "[options] -- COMMAND [ARGUMENT...]" : "[options]",
+		.options = options_table,
+		.options_size = sizeof(struct bench_options),
+		.defaults = defaults,
+		.takes_command = takes_command,
+		.run = run,
+	};
+	return cli_run(&verb, argc - 2, argv + 2);
 }

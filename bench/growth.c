@@ -253,13 +253,14 @@ static void mounted_init(
 
 #define LEVELS 3
 
+/* One pool, a kind of cell a level. */
 int measure_mounts(const struct bench_options *options, char *const *command, struct json *json,
 	struct err *err)
 {
 	static const unsigned levels[LEVELS] = {1, 10, 50};
-	const char *const plain[] = {options->program, NULL},
-			  *const inside[] = {BENCH_PROGRAM, NULL};
-	struct bench_pool pool[LEVELS] = {0};
+	const char *const plain[] = {options->program, NULL};
+	const char *const inside[] = {BENCH_PROGRAM, NULL};
+	own(bench_pool_done) struct bench_pool pool = {0};
 	struct bench_cell cell[LEVELS] = {0};
 	struct mounted mounted[LEVELS] = {0};
 	struct contender list[LEVELS + 1] = {
@@ -269,11 +270,11 @@ int measure_mounts(const struct bench_options *options, char *const *command, st
 			.data = (void *)plain},
 	};
 	struct cell_mount program;
-	int failed = 0;
 
 	(void)command;
+	int failed = bench_pool_open(&pool, err);
 	for (size_t i = 0; i < LEVELS && failed == 0; i++) {
-		cell[i] = (struct bench_cell){.pool = &pool[i], .out = -1};
+		cell[i] = (struct bench_cell){.pool = &pool, .out = -1};
 		bench_spec(&cell[i].spec, &program, options->program, inside);
 		mounted_init(&mounted[i], &program, options->folder, levels[i]);
 		cell[i].spec.mounts = mounted[i].mounts;
@@ -283,10 +284,7 @@ int measure_mounts(const struct bench_options *options, char *const *command, st
 			.once = contend_cell,
 			.rest = contend_cell_rest,
 			.data = &cell[i]};
-		failed = bench_pool_open(&pool[i], err);
-		if (failed == 0)
-			failed = bench_pool_warm(
-				&pool[i], &cell[i].spec, (unsigned)options->warm, err);
+		failed = bench_pool_warm(&pool, &cell[i].spec, (unsigned)options->warm, err);
 	}
 	if (failed == 0)
 		failed = contend(list, ARRAY_LEN(list), (unsigned)options->blocks, 4, err);
@@ -299,7 +297,6 @@ int measure_mounts(const struct bench_options *options, char *const *command, st
 		samples_json(&list[i + 1].samples, json, "cell");
 		json_close(json, '}');
 		samples_done(&list[i + 1].samples);
-		bench_pool_done(&pool[i]);
 		bench_cell_done(&cell[i]);
 		mounted_done(&mounted[i]);
 	}

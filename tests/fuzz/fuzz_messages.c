@@ -1,6 +1,6 @@
-/* Whatever arrives at a yard or an init: a template or a job is either refused or comes out whole, with
- * its strings inside the message, and says the same when it is written and read again. The first byte
- * chooses which. */
+/* Whatever arrives at a yard or an init: a template or a job is either refused or comes out whole,
+ * with its strings inside the message, and says the same when it is written and read again. The
+ * first byte chooses which. */
 #include <assert.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -96,11 +96,13 @@ static void read_err(struct wire_reader *reader)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	static void (*const readers[])(struct wire_reader *) = {read_template, read_job, read_received, read_err};
+	static void (*const readers[])(struct wire_reader *) = {
+		read_template, read_job, read_received, read_err};
 
 	if (size == 0)
 		return 0;
-	own(freep) char *message = malloc(size > 1 ? size - 1 : 1); /* exactly, so that a byte too far is seen */
+	own(freep) char *message =
+		malloc(size > 1 ? size - 1 : 1); /* exactly, so that a byte too far is seen */
 	struct wire_reader reader = {.data = message, .len = size - 1};
 	memcpy(message, data + 1, size - 1);
 	readers[data[0] % ARRAY_LEN(readers)](&reader);

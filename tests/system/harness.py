@@ -477,9 +477,11 @@ def _cgroups():
 
 
 def _mounts():
-    for line in (slurp("/proc/self/mountinfo") or b"").splitlines():
+    for line in (slurp("/proc/self/mountinfo") or b"").decode(errors="replace").splitlines():
         fields = line.split()
-        yield "mount", fields[4].decode(errors="replace"), fields[0].decode()
+        strange = fields[4].startswith(("/tmp/", "/run/", "/var/"))
+        if not strange or "hotcell" in line or "celltests" in line:
+            yield "mount", fields[4], fields[0]
 
 
 def _files():

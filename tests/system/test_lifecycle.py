@@ -1,5 +1,6 @@
 """However a run ends, everything inside dies within a second and nothing is left."""
 
+import contextlib
 import os
 import signal
 import subprocess
@@ -143,10 +144,10 @@ def test_what_a_killed_process_tree_left_is_cleared_by_the_next_run(tree):
     live, word = tree()
     with live:
         everyone = [live.pid, *descendants(live.pid)]
-        for pid in everyone:
-            os.kill(pid, signal.SIGSTOP)
-        for pid in everyone:
-            os.kill(pid, signal.SIGKILL)
+        for number in (signal.SIGSTOP, signal.SIGKILL):
+            for pid in everyone:
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(pid, number)
         live.process.wait(5)
     assert gone(word)
     next_hotcell()

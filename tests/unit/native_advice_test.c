@@ -20,7 +20,8 @@ static void fits(const char *text)
 }
 
 /* The sysctls that may forbid user namespaces: how many, Debian's switch, Ubuntu's; and who asks. */
-#define SYSCTLS(max, clone, apparmor) .userns_max = (max), .userns_clone = (clone), .userns_apparmor = (apparmor)
+#define SYSCTLS(max, clone, apparmor)                                                              \
+	.userns_max = (max), .userns_clone = (clone), .userns_apparmor = (apparmor)
 #define FREE SYSCTLS(15000, -1, -1)
 #define PLAIN .uid = 1000, FREE
 #define ROOT .root = true, .sys_admin = true, FREE
@@ -28,6 +29,7 @@ static void fits(const char *text)
 
 /* ---- kernel features ---- */
 
+/* clang-format off */
 static const struct {
 	const char *what;
 	advice_fn *advice;
@@ -72,6 +74,7 @@ static const struct {
 	{"an image without the command", advice_cell, {PLAIN}, ENOENT, "--image", NULL},
 	{"anything else", advice_cell, {PLAIN}, EIO, "hotcell run -v", NULL},
 };
+/* clang-format on */
 
 static void each_cause_gets_its_own_advice(void **state)
 {
@@ -81,34 +84,42 @@ static void each_cause_gets_its_own_advice(void **state)
 		char fix[FIX_MAX] = "";
 		features[i].advice(&features[i].machine, &cause, fix);
 		fits(fix);
-		if (strstr(fix, features[i].has) == NULL || (features[i].has_not != NULL && strstr(fix, features[i].has_not) != NULL))
+		if (strstr(fix, features[i].has) == NULL ||
+			(features[i].has_not != NULL && strstr(fix, features[i].has_not) != NULL))
 			fail_msg("%s: '%s'", features[i].what, fix);
 	}
 }
 
 static void whatever_the_cause_there_is_advice(void **state)
 {
-	static const struct machine machines[] = {{PLAIN}, {ROOT}, {PLAIN, .container = true}, {ROOT, .container = true},
-		{PLAIN, .filtered = true}, {ROOT_IN_NAME}};
-	static advice_fn *const all[] = {advice_user_ns, advice_namespaces, advice_proc, advice_scratch, advice_overlay,
-		advice_id_map, advice_filter, advice_landlock, advice_cell};
+	static const struct machine machines[] = {{PLAIN}, {ROOT}, {PLAIN, .container = true},
+		{ROOT, .container = true}, {PLAIN, .filtered = true}, {ROOT_IN_NAME}};
+	static advice_fn *const all[] = {advice_user_ns, advice_namespaces, advice_proc,
+		advice_scratch, advice_overlay, advice_id_map, advice_filter, advice_landlock,
+		advice_cell};
 
 	(void)state;
-	for (size_t m = 0; m < ARRAY_LEN(machines); m++) for (size_t a = 0; a < ARRAY_LEN(all); a++)
-		for (int code = 0; code < 134; code++) {
-			const struct err cause = {.code = code};
-			char fix[FIX_MAX] = "";
-			all[a](&machines[m], &cause, fix);
-			fits(fix);
-		}
+	for (size_t m = 0; m < ARRAY_LEN(machines); m++)
+		for (size_t a = 0; a < ARRAY_LEN(all); a++)
+			for (int code = 0; code < 134; code++) {
+				const struct err cause = {.code = code};
+				char fix[FIX_MAX] = "";
+				all[a](&machines[m], &cause, fix);
+				fits(fix);
+			}
 }
 
 /* ---- cgroups ---- */
 
 #define SCOPE "/sys/fs/cgroup/user.slice/user-1000.slice/session-3.scope"
-#define ALL {true, true, true}
-static char session[] = SCOPE, memory_folder[] = "/sys/fs/cgroup/memory/a", root_folder[] = "/sys/fs/cgroup";
+#define ALL                                                                                        \
+	{                                                                                          \
+		true, true, true                                                                   \
+	}
+static char session[] = SCOPE, memory_folder[] = "/sys/fs/cgroup/memory/a",
+	    root_folder[] = "/sys/fs/cgroup";
 
+/* clang-format off */
 static const struct {
 	const char *what;
 	struct machine machine;
@@ -142,6 +153,7 @@ static const struct {
 	{"v2, root among others in a container", {ROOT, .own.v2 = root_folder, .v2_ours = true, .v2_has = ALL,
 		.v2_crowded = true, .container = true}, LACK_V2_ALONE, "xargs -n1 <cgroup.procs >rest/cgroup.procs", NULL},
 };
+/* clang-format on */
 
 static void each_lack_of_a_cgroup_is_told_apart_and_mended(void **state)
 {
@@ -149,12 +161,14 @@ static void each_lack_of_a_cgroup_is_told_apart_and_mended(void **state)
 	for (size_t i = 0; i < ARRAY_LEN(cgroups); i++) {
 		char fix[FIX_MAX] = "", why[120] = "";
 		if (machine_lack(&cgroups[i].machine, MEMORY) != cgroups[i].lack)
-			fail_msg("%s: lack %d", cgroups[i].what, machine_lack(&cgroups[i].machine, MEMORY));
+			fail_msg("%s: lack %d", cgroups[i].what,
+				machine_lack(&cgroups[i].machine, MEMORY));
 		advice_cgroup(&cgroups[i].machine, MEMORY, fix);
 		lack_text(&cgroups[i].machine, MEMORY, why, sizeof(why));
 		fits(fix);
 		assert_true(why[0] != '\0');
-		if (strstr(fix, cgroups[i].has) == NULL || (cgroups[i].has_not != NULL && strstr(fix, cgroups[i].has_not) != NULL))
+		if (strstr(fix, cgroups[i].has) == NULL ||
+			(cgroups[i].has_not != NULL && strstr(fix, cgroups[i].has_not) != NULL))
 			fail_msg("%s: '%s'", cgroups[i].what, fix);
 	}
 }

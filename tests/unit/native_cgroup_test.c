@@ -17,9 +17,11 @@ struct place_case {
 	const char *memory, *cpu, *pids, *v2; /* expected; NULL: none */
 };
 
-#define V1(name, options, point) "30 25 0:26 / " point " rw,relatime shared:9 - cgroup " name " rw," options "\n"
+#define V1(name, options, point)                                                                   \
+	"30 25 0:26 / " point " rw,relatime shared:9 - cgroup " name " rw," options "\n"
 #define V2(root, point) "31 25 0:27 " root " " point " rw,nosuid - cgroup2 cgroup2 rw,nsdelegate\n"
 
+/* clang-format off */
 static const struct place_case places[] = {
 	{"v2 alone, in a session", "0::/user.slice/user-1000.slice/session-3.scope\n", V2("/", "/sys/fs/cgroup"), NULL, NULL,
 		NULL, "/sys/fs/cgroup/user.slice/user-1000.slice/session-3.scope"},
@@ -53,11 +55,13 @@ static const struct place_case places[] = {
 	{"lines that are none", "\n:\n::\n4:memory\n4:memory:\n4:memory:relative\n", "\n-\n - \n1 2 3\n1 2 0:3 / /cg rw -\n"
 		"1 2 0:3 / /cg rw - cgroup2\n1 2 0:3 / /cg rw - cgroup2 none\n", NULL, NULL, NULL, NULL},
 };
+/* clang-format on */
 
 static void check_path(const char *what, const char *seen, const char *expected)
 {
 	if (expected == NULL ? seen != NULL : seen == NULL || strcmp(seen, expected) != 0)
-		fail_msg("%s: '%s' instead of '%s'", what, seen == NULL ? "none" : seen, expected == NULL ? "none" : expected);
+		fail_msg("%s: '%s' instead of '%s'", what, seen == NULL ? "none" : seen,
+			expected == NULL ? "none" : expected);
 }
 
 static void our_own_cgroups_are_found(void **state)
@@ -80,7 +84,8 @@ static void text_cut_anywhere_does_no_harm(void **state)
 	(void)state;
 	for (size_t a = 0; a <= strlen(hybrid->cgroup); a++)
 		for (size_t b = 0; b <= strlen(hybrid->mountinfo); b++) {
-			own(freep) char *cgroup = strndup(hybrid->cgroup, a), *mountinfo = strndup(hybrid->mountinfo, b);
+			own(freep) char *cgroup = strndup(hybrid->cgroup, a),
+					*mountinfo = strndup(hybrid->mountinfo, b);
 			own(cgroup_paths_done) struct cgroup_paths found;
 			cgroup_paths_find(&found, cgroup, mountinfo);
 		}
@@ -104,10 +109,18 @@ static void a_list_has_whole_words(void **state)
 		const char *list, *word;
 		bool has;
 	} table[] = {
-		{"cpu", "cpu", true}, {"cpu,cpuacct", "cpu", true}, {"cpuacct,cpu", "cpu", true},
-		{"cpuset cpu io memory pids\n", "cpu", true}, {"cpuset cpu io memory pids\n", "pids", true},
-		{"cpuacct", "cpu", false}, {"acpu", "cpu", false}, {"", "cpu", false}, {"\n", "cpu", false},
-		{"rw,relatime,cpu", "cpu", true}, {"cpu-extra", "cpu", false}, {",,cpu,,", "cpu", true},
+		{"cpu", "cpu", true},
+		{"cpu,cpuacct", "cpu", true},
+		{"cpuacct,cpu", "cpu", true},
+		{"cpuset cpu io memory pids\n", "cpu", true},
+		{"cpuset cpu io memory pids\n", "pids", true},
+		{"cpuacct", "cpu", false},
+		{"acpu", "cpu", false},
+		{"", "cpu", false},
+		{"\n", "cpu", false},
+		{"rw,relatime,cpu", "cpu", true},
+		{"cpu-extra", "cpu", false},
+		{",,cpu,,", "cpu", true},
 	};
 
 	(void)state;

@@ -1,6 +1,7 @@
-/* The system call filter, judged by a small interpreter of its own: what the built program says of every
- * number, architecture and argument that matters. The interpreter also checks what the kernel's verifier
- * would: loads inside seccomp_data, jumps forward and inside, no way past the end. */
+/* The system call filter, judged by a small interpreter of its own: what the built program says of
+ * every number, architecture and argument that matters. The interpreter also checks what the
+ * kernel's verifier would: loads inside seccomp_data, jumps forward and inside, no way past the
+ * end. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -40,8 +41,7 @@ struct program {
 
 /* All four, built once. */
 static struct program programs[4];
-#define EACH(program) \
-	for (const struct program *(program) = programs; (program) < programs + ARRAY_LEN(programs); (program)++)
+static const struct program *const programs_end = programs + ARRAY_LEN(programs);
 
 static int programs_build(void **state)
 {
@@ -51,7 +51,8 @@ static int programs_build(void **state)
 	for (int i = 0; i < 4; i++) {
 		programs[i].counted = i & 1;
 		programs[i].pinned = i & 2;
-		if (filter_build(programs[i].counted, programs[i].pinned, &programs[i].code, &programs[i].len, &err) < 0)
+		if (filter_build(programs[i].counted, programs[i].pinned, &programs[i].code,
+			    &programs[i].len, &err) < 0)
 			return -1;
 	}
 	return 0;
@@ -87,7 +88,8 @@ static bool jump_taken(uint16_t op, uint32_t accumulator, uint32_t k)
 	}
 }
 
-static uint32_t run(const struct program *program, const struct seccomp_data *data, unsigned *ret_steps)
+static uint32_t run(
+	const struct program *program, const struct seccomp_data *data, unsigned *ret_steps)
 {
 	uint32_t accumulator = 0;
 
@@ -126,14 +128,16 @@ static uint32_t refusal(const struct program *program, int error)
 static void the_kernel_would_take_the_program(void **state)
 {
 	(void)state;
-	EACH(program) {
+	for (const struct program *program = programs; program < programs_end; program++) {
 		assert_in_range(program->len, 1, BPF_MAXINSNS);
 		for (size_t at = 0; at < program->len; at++) {
 			const struct sock_filter *insn = &program->code[at];
 			if (BPF_CLASS(insn->code) == BPF_JMP)
-				assert_true(at + 1 + insn->jt < program->len && at + 1 + insn->jf < program->len);
+				assert_true(at + 1 + insn->jt < program->len &&
+					at + 1 + insn->jf < program->len);
 			if (insn->code == (BPF_LD | BPF_W | BPF_ABS))
-				assert_true(insn->k % 4 == 0 && insn->k < sizeof(struct seccomp_data));
+				assert_true(
+					insn->k % 4 == 0 && insn->k < sizeof(struct seccomp_data));
 		}
 		assert_int_equal(BPF_CLASS(program->code[program->len - 1].code), BPF_RET);
 	}
@@ -142,52 +146,60 @@ static void the_kernel_would_take_the_program(void **state)
 static void every_verdict_is_one_of_those_meant(void **state)
 {
 	(void)state;
-	EACH(program) for (size_t at = 0; at < program->len; at++) {
-		uint32_t value = program->code[at].k;
-		if (program->code[at].code != (BPF_RET | BPF_K))
-			continue;
-		bool refuses = program->counted
-			? value == SECCOMP_RET_USER_NOTIF
-			: value == FAILS(EPERM) || value == FAILS(EAFNOSUPPORT) || value == FAILS(ENOSYS);
-		assert_true(refuses || value == ALLOW || value == KILL || value == FAILS(ENOSYS));
-	}
+	for (const struct program *program = programs; program < programs_end; program++)
+		for (size_t at = 0; at < program->len; at++) {
+			uint32_t value = program->code[at].k;
+			if (program->code[at].code != (BPF_RET | BPF_K))
+				continue;
+			bool refuses = program->counted ? value == SECCOMP_RET_USER_NOTIF
+							: value == FAILS(EPERM) ||
+					value == FAILS(EAFNOSUPPORT) || value == FAILS(ENOSYS);
+			assert_true(refuses || value == ALLOW || value == KILL ||
+				value == FAILS(ENOSYS));
+		}
 }
 
 /* A cell pays for the longest path at every call that the kernel does not cache. */
 static void no_call_takes_long_to_judge(void **state)
 {
 	(void)state;
-	EACH(program) for (int nr = 0; nr < 1024; nr++) {
-		struct seccomp_data data = {.nr = nr, .arch = OURS};
-		unsigned steps;
-		(void)run(program, &data, &steps);
-		assert_in_range(steps, 1, 24);
-	}
+	for (const struct program *program = programs; program < programs_end; program++)
+		for (int nr = 0; nr < 1024; nr++) {
+			struct seccomp_data data = {.nr = nr, .arch = OURS};
+			unsigned steps;
+			(void)run(program, &data, &steps);
+			assert_in_range(steps, 1, 24);
+		}
 }
 
 static void a_foreign_architecture_is_killed(void **state)
 {
-	static const uint32_t foreign[] = {0, 1, AUDIT_ARCH_I386, AUDIT_ARCH_ARM, AUDIT_ARCH_RISCV64, AUDIT_ARCH_S390X,
-		OURS ^ __AUDIT_ARCH_64BIT, OURS ^ __AUDIT_ARCH_LE, OURS ^ 1, UINT32_MAX,
+	static const uint32_t foreign[] = {0, 1, AUDIT_ARCH_I386, AUDIT_ARCH_ARM,
+		AUDIT_ARCH_RISCV64, AUDIT_ARCH_S390X, OURS ^ __AUDIT_ARCH_64BIT,
+		OURS ^ __AUDIT_ARCH_LE, OURS ^ 1, UINT32_MAX,
 		OURS == AUDIT_ARCH_X86_64 ? AUDIT_ARCH_AARCH64 : AUDIT_ARCH_X86_64};
 
 	(void)state;
-	EACH(program) for (size_t i = 0; i < ARRAY_LEN(foreign); i++) for (int nr = 0; nr < 1024; nr++) {
-		struct seccomp_data data = {.nr = nr, .arch = foreign[i]};
-		unsigned steps;
-		assert_int_equal(run(program, &data, &steps), KILL);
-	}
+	for (const struct program *program = programs; program < programs_end; program++)
+		for (size_t i = 0; i < ARRAY_LEN(foreign); i++)
+			for (int nr = 0; nr < 1024; nr++) {
+				struct seccomp_data data = {.nr = nr, .arch = foreign[i]};
+				unsigned steps;
+				assert_int_equal(run(program, &data, &steps), KILL);
+			}
 }
 
 #if defined(__x86_64__)
 static void the_x32_calls_are_killed(void **state)
 {
 	(void)state;
-	EACH(program) for (int nr = 0; nr < 1024; nr++) {
-		assert_int_equal(ask(program, nr | 0x40000000, NULL, 0), KILL);
-		assert_int_equal(ask(program, (int)((uint32_t)nr | 0xc0000000u), NULL, 0), KILL);
-		assert_int_equal(ask(program, -1 - nr, NULL, 0), KILL);
-	}
+	for (const struct program *program = programs; program < programs_end; program++)
+		for (int nr = 0; nr < 1024; nr++) {
+			assert_int_equal(ask(program, nr | 0x40000000, NULL, 0), KILL);
+			assert_int_equal(
+				ask(program, (int)((uint32_t)nr | 0xc0000000u), NULL, 0), KILL);
+			assert_int_equal(ask(program, -1 - nr, NULL, 0), KILL);
+		}
 }
 #endif
 
@@ -209,13 +221,17 @@ static bool is_always_allowed(int nr)
 
 static void a_listed_call_is_allowed_whatever_its_arguments(void **state)
 {
-	static const uint64_t values[] = {0, 1, 2, 0x5412, 0x7e020000, UINT32_MAX, UINT64_MAX, UINT64_C(1) << 32};
+	static const uint64_t values[] = {
+		0, 1, 2, 0x5412, 0x7e020000, UINT32_MAX, UINT64_MAX, UINT64_C(1) << 32};
 
 	(void)state;
-	EACH(program) for (size_t i = 0; i < ARRAY_LEN(always_allowed); i++) for (size_t v = 0; v < ARRAY_LEN(values); v++) {
-		const uint64_t args[6] = {values[v], values[v], values[v], values[v], values[v], values[v]};
-		assert_int_equal(ask(program, always_allowed[i], args, 6), ALLOW);
-	}
+	for (const struct program *program = programs; program < programs_end; program++)
+		for (size_t i = 0; i < ARRAY_LEN(always_allowed); i++)
+			for (size_t v = 0; v < ARRAY_LEN(values); v++) {
+				const uint64_t args[6] = {values[v], values[v], values[v],
+					values[v], values[v], values[v]};
+				assert_int_equal(ask(program, always_allowed[i], args, 6), ALLOW);
+			}
 }
 
 static void no_call_is_both_allowed_and_refused(void **state)
@@ -230,12 +246,13 @@ static void a_call_in_no_list_does_not_exist(void **state)
 	unsigned unknown = 0;
 
 	(void)state;
-	EACH(program) for (int nr = 0; nr < 1024; nr++) {
-		if (is_always_allowed(nr) || filter_index(nr) >= 0)
-			continue;
-		assert_int_equal(ask(program, nr, NULL, 0), FAILS(ENOSYS));
-		unknown++;
-	}
+	for (const struct program *program = programs; program < programs_end; program++)
+		for (int nr = 0; nr < 1024; nr++) {
+			if (is_always_allowed(nr) || filter_index(nr) >= 0)
+				continue;
+			assert_int_equal(ask(program, nr, NULL, 0), FAILS(ENOSYS));
+			unknown++;
+		}
 	assert_true(unknown > 4 * 512);
 }
 
@@ -243,17 +260,19 @@ static void a_call_in_no_list_does_not_exist(void **state)
 static void counted_and_plain_programs_refuse_the_same(void **state)
 {
 	(void)state;
-	for (int nr = 0; nr < 1024; nr++) for (int pinned = 0; pinned < 4; pinned += 2) {
-		uint32_t plain = ask(&programs[pinned], nr, NULL, 0), counted = ask(&programs[pinned + 1], nr, NULL, 0);
-		const char *name;
-		if (counted != SECCOMP_RET_USER_NOTIF) {
-			assert_int_equal(plain, counted);
-			continue;
+	for (int nr = 0; nr < 1024; nr++)
+		for (int pinned = 0; pinned < 4; pinned += 2) {
+			uint32_t plain = ask(&programs[pinned], nr, NULL, 0),
+				 counted = ask(&programs[pinned + 1], nr, NULL, 0);
+			const char *name;
+			if (counted != SECCOMP_RET_USER_NOTIF) {
+				assert_int_equal(plain, counted);
+				continue;
+			}
+			assert_int_equal(plain, FAILS((uint32_t)filter_refusal(nr, &name)));
+			assert_true(filter_index(nr) >= 0);
+			assert_string_equal(name, filter_name((unsigned)filter_index(nr)));
 		}
-		assert_int_equal(plain, FAILS((uint32_t)filter_refusal(nr, &name)));
-		assert_true(filter_index(nr) >= 0);
-		assert_string_equal(name, filter_name((unsigned)filter_index(nr)));
-	}
 }
 
 static void every_refused_call_has_a_name_of_its_own(void **state)
@@ -279,6 +298,7 @@ struct expectation {
 
 static void these_calls_get_these_verdicts(void **state)
 {
+	/* clang-format off */
 	static const struct expectation table[] = {
 		{SYS_mount, REFUSED, EPERM}, {SYS_umount2, REFUSED, EPERM}, {SYS_pivot_root, REFUSED, EPERM},
 		{SYS_chroot, REFUSED, EPERM}, {SYS_setns, REFUSED, EPERM}, {SYS_bpf, REFUSED, EPERM},
@@ -299,14 +319,19 @@ static void these_calls_get_these_verdicts(void **state)
 		{SYS_exit_group, ALLOW, 0}, {SYS_futex, ALLOW, 0}, {SYS_mmap, ALLOW, 0}, {SYS_ptrace, ALLOW, 0},
 		{SYS_seccomp, ALLOW, 0}, {SYS_prctl, ALLOW, 0}, {SYS_kill, ALLOW, 0},
 	};
+	/* clang-format on */
 
 	(void)state;
-	EACH(program) for (size_t i = 0; i < ARRAY_LEN(table); i++) {
-		uint32_t expected = table[i].verdict == REFUSED ? refusal(program, table[i].error) : table[i].verdict;
-		uint32_t seen = ask(program, table[i].nr, NULL, 0);
-		if (seen != expected)
-			fail_msg("call %d: %#x instead of %#x", table[i].nr, seen, expected);
-	}
+	for (const struct program *program = programs; program < programs_end; program++)
+		for (size_t i = 0; i < ARRAY_LEN(table); i++) {
+			uint32_t expected = table[i].verdict == REFUSED
+				? refusal(program, table[i].error)
+				: table[i].verdict;
+			uint32_t seen = ask(program, table[i].nr, NULL, 0);
+			if (seen != expected)
+				fail_msg(
+					"call %d: %#x instead of %#x", table[i].nr, seen, expected);
+		}
 }
 
 /* ---- arguments ---- */
@@ -320,9 +345,11 @@ struct argument_case {
 };
 
 #define HIGH (UINT64_C(1) << 32)
-#define CLONE_THREAD_FLAGS                                                                              \
-	(CLONE_VM | CLONE_FS | CLONE_FILES | CLONE_SIGHAND | CLONE_THREAD | CLONE_SYSVSEM | CLONE_SETTLS)
+#define CLONE_THREAD_FLAGS                                                                         \
+	(CLONE_VM | CLONE_FS | CLONE_FILES | CLONE_SIGHAND | CLONE_THREAD | CLONE_SYSVSEM |        \
+		CLONE_SETTLS)
 
+/* clang-format off */
 static const struct argument_case cases[] = {
 	{"a fork", SYS_clone, false, 0, {17}},
 	{"a vfork", SYS_clone, false, 0, {CLONE_VM | CLONE_VFORK | 17}},
@@ -378,6 +405,7 @@ static const struct argument_case cases[] = {
 	{"init's io priority", SYS_ioprio_set, true, EPERM, {1, 1}},
 	{"its own io priority", SYS_ioprio_set, false, 0, {1, 0}},
 };
+/* clang-format on */
 
 static void check_case(const struct program *program, const struct argument_case *one)
 {
@@ -385,15 +413,16 @@ static void check_case(const struct program *program, const struct argument_case
 	uint32_t seen = ask(program, one->nr, one->args, ARRAY_LEN(one->args));
 
 	if (seen != expected)
-		fail_msg("%s: %#x instead of %#x (counted %d, pinned %d)", one->what, seen, expected, program->counted,
-			program->pinned);
+		fail_msg("%s: %#x instead of %#x (counted %d, pinned %d)", one->what, seen,
+			expected, program->counted, program->pinned);
 }
 
 static void arguments_decide_as_the_kernel_reads_them(void **state)
 {
 	(void)state;
-	EACH(program) for (size_t i = 0; i < ARRAY_LEN(cases); i++)
-		check_case(program, &cases[i]);
+	for (const struct program *program = programs; program < programs_end; program++)
+		for (size_t i = 0; i < ARRAY_LEN(cases); i++)
+			check_case(program, &cases[i]);
 }
 
 static void changing_cpus_is_refused_only_where_a_cell_is_pinned(void **state)
@@ -401,7 +430,7 @@ static void changing_cpus_is_refused_only_where_a_cell_is_pinned(void **state)
 	static const uint64_t self[] = {0};
 
 	(void)state;
-	EACH(program)
+	for (const struct program *program = programs; program < programs_end; program++)
 		assert_int_equal(ask(program, SYS_sched_setaffinity, self, 1),
 			program->pinned ? refusal(program, EPERM) : ALLOW);
 }
@@ -411,11 +440,13 @@ static void every_single_namespace_flag_is_refused(void **state)
 	static const uint64_t namespaces = UINT64_C(0x7e020000);
 
 	(void)state;
-	EACH(program) for (int bit = 0; bit < 64; bit++) {
-		const uint64_t flags = UINT64_C(1) << bit;
-		bool refused = (flags & namespaces) != 0;
-		assert_int_equal(ask(program, SYS_clone, &flags, 1), refused ? refusal(program, EPERM) : ALLOW);
-	}
+	for (const struct program *program = programs; program < programs_end; program++)
+		for (int bit = 0; bit < 64; bit++) {
+			const uint64_t flags = UINT64_C(1) << bit;
+			bool refused = (flags & namespaces) != 0;
+			assert_int_equal(ask(program, SYS_clone, &flags, 1),
+				refused ? refusal(program, EPERM) : ALLOW);
+		}
 }
 
 static bool family_is_allowed(uint64_t family)
@@ -425,42 +456,58 @@ static bool family_is_allowed(uint64_t family)
 
 static void only_local_and_internet_sockets_are_made_and_none_raw(void **state)
 {
-	static const uint64_t flags[] = {0, SOCK_CLOEXEC, SOCK_NONBLOCK, SOCK_CLOEXEC | SOCK_NONBLOCK, HIGH};
+	static const uint64_t flags[] = {
+		0, SOCK_CLOEXEC, SOCK_NONBLOCK, SOCK_CLOEXEC | SOCK_NONBLOCK, HIGH};
 
 	(void)state;
-	EACH(program) for (uint64_t family = 0; family <= 64; family++) for (uint64_t type = 1; type <= 6; type++)
-		for (size_t f = 0; f < ARRAY_LEN(flags); f++) {
-			const uint64_t args[] = {family, type | flags[f], 0}, high[] = {HIGH | family, type | flags[f], 0};
-			bool allowed = family_is_allowed(family) && type != SOCK_RAW;
-			uint32_t expected = allowed ? ALLOW : refusal(program, EAFNOSUPPORT);
-			assert_int_equal(ask(program, SYS_socket, args, 3), expected);
-			assert_int_equal(ask(program, SYS_socket, high, 3), expected);
-		}
+	for (const struct program *program = programs; program < programs_end; program++)
+		for (uint64_t family = 0; family <= 64; family++)
+			for (uint64_t type = 1; type <= 6; type++)
+				for (size_t f = 0; f < ARRAY_LEN(flags); f++) {
+					const uint64_t args[] = {family, type | flags[f], 0},
+						       high[] = {HIGH | family, type | flags[f], 0};
+					bool allowed =
+						family_is_allowed(family) && type != SOCK_RAW;
+					uint32_t expected =
+						allowed ? ALLOW : refusal(program, EAFNOSUPPORT);
+					assert_int_equal(
+						ask(program, SYS_socket, args, 3), expected);
+					assert_int_equal(
+						ask(program, SYS_socket, high, 3), expected);
+				}
 }
 
 static void socket_pairs_are_local(void **state)
 {
 	(void)state;
-	EACH(program) for (uint64_t family = 0; family <= 64; family++) {
-		const uint64_t args[] = {family, SOCK_STREAM, 0};
-		assert_int_equal(ask(program, SYS_socketpair, args, 3),
-			family == AF_UNIX ? ALLOW : refusal(program, EAFNOSUPPORT));
-	}
+	for (const struct program *program = programs; program < programs_end; program++)
+		for (uint64_t family = 0; family <= 64; family++) {
+			const uint64_t args[] = {family, SOCK_STREAM, 0};
+			assert_int_equal(ask(program, SYS_socketpair, args, 3),
+				family == AF_UNIX ? ALLOW : refusal(program, EAFNOSUPPORT));
+		}
 }
 
 static void files_fifos_and_sockets_are_made_but_no_devices(void **state)
 {
 	(void)state;
-	EACH(program) for (uint64_t kind = 0; kind < 16; kind++) for (uint64_t bits = 0; bits < 4; bits++) {
-		uint64_t mode = kind << 12 | 07777 * (bits & 1) | HIGH * (bits >> 1);
-		const uint64_t at[] = {UINT64_C(0xffffff9c), 0x1000, mode}, plain[] = {0x1000, mode};
-		bool allowed = kind == 0 || kind << 12 == S_IFREG || kind << 12 == S_IFIFO || kind << 12 == S_IFSOCK;
-		assert_int_equal(ask(program, SYS_mknodat, at, 3), allowed ? ALLOW : refusal(program, EPERM));
+	for (const struct program *program = programs; program < programs_end; program++)
+		for (uint64_t kind = 0; kind < 16; kind++)
+			for (uint64_t bits = 0; bits < 4; bits++) {
+				uint64_t mode =
+					kind << 12 | 07777 * (bits & 1) | HIGH * (bits >> 1);
+				const uint64_t at[] = {UINT64_C(0xffffff9c), 0x1000, mode},
+					       plain[] = {0x1000, mode};
+				bool allowed = kind == 0 || kind << 12 == S_IFREG ||
+					kind << 12 == S_IFIFO || kind << 12 == S_IFSOCK;
+				assert_int_equal(ask(program, SYS_mknodat, at, 3),
+					allowed ? ALLOW : refusal(program, EPERM));
 #ifdef SYS_mknod
-		assert_int_equal(ask(program, SYS_mknod, plain, 2), allowed ? ALLOW : refusal(program, EPERM));
+				assert_int_equal(ask(program, SYS_mknod, plain, 2),
+					allowed ? ALLOW : refusal(program, EPERM));
 #endif
-		(void)plain;
-	}
+				(void)plain;
+			}
 }
 
 /* ---- what --explain says of it ---- */
@@ -491,7 +538,8 @@ static void what_is_refused_only_in_part_is_explained_so(void **state)
 		const char *name = filter_name((unsigned)filter_index(nr));
 		own(freep) char *partly = xfmt("%s (", name);
 		assert_non_null(strstr(buf_text(&text), name));
-		if ((strstr(buf_text(&text), partly) != NULL) != allowed_with_something(&programs[0], nr))
+		if ((strstr(buf_text(&text), partly) != NULL) !=
+			allowed_with_something(&programs[0], nr))
 			fail_msg("%s: --explain and the filter disagree", name);
 	}
 }

@@ -23,9 +23,22 @@ static const char *const some_globs[] = {".git", "*.pem", NULL};
 
 static struct template some_template(void)
 {
-	return (struct template){.image = "/images/small", .mounts = some_mounts, .mount_count = 2, .hide = some_globs,
-		.uid = 1000, .gid = 65534, .tmp = 1, .disk = UINT64_MAX, .shm = 3, .file_size = UINT64_C(1) << 50,
-		.open_files = 5, .processes = 6, .watch_memory = 7, .pin_cpus = 8, .limit_tasks = true, .landlock = true,
+	return (struct template){.image = "/images/small",
+		.mounts = some_mounts,
+		.mount_count = 2,
+		.hide = some_globs,
+		.uid = 1000,
+		.gid = 65534,
+		.tmp = 1,
+		.disk = UINT64_MAX,
+		.shm = 3,
+		.file_size = UINT64_C(1) << 50,
+		.open_files = 5,
+		.processes = 6,
+		.watch_memory = 7,
+		.pin_cpus = 8,
+		.limit_tasks = true,
+		.landlock = true,
 		.tty = true};
 }
 
@@ -56,8 +69,10 @@ static void a_template_comes_back_as_it_was(void **state)
 		assert_string_equal(back.mounts[i].target, some_mounts[i].target);
 		assert_int_equal(back.mounts[i].writable, some_mounts[i].writable);
 	}
-	assert_true(back.uid == 1000 && back.gid == 65534 && back.tmp == 1 && back.disk == UINT64_MAX && back.shm == 3);
-	assert_true(back.file_size == UINT64_C(1) << 50 && back.open_files == 5 && back.processes == 6);
+	assert_true(back.uid == 1000 && back.gid == 65534 && back.tmp == 1 &&
+		back.disk == UINT64_MAX && back.shm == 3);
+	assert_true(
+		back.file_size == UINT64_C(1) << 50 && back.open_files == 5 && back.processes == 6);
 	assert_true(back.watch_memory == 7 && back.pin_cpus == 8);
 	assert_true(back.limit_tasks && back.landlock && back.tty);
 	assert_false(back.user_ns || back.overlay || back.tmp_exec || back.want_workspace);
@@ -67,8 +82,10 @@ static void a_template_comes_back_as_it_was(void **state)
 
 static void vary(struct template *t, int which)
 {
-	static struct cell_mount read_write[] = {{"/home/me/project", "/project", true}, {"/var/data with a space", "/data", true}};
-	static struct cell_mount elsewhere[] = {{"/home/me/project", "/p", false}, {"/var/data with a space", "/data", true}};
+	static struct cell_mount read_write[] = {
+		{"/home/me/project", "/project", true}, {"/var/data with a space", "/data", true}};
+	static struct cell_mount elsewhere[] = {
+		{"/home/me/project", "/p", false}, {"/var/data with a space", "/data", true}};
 	static const char *const fewer[] = {".git", NULL};
 
 	switch (which) {
@@ -108,7 +125,8 @@ static void templates_that_differ_have_different_bytes(void **state)
 		vary(&t, i);
 		template_encode(&t, &bytes[i]);
 		for (int j = 0; j < i; j++)
-			assert_false(bytes[i].len == bytes[j].len && memcmp(bytes[i].data, bytes[j].data, bytes[i].len) == 0);
+			assert_false(bytes[i].len == bytes[j].len &&
+				memcmp(bytes[i].data, bytes[j].data, bytes[i].len) == 0);
 	}
 	for (int i = 0; i <= VARIATIONS; i++)
 		buf_done(&bytes[i]);
@@ -122,7 +140,8 @@ static void a_template_cut_anywhere_is_refused(void **state)
 	(void)state;
 	template_encode(&t, &bytes);
 	for (size_t len = 0; len < bytes.len; len++) {
-		own(freep) char *cut = malloc(len == 0 ? 1 : len); /* exactly, so that a byte too far is seen */
+		own(freep) char *cut =
+			malloc(len == 0 ? 1 : len); /* exactly, so that a byte too far is seen */
 		own(template_done) struct template back = {0};
 		struct wire_reader reader = {.data = cut, .len = len};
 		struct err err;
@@ -331,9 +350,14 @@ static void only_whole_words_are_pretended(void **state)
 		const char *list, *word;
 		bool is;
 	} table[] = {
-		{NULL, "no-cgroup", false}, {"", "no-cgroup", false}, {"no-cgroup", "no-cgroup", true},
-		{"no-landlock,no-cgroup", "no-cgroup", true}, {"no-cgroup,no-landlock", "no-cgroup", true},
-		{"no-cgroups", "no-cgroup", false}, {"xno-cgroup", "no-cgroup", false}, {",,no-cgroup,", "no-cgroup", true},
+		{NULL, "no-cgroup", false},
+		{"", "no-cgroup", false},
+		{"no-cgroup", "no-cgroup", true},
+		{"no-landlock,no-cgroup", "no-cgroup", true},
+		{"no-cgroup,no-landlock", "no-cgroup", true},
+		{"no-cgroups", "no-cgroup", false},
+		{"xno-cgroup", "no-cgroup", false},
+		{",,no-cgroup,", "no-cgroup", true},
 		{"no-cgroup no-landlock", "no-landlock", false},
 	};
 

@@ -1,5 +1,5 @@
-/* Why this machine lacks something, and the exact way to get it. machine_look reads what explains it;
- * everything else is pure: it turns those facts and the error that was seen into one line. */
+/* Why this machine lacks something, and the exact way to get it. machine_look reads what explains
+ * it; everything else is pure: it turns those facts and the error that was seen into one line. */
 #include "cell/native/probe.h"
 
 #include <ctype.h>
@@ -34,14 +34,16 @@ static long read_sysctl(const char *path)
 static uint64_t read_status(const char *key, int base)
 {
 	own(buf_done) struct buf text = {0};
-	const char *at = read_text("/proc/self/status", &text) ? strstr(buf_text(&text), key) : NULL;
+	const char *at =
+		read_text("/proc/self/status", &text) ? strstr(buf_text(&text), key) : NULL;
 
 	return at == NULL ? 0 : strtoull(at + strlen(key), NULL, base);
 }
 
 static bool in_container(void)
 {
-	static const char *const signs[] = {"/.dockerenv", "/run/.containerenv", "/run/systemd/container"};
+	static const char *const signs[] = {
+		"/.dockerenv", "/run/.containerenv", "/run/systemd/container"};
 
 	for (size_t i = 0; i < ARRAY_LEN(signs); i++)
 		if (access(signs[i], F_OK) == 0)
@@ -49,7 +51,8 @@ static bool in_container(void)
 	return false;
 }
 
-/* "memory 9 62 1": name, hierarchy, number, enabled. A newer kernel has no such file, and all of them. */
+/* "memory 9 62 1": name, hierarchy, number, enabled. A newer kernel has no such file, and all of
+ * them. */
 static void look_disabled(struct machine *m)
 {
 	own(buf_done) struct buf text = {0};
@@ -79,7 +82,8 @@ static void look_v2(struct machine *m)
 	own(buf_done) struct buf procs = {0};
 	own(freep) char *type = xfmt("%s/cgroup.type", m->own.v2);
 	own(freep) char *list = xfmt("%s/cgroup.procs", m->own.v2);
-	own(freep) char *manager = xfmt(V2 "/user.slice/user-%u.slice/user@%u.service", m->uid, m->uid);
+	own(freep) char *manager =
+		xfmt(V2 "/user.slice/user-%u.slice/user@%u.service", m->uid, m->uid);
 
 	m->v2_ours = access(m->own.v2, W_OK) == 0 && access(list, W_OK) == 0;
 	m->v2_root = access(type, F_OK) < 0;
@@ -114,7 +118,8 @@ void machine_look(struct machine *m)
 {
 	own(buf_done) struct buf lsm = {0};
 
-	*m = (struct machine){.uid = geteuid(), .root = geteuid() == 0, .container = in_container()};
+	*m = (struct machine){
+		.uid = geteuid(), .root = geteuid() == 0, .container = in_container()};
 	m->sys_admin = (read_status("CapEff:", 16) >> CAP_SYS_ADMIN & 1) != 0;
 	m->filtered = read_status("Seccomp:", 10) != 0;
 	m->systemd = access("/run/systemd/system", F_OK) == 0;
@@ -122,7 +127,8 @@ void machine_look(struct machine *m)
 	m->userns_clone = read_sysctl("/proc/sys/kernel/unprivileged_userns_clone");
 	m->userns_apparmor = read_sysctl("/proc/sys/kernel/apparmor_restrict_unprivileged_userns");
 	(void)read_text("/sys/kernel/security/lsm", &lsm);
-	(void)snprintf(m->lsm, sizeof(m->lsm), "%.*s", (int)strcspn(buf_text(&lsm), "\n"), buf_text(&lsm));
+	(void)snprintf(
+		m->lsm, sizeof(m->lsm), "%.*s", (int)strcspn(buf_text(&lsm), "\n"), buf_text(&lsm));
 	look_cgroups(m);
 }
 
@@ -140,7 +146,8 @@ static void PRINTF_LIKE(2, 3) say(char ret[FIX_MAX], const char *format, ...)
 	va_start(args, format);
 	int len = vsnprintf(ret, FIX_MAX, format, args);
 	va_end(args);
-	if (len >= FIX_MAX) /* half a command is worse than none; only a cgroup's path can be that long */
+	/* half a command is worse than none; only the path of a cgroup can make one that long */
+	if (len >= FIX_MAX)
 		(void)snprintf(ret, FIX_MAX,
 			"make a folder of this user's own below our cgroup, which /proc/self/cgroup names, and start hotcell in it");
 }
@@ -152,7 +159,8 @@ static const char *sudo(const struct machine *m)
 
 static void say_sysctl(const struct machine *m, const char *setting, char ret[FIX_MAX])
 {
-	say(ret, "echo %s | %stee /etc/sysctl.d/60-hotcell.conf && %ssysctl --system", setting, sudo(m), sudo(m));
+	say(ret, "echo %s | %stee /etc/sysctl.d/60-hotcell.conf && %ssysctl --system", setting,
+		sudo(m), sudo(m));
 }
 
 #define CONTAINER "start the container with: docker run "
@@ -171,17 +179,22 @@ void advice_user_ns(const struct machine *m, const struct err *cause, char ret[F
 	else if (m->container)
 		say(ret, CONTAINER UNCONFINED " ...");
 	else if (m->filtered)
-		say(ret, "run hotcell outside the sandbox whose system call filter is upon this process");
+		say(ret,
+			"run hotcell outside the sandbox whose system call filter is upon this process");
 	else
-		say(ret, "allow user namespaces in this machine's security policy, or run hotcell as root");
+		say(ret,
+			"allow user namespaces in this machine's security policy, or run hotcell as root");
 }
 
 void advice_namespaces(const struct machine *m, const struct err *cause, char ret[FIX_MAX])
 {
 	if (cause->code == ENOSPC)
-		say(ret, "%ssh -c 'for f in /proc/sys/user/max_*_namespaces; do echo 15000 >$f; done'", sudo(m));
+		say(ret,
+			"%ssh -c 'for f in /proc/sys/user/max_*_namespaces; do echo 15000 >$f; done'",
+			sudo(m));
 	else if (cause->code == EINVAL || cause->code == ENOSYS)
-		say(ret, "use a kernel built with CONFIG_NAMESPACES=y and its PID_NS, IPC_NS, UTS_NS and NET_NS");
+		say(ret,
+			"use a kernel built with CONFIG_NAMESPACES=y and its PID_NS, IPC_NS, UTS_NS and NET_NS");
 	else if (!m->root)
 		advice_user_ns(m, cause, ret);
 	else if (m->container)
@@ -197,9 +210,12 @@ void advice_proc(const struct machine *m, const struct err *cause, char ret[FIX_
 	if (cause->code != EPERM)
 		advice_namespaces(m, cause, ret);
 	else if (m->container)
-		say(ret, CONTAINER "--security-opt systempaths=unconfined ... (podman: --security-opt unmask=ALL)");
+		say(ret,
+			CONTAINER
+			"--security-opt systempaths=unconfined ... (podman: --security-opt unmask=ALL)");
 	else
-		say(ret, "take away what is mounted over parts of /proc; 'grep \" /proc/\" /proc/mounts' names it");
+		say(ret,
+			"take away what is mounted over parts of /proc; 'grep \" /proc/\" /proc/mounts' names it");
 }
 
 void advice_scratch(const struct machine *m, const struct err *cause, char ret[FIX_MAX])
@@ -231,7 +247,8 @@ void advice_id_map(const struct machine *m, const struct err *cause, char ret[FI
 void advice_filter(const struct machine *m, const struct err *cause, char ret[FIX_MAX])
 {
 	if (cause->code == EBUSY)
-		say(ret, "run hotcell outside the sandbox that already listens to its system calls");
+		say(ret,
+			"run hotcell outside the sandbox that already listens to its system calls");
 	else if (m->container)
 		say(ret, CONTAINER "--security-opt seccomp=unconfined ...");
 	else
@@ -241,10 +258,12 @@ void advice_filter(const struct machine *m, const struct err *cause, char ret[FI
 void advice_landlock(const struct machine *m, const struct err *cause, char ret[FIX_MAX])
 {
 	if (cause->code == EOPNOTSUPP && m->lsm[0] != '\0')
-		say(ret, "add lsm=landlock,%s to GRUB_CMDLINE_LINUX in /etc/default/grub; %supdate-grub; %sreboot",
+		say(ret,
+			"add lsm=landlock,%s to GRUB_CMDLINE_LINUX in /etc/default/grub; %supdate-grub; %sreboot",
 			m->lsm, sudo(m), sudo(m));
 	else if (cause->code == EOPNOTSUPP)
-		say(ret, "boot the kernel with lsm=landlock,... before the modules /sys/kernel/security/lsm names");
+		say(ret,
+			"boot the kernel with lsm=landlock,... before the modules /sys/kernel/security/lsm names");
 	else if (cause->code == EPERM && m->container)
 		say(ret, CONTAINER "--security-opt seccomp=unconfined ...");
 	else
@@ -255,9 +274,11 @@ void advice_cell(const struct machine *m, const struct err *cause, char ret[FIX_
 {
 	(void)m;
 	if (cause->code == ENOENT)
-		say(ret, "the command is not where cells look for it: give a root file system with --image DIR");
+		say(ret,
+			"the command is not where cells look for it: give a root file system with --image DIR");
 	else
-		say(ret, "mend what is missing above; then 'hotcell run -v -- true' shows what is left");
+		say(ret,
+			"mend what is missing above; then 'hotcell run -v -- true' shows what is left");
 }
 
 /* ---- cgroups ---- */
@@ -287,35 +308,24 @@ enum lack machine_lack(const struct machine *m, enum controller c)
 
 void lack_text(const struct machine *m, enum controller c, char *ret, size_t size)
 {
-	const char *name = controller_name[c], *path = m->own.v1[c] != NULL ? m->own.v1[c] : m->own.v2;
+	const char *name = controller_name[c],
+		   *path = m->own.v1[c] != NULL ? m->own.v1[c] : m->own.v2;
 
 	switch (machine_lack(m, c)) {
 	case LACK_DISABLED:
 		(void)snprintf(ret, size, "the kernel's %s controller is off", name);
 		break;
-	case LACK_FILE_SYSTEM:
-		(void)snprintf(ret, size, "no cgroup file system is mounted");
-		break;
-	case LACK_MOUNT:
-		(void)snprintf(ret, size, "the %s controller is not mounted", name);
-		break;
-	case LACK_WRITABLE:
-		(void)snprintf(ret, size, "%s is read-only", path);
-		break;
+	case LACK_FILE_SYSTEM: (void)snprintf(ret, size, "no cgroup file system is mounted"); break;
+	case LACK_MOUNT: (void)snprintf(ret, size, "the %s controller is not mounted", name); break;
+	case LACK_WRITABLE: (void)snprintf(ret, size, "%s is read-only", path); break;
 	case LACK_V1_FOLDER:
-	case LACK_V2_FOLDER:
-		(void)snprintf(ret, size, "we may not write to %s", path);
-		break;
+	case LACK_V2_FOLDER: (void)snprintf(ret, size, "we may not write to %s", path); break;
 	case LACK_V2_CONTROLLER:
 		(void)snprintf(ret, size, "memory, cpu and pids are not all delegated to %s", path);
 		break;
-	case LACK_V2_ALONE:
-		(void)snprintf(ret, size, "other processes are in %s too", path);
-		break;
+	case LACK_V2_ALONE: (void)snprintf(ret, size, "other processes are in %s too", path); break;
 	case LACK_NOTHING:
-	case LACK_COUNT:
-		(void)snprintf(ret, size, "no cgroup");
-		break;
+	case LACK_COUNT: (void)snprintf(ret, size, "no cgroup"); break;
 	}
 }
 
@@ -327,7 +337,8 @@ static void say_v1_folder(const struct machine *m, enum controller c, char ret[F
 	else if (m->root)
 		say(ret, "run hotcell with CAP_DAC_OVERRIDE, which root has unless it was taken");
 	else
-		say(ret, "d=%s/hotcell; sudo mkdir -p $d && sudo chown -R %u $d && echo $$ | sudo tee $d/cgroup.procs",
+		say(ret,
+			"d=%s/hotcell; sudo mkdir -p $d && sudo chown -R %u $d && echo $$ | sudo tee $d/cgroup.procs",
 			m->own.v1[c], m->uid);
 }
 
@@ -338,29 +349,34 @@ static void say_v1_folder(const struct machine *m, enum controller c, char ret[F
 static void say_v2_user(const struct machine *m, char ret[FIX_MAX])
 {
 	if (!m->systemd)
-		say(ret, "sudo sh -c 'cd " V2 "; echo \"+memory +cpu +pids\" >cgroup.subtree_control; mkdir hotcell; "
-			 "chown -R %u hotcell; echo $$ >hotcell/cgroup.procs; exec su $SUDO_USER -c \"exec hotcell ...\"'",
+		say(ret,
+			"sudo sh -c 'cd " V2
+			"; echo \"+memory +cpu +pids\" >cgroup.subtree_control; mkdir hotcell; "
+			"chown -R %u hotcell; echo $$ >hotcell/cgroup.procs; exec su $SUDO_USER -c \"exec hotcell ...\"'",
 			m->uid);
 	else if (!m->manager)
-		say(ret, "sudo loginctl enable-linger %u; then: XDG_RUNTIME_DIR=/run/user/%u systemd-run --user " SCOPE,
+		say(ret,
+			"sudo loginctl enable-linger %u; then: XDG_RUNTIME_DIR=/run/user/%u systemd-run --user " SCOPE,
 			m->uid, m->uid);
 	else if (!m->manager_has[MEMORY] || !m->manager_has[CPU] || !m->manager_has[PIDS])
-		say(ret, "d=/etc/systemd/system/user@.service.d; sudo mkdir -p $d; printf '[Service]\\nDelegate=cpu memory "
-			 "pids\\n' | sudo tee $d/hotcell.conf; sudo systemctl daemon-reload; then log in again and: "
-			 "systemd-run --user --scope hotcell ...");
+		say(ret,
+			"d=/etc/systemd/system/user@.service.d; sudo mkdir -p $d; printf '[Service]\\nDelegate=cpu memory "
+			"pids\\n' | sudo tee $d/hotcell.conf; sudo systemctl daemon-reload; log in again; "
+			"systemd-run --user " SCOPE);
 	else
 		say(ret, "systemd-run --user " SCOPE);
 }
 
-/* Root's: a cgroup with nobody else in it. Only the root of all may have both processes and children
- * with controllers, so below it the others step aside first. */
+/* Root's: a cgroup with nobody else in it. Only the root of all may have both processes and
+ * children with controllers, so below it the others step aside first. */
 static void say_v2_root(const struct machine *m, char ret[FIX_MAX])
 {
 	if (m->systemd)
 		say(ret, "systemd-run " SCOPE);
 	else
-		say(ret, "cd " V2 "; mkdir -p hotcell%s; echo " ALL " >cgroup.subtree_control; "
-			 "sh -c 'echo $$ >hotcell/cgroup.procs; exec hotcell ...'",
+		say(ret,
+			"cd " V2 "; mkdir -p hotcell%s; echo " ALL " >cgroup.subtree_control; "
+			"sh -c 'echo $$ >hotcell/cgroup.procs; exec hotcell ...'",
 			m->v2_top_free ? "" : " rest; xargs -n1 <cgroup.procs >rest/cgroup.procs");
 }
 
@@ -370,14 +386,13 @@ void advice_cgroup(const struct machine *m, enum controller c, char ret[FIX_MAX]
 
 	switch (machine_lack(m, c)) {
 	case LACK_DISABLED:
-		say(ret, "boot the kernel with cgroup_enable=%s and without cgroup_disable=%s", name, name);
-		break;
-	case LACK_FILE_SYSTEM:
-		say(ret, "%smount -t cgroup2 none " V2, sudo(m));
-		break;
-	case LACK_MOUNT:
-		say(ret, "%smkdir -p " V2 "/%s && %smount -t cgroup -o %s none " V2 "/%s", sudo(m), name, sudo(m),
+		say(ret, "boot the kernel with cgroup_enable=%s and without cgroup_disable=%s",
 			name, name);
+		break;
+	case LACK_FILE_SYSTEM: say(ret, "%smount -t cgroup2 none " V2, sudo(m)); break;
+	case LACK_MOUNT:
+		say(ret, "%smkdir -p " V2 "/%s && %smount -t cgroup -o %s none " V2 "/%s", sudo(m),
+			name, sudo(m), name, name);
 		break;
 	case LACK_WRITABLE:
 		if (m->container)
@@ -385,9 +400,7 @@ void advice_cgroup(const struct machine *m, enum controller c, char ret[FIX_MAX]
 		else
 			say(ret, "%smount -o remount,rw " V2, sudo(m));
 		break;
-	case LACK_V1_FOLDER:
-		say_v1_folder(m, c, ret);
-		break;
+	case LACK_V1_FOLDER: say_v1_folder(m, c, ret); break;
 	case LACK_V2_FOLDER:
 	case LACK_V2_CONTROLLER:
 	case LACK_V2_ALONE:
@@ -397,8 +410,6 @@ void advice_cgroup(const struct machine *m, enum controller c, char ret[FIX_MAX]
 			say_v2_user(m, ret);
 		break;
 	case LACK_NOTHING:
-	case LACK_COUNT:
-		say(ret, "'hotcell run -v -- true' says what the cgroup refused");
-		break;
+	case LACK_COUNT: say(ret, "'hotcell run -v -- true' says what the cgroup refused"); break;
 	}
 }

@@ -10,8 +10,7 @@
 #define MAX_MOUNTINFO (8u << 20)
 
 const char *const controller_name[CONTROLLER_COUNT] = {
-	[MEMORY] = "memory", [CPU] = "cpu", [PIDS] = "pids"
-};
+	[MEMORY] = "memory", [CPU] = "cpu", [PIDS] = "pids"};
 
 bool cgroup_list_has(const char *list, const char *word)
 {
@@ -43,12 +42,14 @@ uint64_t cgroup_number(const char *text, const char *key)
 /* ---- one line of mountinfo ---- */
 
 struct mount_line {
-	char *root, *point, *type, *options; /* of the file system; what of it is mounted, and where */
+	char *root, *point, *type,
+		*options; /* of the file system; what of it is mounted, and where */
 };
 
 static bool is_octal(const char *at)
 {
-	return at[0] >= '0' && at[0] <= '3' && at[1] >= '0' && at[1] <= '7' && at[2] >= '0' && at[2] <= '7';
+	return at[0] >= '0' && at[0] <= '3' && at[1] >= '0' && at[1] <= '7' && at[2] >= '0' &&
+		at[2] <= '7';
 }
 
 /* The kernel writes a space as \040, and so on. */
@@ -122,9 +123,9 @@ static char *locate(const char *mountinfo, const char *controller, const char *p
 		at += len + (at[len] == '\n');
 		if (line == NULL || !mount_line_read(line, &mount))
 			continue;
-		bool fits = controller == NULL
-			? strcmp(mount.type, "cgroup2") == 0
-			: strcmp(mount.type, "cgroup") == 0 && cgroup_list_has(mount.options, controller);
+		bool fits = controller == NULL ? strcmp(mount.type, "cgroup2") == 0
+					       : strcmp(mount.type, "cgroup") == 0 &&
+				cgroup_list_has(mount.options, controller);
 		const char *below = fits ? below_root(path, mount.root) : NULL;
 		if (below != NULL)
 			return join(mount.point, below);
@@ -167,7 +168,8 @@ void cgroup_paths_read(struct cgroup_paths *ret)
 
 	*ret = (struct cgroup_paths){0};
 	if (fs_read_small(AT_FDCWD, "/proc/self/cgroup", 1 << 16, &cgroup, &err) == 0 &&
-		fs_read_small(AT_FDCWD, "/proc/self/mountinfo", MAX_MOUNTINFO, &mountinfo, &err) == 0)
+		fs_read_small(AT_FDCWD, "/proc/self/mountinfo", MAX_MOUNTINFO, &mountinfo, &err) ==
+			0)
 		cgroup_paths_find(ret, buf_text(&cgroup), buf_text(&mountinfo));
 }
 

@@ -8,15 +8,16 @@
 enum controller { MEMORY, CPU, PIDS, CONTROLLER_COUNT };
 extern const char *const controller_name[CONTROLLER_COUNT];
 
-/* Absolute folders of our own cgroup, without a '/' at the end. NULL: not mounted, or mounted so that
- * it does not show us. */
+/* Absolute folders of our own cgroup, without a '/' at the end. NULL: not mounted, or mounted so
+ * that it does not show us. */
 struct cgroup_paths {
 	char *v1[CONTROLLER_COUNT];
 	char *v2;
 };
 /* The texts of /proc/self/cgroup and /proc/self/mountinfo. */
 void cgroup_paths_find(struct cgroup_paths *ret, const char *self_cgroup, const char *mountinfo);
-void cgroup_paths_read(struct cgroup_paths *ret); /* of this process; what cannot be read is not there */
+void cgroup_paths_read(
+	struct cgroup_paths *ret); /* of this process; what cannot be read is not there */
 void cgroup_paths_done(struct cgroup_paths *paths);
 
 /* Whether a list such as "cpu,cpuacct" or "cpu memory pids\n" has this very word. */

@@ -1,7 +1,7 @@
-/* The cell as it would be made, for people. What this machine gives it is tried, as doctor does, and
- * then said by the same code that fills a receipt; files to be hidden are looked for in the mounts
- * themselves. Nothing is started and nothing stays. Values of the environment are not shown: they may
- * be secrets, and this text ends in logs. */
+/* The cell as it would be made, for people. What this machine gives it is tried, as doctor does,
+ * and then said by the same code that fills a receipt; files to be hidden are looked for in the
+ * mounts themselves. Nothing is started and nothing stays. Values of the environment are not shown:
+ * they may be secrets, and this text ends in logs. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdarg.h>
@@ -94,7 +94,8 @@ static char *shown(const char *text)
 
 static char *quoted(const char *text)
 {
-	static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_./:=,+@%";
+	static const char plain[] =
+		"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_./:=,+@%";
 	own(freep) char *safe = shown(text);
 
 	if (*text != '\0' && text[strspn(text, plain)] == '\0')
@@ -144,14 +145,16 @@ static void put_user(struct page *page, const struct cell_spec *spec)
 {
 	page_label(page, "user");
 	page_line(page, "%u:%u inside, without capabilities; %s", spec->uid, spec->gid,
-		geteuid() == 0 ? "outside a number that is nobody's" : "outside you, but reaching only what is mounted");
+		geteuid() == 0 ? "outside a number that is nobody's"
+			       : "outside you, but reaching only what is mounted");
 }
 
 /* ---- what it sees ---- */
 
 static void put_host(struct page *page)
 {
-	page_line(page, "host: this machine's /usr, /bin, /sbin and /lib*, read-only; of /etc only what is here of:");
+	page_line(page,
+		"host: this machine's /usr, /bin, /sbin and /lib*, read-only; of /etc only what is here of:");
 	for (size_t i = 0; native_etc[i] != NULL; i++) {
 		own(freep) char *path = xfmt("/etc/%s", native_etc[i]);
 		if (access(path, F_OK) == 0)
@@ -168,10 +171,14 @@ static void put_image(struct page *page, const struct cell_spec *spec)
 		put_host(page);
 	} else {
 		own(freep) char *path = shown(spec->image);
-		page_line(page, "%s, read-only; its /dev, /proc, /sys, /tmp, /run and " CELL_WORKSPACE " are not seen", path);
+		page_line(page,
+			"%s, read-only; its /dev, /proc, /sys, /tmp, /run and " CELL_WORKSPACE
+			" are not seen",
+			path);
 	}
 	page_label(page, "devices");
-	page_line(page, "/dev/null zero full random urandom tty%s", spec->tty ? ", a terminal of its own" : "");
+	page_line(page, "/dev/null zero full random urandom tty%s",
+		spec->tty ? ", a terminal of its own" : "");
 }
 
 struct hidden {
@@ -199,25 +206,30 @@ static void hidden_done(struct hidden *hidden)
 }
 
 /* What of this mount would be hidden: a real walk. Returns whether something would. */
-static bool put_hidden(struct page *page, const struct cell_mount *mount, const char *const *globs, bool overlay)
+static bool put_hidden(
+	struct page *page, const struct cell_mount *mount, const char *const *globs, bool overlay)
 {
 	own(hidden_done) struct hidden hidden = {0};
-	own(fd_closep) int dir = open(mount->source, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	own(fd_closep) int dir =
+		open(mount->source, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	own(freep) char *target = shown(mount->target);
 	struct err err;
 
 	if (dir < 0 && errno == ENOTDIR)
 		return false; /* a single file was asked for by its name */
-	int found = dir < 0 ? err_errno(&err, errno, "open it") : fs_find(dir, globs, MAX_WALK, hidden_add, &hidden, &err);
+	int found = dir < 0 ? err_errno(&err, errno, "open it")
+			    : fs_find(dir, globs, MAX_WALK, hidden_add, &hidden, &err);
 	if (found < 0) {
 		page_line(page, "%s: the cell would not be made: %s", target, err.text);
 		return true;
 	}
 	if (hidden.count > MAX_HIDDEN)
-		page_line(page, "%s: the cell would not be made: more than %d files to hide", target, MAX_HIDDEN);
+		page_line(page, "%s: the cell would not be made: more than %d files to hide",
+			target, MAX_HIDDEN);
 	else if (hidden.count > 0)
 		page_line(page, "%s: %zu would %s:", target, hidden.count,
-			overlay && !mount->writable ? "vanish" : "stay as a name, empty and unreadable");
+			overlay && !mount->writable ? "vanish"
+						    : "stay as a name, empty and unreadable");
 	for (size_t i = 0; i < FIRST_HIDDEN && hidden.first[i] != NULL; i++)
 		page_line(page, "  %s", hidden.first[i]);
 	if (hidden.count > FIRST_HIDDEN)
@@ -229,7 +241,8 @@ static void put_mounts(struct page *page, const struct cell_spec *spec)
 {
 	page_label(page, "mounts");
 	for (size_t i = 0; i < spec->mount_count; i++) {
-		own(freep) char *source = shown(spec->mounts[i].source), *target = shown(spec->mounts[i].target);
+		own(freep) char *source = shown(spec->mounts[i].source),
+				*target = shown(spec->mounts[i].target);
 		page_line(page, "%s -> %s  %s", source, target,
 			spec->mounts[i].writable ? "rw: what it writes there stays" : "ro");
 	}
@@ -301,7 +314,8 @@ static void predict(const struct cell_spec *spec, bool possible, struct cell_rec
 	else if (err.code == EBUSY)
 		facts |= FACT_SECCOMP;
 	*ret = (struct cell_receipt){0};
-	ret->grade[CELL_OUTPUT_LIMITED] = ret->grade[CELL_WALL_CLOCK] = CELL_ON; /* every backend's cells have them */
+	ret->grade[CELL_OUTPUT_LIMITED] = ret->grade[CELL_WALL_CLOCK] =
+		CELL_ON; /* every backend's cells have them */
 	receipt_fill(ret, cgroup, facts, HIDE_NOTHING, &spec->limits, spec->uid);
 	(void)cgroup_free(cgroup);
 }
@@ -311,24 +325,30 @@ static void put_limit(struct page *page, const char *name, const char *value, co
 	page_line(page, "%-14s%10s  %s", name, value, how);
 }
 
-static void put_limits(struct page *page, const struct cell_limits *limits, const struct cell_receipt *receipt)
+static void put_limits(
+	struct page *page, const struct cell_limits *limits, const struct cell_receipt *receipt)
 {
 	char text[24];
 
 	page_label(page, "limits");
-	put_limit(page, "memory", size_text(limits->memory, text, sizeof(text)), receipt->note[CELL_MEMORY_LIMIT]);
+	put_limit(page, "memory", size_text(limits->memory, text, sizeof(text)),
+		receipt->note[CELL_MEMORY_LIMIT]);
 	(void)snprintf(text, sizeof(text), "%g", limits->cpus_milli / 1000.0);
 	put_limit(page, "CPUs", text, receipt->note[CELL_CPU_LIMIT]);
 	(void)snprintf(text, sizeof(text), "%llu", (unsigned long long)limits->processes);
 	put_limit(page, "processes", text, receipt->note[CELL_PROCESS_LIMIT]);
-	put_limit(page, "time", duration_text(limits->timeout_ms * NS_PER_MS, text, sizeof(text)), "our clock");
-	put_limit(page, "output", size_text(limits->output, text, sizeof(text)), "stdout and stderr together");
-	put_limit(page, "largest file", size_text(limits->file_size, text, sizeof(text)), "RLIMIT_FSIZE");
+	put_limit(page, "time", duration_text(limits->timeout_ms * NS_PER_MS, text, sizeof(text)),
+		"our clock");
+	put_limit(page, "output", size_text(limits->output, text, sizeof(text)),
+		"stdout and stderr together");
+	put_limit(page, "largest file", size_text(limits->file_size, text, sizeof(text)),
+		"RLIMIT_FSIZE");
 	(void)snprintf(text, sizeof(text), "%llu", (unsigned long long)limits->open_files);
 	put_limit(page, "open files", text, "RLIMIT_NOFILE, of each process");
 }
 
-static void put_weaker(struct page *page, const struct cell_spec *spec, const struct cell_receipt *receipt)
+static void put_weaker(
+	struct page *page, const struct cell_spec *spec, const struct cell_receipt *receipt)
 {
 	struct err err;
 
@@ -357,22 +377,36 @@ static void put_back(struct page *page, const struct cell_spec *spec)
 	if (spec->output_dir == NULL)
 		return;
 	own(freep) char *path = shown(spec->output_dir);
-	page_line(page, "%s <- what it left in " CELL_WORKSPACE ": at most %s and %llu files and folders;", path,
-		size_text(spec->limits.collect, size, sizeof(size)), (unsigned long long)spec->limits.collect_files);
-	page_line(page, "no links, devices, FIFOs or sockets, no set-id bits, and no name that would be overwritten");
+	page_line(page,
+		"%s <- what it left in " CELL_WORKSPACE ": at most %s and %llu files and folders;",
+		path, size_text(spec->limits.collect, size, sizeof(size)),
+		(unsigned long long)spec->limits.collect_files);
+	page_line(page,
+		"no links, devices, FIFOs or sockets, no set-id bits, and no name that would be overwritten");
 }
 
-/* Calls that are refused only with some arguments. `pinned`: for want of a cgroup, and must stay so. */
+/* Calls that are refused only with some arguments. `pinned`: for want of a cgroup, and must stay
+ * so. */
 static const char *refused_part(const char *name, bool pinned)
 {
 	static const struct {
 		const char *name, *part;
 	} parts[] = {
-		{"clone", "new namespaces"}, {"unshare", "new namespaces"}, {"socket", "raw, or not unix or inet"},
-		{"socketpair", "not unix"}, {"ioctl", "typing into a terminal"}, {"personality", "odd ones"},
-		{"mknod", "devices"}, {"mknodat", "devices"}, {"prlimit64", "init's"}, {"sched_setscheduler", "init's"},
-		{"sched_setparam", "init's"}, {"sched_setattr", "init's"}, {"sched_setaffinity", "init's"},
-		{"setpriority", "init's"}, {"ioprio_set", "init's"},
+		{"clone", "new namespaces"},
+		{"unshare", "new namespaces"},
+		{"socket", "raw, or not unix or inet"},
+		{"socketpair", "not unix"},
+		{"ioctl", "typing into a terminal"},
+		{"personality", "odd ones"},
+		{"mknod", "devices"},
+		{"mknodat", "devices"},
+		{"prlimit64", "init's"},
+		{"sched_setscheduler", "init's"},
+		{"sched_setparam", "init's"},
+		{"sched_setattr", "init's"},
+		{"sched_setaffinity", "init's"},
+		{"setpriority", "init's"},
+		{"ioprio_set", "init's"},
 	};
 
 	if (pinned && strcmp(name, "sched_setaffinity") == 0)
@@ -412,7 +446,8 @@ void native_explain(const struct cell_spec *spec, struct buf *ret)
 
 	if (!possible) {
 		page_label(&page, "NO CELL");
-		page_line(&page, "this machine lets ordinary users make no user namespace, without which there is no cell:");
+		page_line(&page,
+			"this machine lets ordinary users make no user namespace, without which there is no cell:");
 		page_line(&page, "'hotcell doctor' says how to allow it. With one it would be:");
 	}
 	predict(spec, possible, &receipt);

@@ -21,9 +21,10 @@ bool native_user_ns_works(void)
 
 	if (known < 0) {
 		/* shares our memory while we wait: no page is copied */
-		pid_t pid = pretend("no-userns") ? -1
-						 : clone(child_exits, stack + sizeof(stack),
-							   CLONE_NEWUSER | CLONE_VM | CLONE_VFORK | SIGCHLD, NULL);
+		pid_t pid = pretend("no-userns")
+			? -1
+			: clone(child_exits, stack + sizeof(stack),
+				  CLONE_NEWUSER | CLONE_VM | CLONE_VFORK | SIGCHLD, NULL);
 		known = pid > 0 && waitpid(pid, NULL, 0) == pid;
 	}
 	return known != 0;
@@ -42,6 +43,7 @@ struct row {
 	enum cell_grade without; /* what a cell is where the trial fails */
 };
 
+/* clang-format off */
 static const struct row rows[] = {
 	{"user namespaces", &trial_user_ns, NULL, advice_user_ns, "no-userns", CELL_OFF},
 	{"pid, mount, ipc and uts namespaces", &trial_namespaces, NULL, advice_namespaces, NULL, CELL_OFF},
@@ -58,6 +60,7 @@ static const struct row rows[] = {
 	{"process limit", NULL, lab_processes, NULL, NULL, CELL_OFF},
 	{"a whole cell", NULL, lab_whole, NULL, NULL, CELL_OFF},
 };
+/* clang-format on */
 
 /* Whose absence it is that we pretend: its own, or that of the user namespace it is made in. */
 static const char *pretended(const struct row *row, const struct machine *machine)
@@ -69,7 +72,8 @@ static const char *pretended(const struct row *row, const struct machine *machin
 	return NULL;
 }
 
-static void probe_trial(const struct row *row, const struct machine *machine, struct cell_probe *ret)
+static void probe_trial(
+	const struct row *row, const struct machine *machine, struct cell_probe *ret)
 {
 	const char *lie = pretended(row, machine);
 	struct err err = {0};
@@ -80,7 +84,8 @@ static void probe_trial(const struct row *row, const struct machine *machine, st
 	}
 	ret->grade = row->without;
 	if (row->trial == &trial_filter && err.code == EBUSY)
-		ret->grade = CELL_WEAKER; /* one that refuses but does not count is one all the same */
+		ret->grade =
+			CELL_WEAKER; /* one that refuses but does not count is one all the same */
 	if (err.code == ERR_MISSING && (lie == NULL || lie != row->pretend))
 		ret->grade = CELL_OFF; /* without a user namespace there is no cell */
 	(void)snprintf(ret->detail, sizeof(ret->detail), "%.*s", SAW_MAX - 1, err.text);
@@ -106,7 +111,8 @@ size_t native_probe(struct cell_probe *ret, size_t max)
 			probe_trial(row, &machine, &ret[count]);
 			continue;
 		}
-		if (lab == NULL) /* after the trials: a machine that fails those may not be able to */
+		if (lab ==
+			NULL) /* after the trials: a machine that fails those may not be able to */
 			lab = lab_open();
 		row->cell(lab, &machine, &ret[count]);
 	}

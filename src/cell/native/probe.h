@@ -3,7 +3,8 @@
  *	probe.c		the rows of `hotcell doctor`, in order
  *	probe_kernel.c	what a child of its own can try: namespaces, mounts, filter, Landlock
  *	probe_cells.c	what only a real cell shows: limits that hold, and the whole
- *	advice.c	why something is missing, and the command that mends it; pure but for machine_look */
+ *	advice.c	why something is missing, and the command that mends it; pure but for
+ *machine_look */
 #ifndef HOTCELL_CELL_NATIVE_PROBE_H
 #define HOTCELL_CELL_NATIVE_PROBE_H
 
@@ -23,8 +24,8 @@ struct trial {
 /* 0 with what was seen, or -1. */
 MUST_CHECK int trial_run(const struct trial *trial, char saw[SAW_MAX], struct err *err);
 
-extern const struct trial trial_user_ns, trial_namespaces, trial_cgroup_ns, trial_network, trial_proc, trial_scratch,
-	trial_overlay, trial_id_map, trial_filter, trial_landlock;
+extern const struct trial trial_user_ns, trial_namespaces, trial_cgroup_ns, trial_network,
+	trial_proc, trial_scratch, trial_overlay, trial_id_map, trial_filter, trial_landlock;
 
 /* ---- the machine, as far as it explains what is missing ---- */
 
@@ -42,25 +43,34 @@ struct machine {
 	bool v2_has[CONTROLLER_COUNT]; /* delegated to our own cgroup */
 	bool v2_root, v2_crowded; /* ours is the root of all; holds other processes too */
 	bool v2_top_free; /* /sys/fs/cgroup is the root of all: it may hold processes and children */
-	bool manager, manager_has[CONTROLLER_COUNT]; /* systemd's manager of our user, and its controllers */
+	bool manager; /* systemd runs one for our user */
+	bool manager_has[CONTROLLER_COUNT]; /* which it can give away */
 };
 void machine_look(struct machine *ret);
 void machine_done(struct machine *machine);
 
 /* Why a controller cannot be had. */
 enum lack {
-	LACK_NOTHING, LACK_DISABLED, LACK_FILE_SYSTEM, LACK_MOUNT, LACK_WRITABLE, LACK_V1_FOLDER, LACK_V2_FOLDER,
-	LACK_V2_CONTROLLER, LACK_V2_ALONE, LACK_COUNT
+	LACK_NOTHING,
+	LACK_DISABLED,
+	LACK_FILE_SYSTEM,
+	LACK_MOUNT,
+	LACK_WRITABLE,
+	LACK_V1_FOLDER,
+	LACK_V2_FOLDER,
+	LACK_V2_CONTROLLER,
+	LACK_V2_ALONE,
+	LACK_COUNT
 };
 enum lack machine_lack(const struct machine *machine, enum controller controller);
 
 /* Each writes one sentence or command into ret; never empty. */
 #define FIX_MAX 240 /* as cell_probe.fix */
 typedef void advice_fn(const struct machine *machine, const struct err *cause, char ret[FIX_MAX]);
-advice_fn advice_user_ns, advice_namespaces, advice_proc, advice_scratch, advice_overlay, advice_id_map, advice_filter,
-	advice_landlock, advice_cell;
+advice_fn advice_user_ns, advice_namespaces, advice_proc, advice_scratch, advice_overlay,
+	advice_id_map, advice_filter, advice_landlock, advice_cell;
 void advice_cgroup(const struct machine *machine, enum controller controller, char ret[FIX_MAX]);
-/* "our cgroup '/sys/fs/cgroup' also holds other processes" */
+/* "other processes are in /sys/fs/cgroup/x too" */
 void lack_text(const struct machine *machine, enum controller controller, char *ret, size_t size);
 
 /* ---- real cells ---- */

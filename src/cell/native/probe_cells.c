@@ -66,7 +66,8 @@ static void on_done(void *data, struct cell *cell, const struct cell_result *res
 	waiting->done = true;
 }
 
-static int lab_run(struct lab *lab, const struct cell_spec *spec, struct cell_result *ret, struct err *err)
+static int lab_run(
+	struct lab *lab, const struct cell_spec *spec, struct cell_result *ret, struct err *err)
 {
 	struct waiting waiting = {0};
 	const struct cell_io io = {.in = lab->quiet[0], .out = -1, .err = -1};
@@ -92,8 +93,8 @@ static int lab_run(struct lab *lab, const struct cell_spec *spec, struct cell_re
 	return 0;
 }
 
-static int lab_script(struct lab *lab, const char *script, const struct cell_limits *limits, struct cell_result *ret,
-	struct err *err)
+static int lab_script(struct lab *lab, const char *script, const struct cell_limits *limits,
+	struct cell_result *ret, struct err *err)
 {
 	const char *const argv[] = {"/bin/sh", "-c", script, NULL};
 	struct cell_spec spec;
@@ -121,25 +122,30 @@ static void detail(struct cell_probe *probe, enum cell_grade grade, const char *
 }
 
 /* No cell at all: the same for each of these probes. */
-static void put_no_cell(const struct machine *machine, const struct err *err, struct cell_probe *ret)
+static void put_no_cell(
+	const struct machine *machine, const struct err *err, struct cell_probe *ret)
 {
 	bool no_user_ns = !machine->root && !native_user_ns_works();
 	const struct err refused = {.code = EPERM};
 
-	detail(ret, CELL_OFF, no_user_ns ? "no cell can be made: it needs a user namespace" : err->text);
+	detail(ret, CELL_OFF,
+		no_user_ns ? "no cell can be made: it needs a user namespace" : err->text);
 	if (no_user_ns && pretend("no-userns"))
-		(void)snprintf(ret->fix, sizeof(ret->fix), "take 'no-userns' out of HOTCELL_PRETEND");
+		(void)snprintf(
+			ret->fix, sizeof(ret->fix), "take 'no-userns' out of HOTCELL_PRETEND");
 	else if (no_user_ns)
 		advice_user_ns(machine, &refused, ret->fix);
 	else if (pretend("cgroup-refuses"))
-		(void)snprintf(ret->fix, sizeof(ret->fix), "take 'cgroup-refuses' out of HOTCELL_PRETEND");
+		(void)snprintf(
+			ret->fix, sizeof(ret->fix), "take 'cgroup-refuses' out of HOTCELL_PRETEND");
 	else
 		advice_cell(machine, err, ret->fix);
 }
 
 /* It was held: fully by a cgroup, or by what does without one, and then why is told. */
-static void put_held(const struct machine *machine, const struct cell_result *result, enum cell_protection protection,
-	enum controller controller, const char *seen, struct cell_probe *ret)
+static void put_held(const struct machine *machine, const struct cell_result *result,
+	enum cell_protection protection, enum controller controller, const char *seen,
+	struct cell_probe *ret)
 {
 	const char *note = result->receipt.note[protection];
 	char why[120];
@@ -152,7 +158,8 @@ static void put_held(const struct machine *machine, const struct cell_result *re
 	lack_text(machine, controller, why, sizeof(why));
 	if (pretend("no-cgroup")) {
 		(void)snprintf(why, sizeof(why), "HOTCELL_PRETEND says so");
-		(void)snprintf(ret->fix, sizeof(ret->fix), "take 'no-cgroup' out of HOTCELL_PRETEND");
+		(void)snprintf(
+			ret->fix, sizeof(ret->fix), "take 'no-cgroup' out of HOTCELL_PRETEND");
 	} else {
 		advice_cgroup(machine, controller, ret->fix);
 	}
@@ -164,7 +171,8 @@ static void put_loose(const struct machine *machine, enum controller controller,
 {
 	detail(ret, CELL_OFF, seen);
 	if (pretend("no-cgroup"))
-		(void)snprintf(ret->fix, sizeof(ret->fix), "take 'no-cgroup' out of HOTCELL_PRETEND");
+		(void)snprintf(
+			ret->fix, sizeof(ret->fix), "take 'no-cgroup' out of HOTCELL_PRETEND");
 	else
 		advice_cgroup(machine, controller, ret->fix);
 }
@@ -188,8 +196,10 @@ void lab_memory(struct lab *lab, const struct machine *machine, struct cell_prob
 		return;
 	}
 	if (result.outcome != CELL_OOM) {
-		put_loose(machine, MEMORY, result.stdout_bytes > 0 ? "a program took 64 MB where 16 MB were allowed"
-								    : "a program that wanted 64 MB ended otherwise", ret);
+		put_loose(machine, MEMORY,
+			result.stdout_bytes > 0 ? "a program took 64 MB where 16 MB were allowed"
+						: "a program that wanted 64 MB ended otherwise",
+			ret);
 		return;
 	}
 	uint64_t peak = result.peak_memory > MEMORY_LIMIT ? result.peak_memory : MEMORY_LIMIT;
@@ -212,14 +222,17 @@ void lab_cpu(struct lab *lab, const struct machine *machine, struct cell_probe *
 		return;
 	}
 	uint64_t wall_us = result.wall_ns / 1000;
-	unsigned percent = (unsigned)(100 * (result.user_us + result.system_us) / (wall_us == 0 ? 1 : wall_us));
-	(void)snprintf(seen, sizeof(seen), "a busy loop got %u%% of a CPU where 10%% was allowed", percent);
+	unsigned percent = (unsigned)(100 * (result.user_us + result.system_us) /
+		(wall_us == 0 ? 1 : wall_us));
+	(void)snprintf(seen, sizeof(seen), "a busy loop got %u%% of a CPU where 10%% was allowed",
+		percent);
 	if (result.receipt.grade[CELL_CPU_LIMIT] == CELL_ON && percent > 50) {
 		put_loose(machine, CPU, seen, ret);
 		return;
 	}
 	if (result.receipt.grade[CELL_CPU_LIMIT] != CELL_ON)
-		(void)snprintf(seen, sizeof(seen), "only pinned to one CPU, got %u%% of it", percent);
+		(void)snprintf(
+			seen, sizeof(seen), "only pinned to one CPU, got %u%% of it", percent);
 	put_held(machine, &result, CELL_CPU_LIMIT, CPU, seen, ret);
 }
 
@@ -243,7 +256,8 @@ void lab_processes(struct lab *lab, const struct machine *machine, struct cell_p
 		put_loose(machine, PIDS, "a program made 40 processes where 16 were allowed", ret);
 		return;
 	}
-	(void)snprintf(seen, sizeof(seen), "%d of %d processes came to be", PROCESSES, WANTED_PROCESSES);
+	(void)snprintf(
+		seen, sizeof(seen), "%d of %d processes came to be", PROCESSES, WANTED_PROCESSES);
 	put_held(machine, &result, CELL_PROCESS_LIMIT, PIDS, seen, ret);
 }
 
@@ -274,7 +288,8 @@ void lab_whole(struct lab *lab, const struct machine *machine, struct cell_probe
 		return;
 	}
 	if (result.outcome != CELL_EXITED || result.exit_code != 0) {
-		(void)err_set(&err, EINVAL, "'true' ended as %s", cell_outcome_name(result.outcome));
+		(void)err_set(
+			&err, EINVAL, "'true' ended as %s", cell_outcome_name(result.outcome));
 		put_no_cell(machine, &err, ret);
 		return;
 	}
@@ -283,6 +298,7 @@ void lab_whole(struct lab *lab, const struct machine *machine, struct cell_probe
 		return;
 	}
 	ret->grade = CELL_ON;
-	(void)snprintf(ret->detail, sizeof(ret->detail), "'true' ran in a default cell made in %s; every protection was on",
+	(void)snprintf(ret->detail, sizeof(ret->detail),
+		"'true' ran in a default cell made in %s; every protection was on",
 		duration_text(result.setup_ns, time, sizeof(time)));
 }

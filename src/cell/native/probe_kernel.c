@@ -1,6 +1,6 @@
-/* Kernel features, each tried in a child. A trial makes what a cell makes, in the way a cell makes it,
- * and looks whether it holds; namespaces, mounts and rules end with the child. Nothing it does can be
- * seen outside: mounts are detached or in a mount namespace of its own. */
+/* Kernel features, each tried in a child. A trial makes what a cell makes, in the way a cell makes
+ * it, and looks whether it holds; namespaces, mounts and rules end with the child. Nothing it does
+ * can be seen outside: mounts are detached or in a mount namespace of its own. */
 #include "cell/native/probe.h"
 
 #include <arpa/inet.h>
@@ -57,13 +57,15 @@ static int enter_namespaces(int namespaces, struct err *err)
 	if (namespaces == 0)
 		return 0;
 	if (geteuid() != 0 && !native_user_ns_works())
-		return err_set(err, ERR_MISSING, "an ordinary user makes it in a user namespace, and there is none");
+		return err_set(err, ERR_MISSING,
+			"an ordinary user makes it in a user namespace, and there is none");
 	if (geteuid() != 0 && enter_user_ns(0, err) < 0)
 		return -1;
 	if (unshare(namespaces) < 0)
 		return err_errno(err, errno, "make the namespaces");
 	/* mounts made here must not travel to the host's tree */
-	if ((namespaces & CLONE_NEWNS) != 0 && mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0)
+	if ((namespaces & CLONE_NEWNS) != 0 &&
+		mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0)
 		return err_errno(err, errno, "part from the host's mounts");
 	return 0;
 }
@@ -99,8 +101,8 @@ static _Noreturn void child_main(const struct trial *trial, struct outcome *outc
 
 int trial_run(const struct trial *trial, char saw[SAW_MAX], struct err *err)
 {
-	struct outcome *outcome =
-		mmap(NULL, sizeof(*outcome), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	struct outcome *outcome = mmap(
+		NULL, sizeof(*outcome), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 
 	if (outcome == MAP_FAILED)
 		return err_errno(err, errno, "share memory with a child");
@@ -144,7 +146,8 @@ static int try_namespaces(char saw[SAW_MAX], struct err *err)
 	struct utsname name;
 
 	if (getpid() != 1)
-		return err_set(err, EINVAL, "the first process of a pid namespace has number %d", (int)getpid());
+		return err_set(err, EINVAL, "the first process of a pid namespace has number %d",
+			(int)getpid());
 	if (sethostname("cell", 4) < 0 || uname(&name) < 0 || strcmp(name.nodename, "cell") != 0)
 		return err_errno(err, errno, "name the host inside");
 	(void)snprintf(saw, SAW_MAX, "made: process 1 inside, own mounts, own host name");
@@ -179,7 +182,8 @@ static int talk_to_self(struct err *err)
 
 	if (in < 0 || out < 0 || bind(in, (struct sockaddr *)&to, len) < 0 ||
 		getsockname(in, (struct sockaddr *)&to, &len) < 0 ||
-		sendto(out, "cell", 4, 0, (struct sockaddr *)&to, len) != 4 || recv(in, got, 4, 0) != 4)
+		sendto(out, "cell", 4, 0, (struct sockaddr *)&to, len) != 4 ||
+		recv(in, got, 4, 0) != 4)
 		return err_errno(err, errno, "use the loopback");
 	return 0;
 }
@@ -208,7 +212,8 @@ static int mount_new(const char *type, const char *const *options, struct err *e
 	for (size_t i = 0; !failed && options != NULL && options[i] != NULL; i += 2)
 		failed = fsconfig(fs, FSCONFIG_SET_STRING, options[i], options[i + 1], 0) < 0;
 	failed = failed || fsconfig(fs, FSCONFIG_CMD_CREATE, NULL, NULL, 0) < 0;
-	int mounted = failed ? -1 : fsmount(fs, FSMOUNT_CLOEXEC, MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV);
+	int mounted =
+		failed ? -1 : fsmount(fs, FSMOUNT_CLOEXEC, MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV);
 	return mounted < 0 ? err_errno(err, errno, "mount a %s", type) : mounted;
 }
 
@@ -229,7 +234,8 @@ static int try_scratch(char saw[SAW_MAX], struct err *err)
 {
 	static const char *const options[] = {"size", "64k", "nr_inodes", "8", NULL};
 	own(fd_closep) int tmp = mount_new("tmpfs", options, err);
-	own(fd_closep) int file = tmp < 0 ? -1 : openat(tmp, "filler", O_CREAT | O_WRONLY | O_CLOEXEC, 0600);
+	own(fd_closep) int file =
+		tmp < 0 ? -1 : openat(tmp, "filler", O_CREAT | O_WRONLY | O_CLOEXEC, 0600);
 	char block[4096] = {0};
 	unsigned written = 0;
 
@@ -256,7 +262,8 @@ static int try_overlay(char saw[SAW_MAX], struct err *err)
 {
 	if (pretend("no-overlay"))
 		return err_set(err, ERR_MISSING, "HOTCELL_PRETEND says there is none");
-	if (mount("trial", "/tmp", "tmpfs", MS_NOSUID | MS_NODEV, "mode=0755,size=64k") < 0 || chdir("/tmp") < 0)
+	if (mount("trial", "/tmp", "tmpfs", MS_NOSUID | MS_NODEV, "mode=0755,size=64k") < 0 ||
+		chdir("/tmp") < 0)
 		return err_errno(err, errno, "mount a tmpfs");
 	if (mkdir("upper", 0755) < 0 || mkdir("lower", 0755) < 0 || mkdir("on", 0755) < 0)
 		return err_errno(err, errno, "make folders on a tmpfs");
@@ -264,7 +271,8 @@ static int try_overlay(char saw[SAW_MAX], struct err *err)
 		return -1;
 	if (mknod("upper/.env", S_IFCHR, makedev(0, 0)) < 0)
 		return err_errno(err, errno, "make a whiteout");
-	if (mount("overlay", "on", "overlay", MS_RDONLY | MS_NOSUID | MS_NODEV, "lowerdir=upper:lower") < 0)
+	if (mount("overlay", "on", "overlay", MS_RDONLY | MS_NOSUID | MS_NODEV,
+		    "lowerdir=upper:lower") < 0)
 		return err_errno(err, errno, "mount an overlay");
 	if (access("on/kept", F_OK) < 0 || access("on/.env", F_OK) == 0)
 		return err_set(err, EINVAL, "an overlay did not hide a file");
@@ -437,12 +445,14 @@ static int try_landlock(char saw[SAW_MAX], struct err *err)
 
 	if (pretend("no-landlock"))
 		return err_set(err, ERR_MISSING, "HOTCELL_PRETEND says there is none");
-	int abi = (int)syscall(SYS_landlock_create_ruleset, NULL, 0, LANDLOCK_CREATE_RULESET_VERSION);
+	int abi =
+		(int)syscall(SYS_landlock_create_ruleset, NULL, 0, LANDLOCK_CREATE_RULESET_VERSION);
 	if (abi < 0)
 		return err_errno(err, errno, "ask for Landlock");
 	own(fd_closep) int before = open(outside, O_WRONLY | O_CLOEXEC);
 	own(fd_closep) int rules = landlock_rules(&t, err);
-	if (rules < 0 || prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0 || landlock_enter(rules, err) < 0)
+	if (rules < 0 || prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0 ||
+		landlock_enter(rules, err) < 0)
 		return -1;
 	own(fd_closep) int denied = open(outside, O_WRONLY | O_CLOEXEC);
 	own(fd_closep) int allowed = open(inside, O_WRONLY | O_CLOEXEC);
@@ -454,7 +464,8 @@ static int try_landlock(char saw[SAW_MAX], struct err *err)
 }
 
 const struct trial trial_user_ns = {try_user_ns, 0};
-const struct trial trial_namespaces = {try_namespaces, CLONE_NEWPID | CLONE_NEWNS | CLONE_NEWIPC | CLONE_NEWUTS};
+const struct trial trial_namespaces = {
+	try_namespaces, CLONE_NEWPID | CLONE_NEWNS | CLONE_NEWIPC | CLONE_NEWUTS};
 const struct trial trial_cgroup_ns = {try_cgroup_ns, CLONE_NEWCGROUP};
 const struct trial trial_network = {try_network, CLONE_NEWNET};
 const struct trial trial_proc = {try_proc, CLONE_NEWPID | CLONE_NEWNS};
