@@ -63,7 +63,7 @@ static bool globs_match(const struct glob *globs, const char *path, const char *
 
 /* Enters a folder, unless it is gone, a mount, or somebody else's that we may not read: nor may
  * then a cell, which is no more than us. One of ours could be made readable inside. */
-static int find_enter(struct fs_walk *walk, const char *name, struct err *err)
+static int find_enter(struct fs_walk *walk, const char *name, bool *ret_mounts, struct err *err)
 {
 	const char *path = buf_text(&walk->path);
 	struct stat st;
@@ -72,34 +72,39 @@ static int find_enter(struct fs_walk *walk, const char *name, struct err *err)
 	if (walk->depth == FS_DEPTH_MAX)
 		return err_set(err, ERR_LIMIT, "search: more than %d levels", FS_DEPTH_MAX);
 	int fd = fs_open_beneath(top, name, O_RDONLY | O_DIRECTORY);
+	if (fd < 0 && errno == EXDEV) {
+		fd = fs_open_across(top, name, O_RDONLY | O_DIRECTORY);
+		*ret_mounts = true;
+	}
 	if (fd >= 0)
 		return fs_walk_push(walk, fd, -1) < 0 ? path_errno(err, errno, "search", path) : 0;
 	int code = errno;
-	if (code == ENOENT || code == ENOTDIR || code == ELOOP || code == EXDEV)
+	if (code == ENOENT || code == ENOTDIR || code == ELOOP)
 		return 0;
 	bool ours = fstatat(top, name, &st, AT_SYMLINK_NOFOLLOW) < 0 || st.st_uid == geteuid();
 	return code == EACCES && !ours ? 0 : path_errno(err, code, "search", path);
 }
 
 static int find_entry(struct fs_walk *walk, const struct glob *globs, const struct dirent *entry,
-	fs_match_fn *fn, void *data, struct err *err)
+	fs_match_fn *fn, void *data, bool *ret_mounts, struct err *err)
 {
 	bool is_dir = fs_entry_kind(fs_walk_fd(walk), entry) == DT_DIR;
 	const char *path = buf_text(&walk->path);
 
 	if (globs_match(globs, path, entry->d_name))
 		return fn(data, path, is_dir, err) < 0 ? -1 : 0;
-	return is_dir ? find_enter(walk, entry->d_name, err) : 0;
+	return is_dir ? find_enter(walk, entry->d_name, ret_mounts, err) : 0;
 }
 
 int fs_find(int dir, const char *const *globs, uint64_t max_entries, fs_match_fn *fn, void *data,
-	struct err *err)
+	bool *ret_mounts, struct err *err)
 {
 	own(fs_walk_done) struct fs_walk walk = {.depth = 0};
 	own(globs_free) struct glob *wanted = globs_read(globs);
 	uint64_t seen = 0;
 	int top = fs_open_beneath(dir, ".", O_RDONLY | O_DIRECTORY);
 
+	*ret_mounts = false;
 	if (top < 0 || fs_walk_push(&walk, top, -1) < 0)
 		return err_errno(err, errno, "search a folder");
 	while (walk.depth) {
@@ -113,7 +118,7 @@ int fs_find(int dir, const char *const *globs, uint64_t max_entries, fs_match_fn
 		if (++seen > max_entries)
 			return err_set(err, ERR_LIMIT, "search a folder: more than %llu entries",
 				(unsigned long long)max_entries);
-		if (find_entry(&walk, wanted, entry, fn, data, err) < 0)
+		if (find_entry(&walk, wanted, entry, fn, data, ret_mounts, err) < 0)
 			return -1;
 	}
 	return 0;

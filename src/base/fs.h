@@ -44,11 +44,12 @@ MUST_CHECK int fs_copy_tree(int from, int to, const struct fs_caps *caps, struct
 	struct err *err);
 void fs_copy_report_done(struct fs_copy_report *report);
 
-/* Walks below `dir` (not across mounts) and calls `fn` with the path (relative) of each entry whose
- * name matches one of the globs; a match is not entered. Stops with ERR_LIMIT beyond max_entries. */
+/* Walks below `dir`, other mounts there included (*ret_mounts says whether there were any), and calls
+ * `fn` with the path (relative) of each entry whose name matches one of the globs; a match is not
+ * entered. Stops with ERR_LIMIT beyond max_entries. */
 typedef int fs_match_fn(void *data, const char *path, bool is_dir, struct err *err);
 MUST_CHECK int fs_find(int dir, const char *const *globs, uint64_t max_entries, fs_match_fn *fn, void *data,
-	struct err *err);
+	bool *ret_mounts, struct err *err);
 
 /* mkdir -p below an absolute or relative path, mode 0755; refuses symbolic links on the last step. */
 MUST_CHECK int fs_mkdirs(const char *path, struct err *err);

@@ -11,11 +11,11 @@
 #define SYS_fchmodat2 452 /* Linux 6.6 */
 #endif
 
-int fs_open_beneath(int dir, const char *name, int flags)
+static int open_resolved(int dir, const char *name, int flags, uint64_t resolve)
 {
 	struct open_how how = {
 		.flags = (uint64_t)(unsigned)(flags | O_CLOEXEC | O_NOFOLLOW),
-		.resolve = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOLVE_NO_XDEV,
+		.resolve = resolve,
 	};
 	long fd;
 
@@ -25,6 +25,16 @@ int fs_open_beneath(int dir, const char *name, int flags)
 		fd = syscall(SYS_openat2, dir, name, &how, sizeof(how));
 	while (fd < 0 && errno == EINTR);
 	return (int)fd;
+}
+
+int fs_open_beneath(int dir, const char *name, int flags)
+{
+	return open_resolved(dir, name, flags, RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOLVE_NO_XDEV);
+}
+
+int fs_open_across(int dir, const char *name, int flags)
+{
+	return open_resolved(dir, name, flags, RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS);
 }
 
 /* chmod of what an O_PATH descriptor holds: by name it could be swapped for a link meanwhile. */

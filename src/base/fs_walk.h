@@ -27,6 +27,7 @@ struct fs_walk {
 
 /* One component below `dir`, never through a link, a mount or a magic link. -1 with errno. */
 int fs_open_beneath(int dir, const char *name, int flags);
+int fs_open_across(int dir, const char *name, int flags); /* the same, also into another mount */
 /* Opens for reading; where the owner's `need` bits (0400, 0500, 0700) are missing and the entry is
  * ours they are added first. O_NONBLOCK. The caller checks the kind. */
 int fs_open_unlocked(int dir, const char *name, int flags, mode_t need);

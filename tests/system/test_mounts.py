@@ -2,11 +2,12 @@
 
 import os
 import shutil
+import subprocess
 import threading
 
 import pytest
 
-from harness import IS_ROOT, PRETEND, refused, run, small_disk
+from harness import HOTCELL, IS_ROOT, PRETEND, refused, run, small_disk
 
 SECRETS = [
     ".git/config",
@@ -298,6 +299,20 @@ def test_a_file_with_a_hidden_name_is_there_when_it_is_itself_what_is_mounted(pr
     assert ran.out == b"SECRET\n", ran
 
 
+def test_secrets_in_another_mount_below_are_hidden_too(project):
+    """In a mount namespace of the test's own; for an ordinary user that is also a user namespace."""
+    (project / "other").mkdir()
+    script = """
+        mount -t tmpfs none "$1/other" && echo SECRET > "$1/other/.env" && echo plain > "$1/other/file" || exit 9
+        exec "$0" run -q --mount "$1:/p" -- sh -c 'cat /p/other/file; cat /p/other/.env /p/.env; true'
+    """
+    flags = ["-m"] if IS_ROOT else ["-mUr"]
+    done = subprocess.run(
+        ["unshare", *flags, "sh", "-c", script, HOTCELL, str(project)], capture_output=True, timeout=30
+    )
+    assert (done.returncode, done.stdout) == (0, b"plain\n"), done
+
+
 def test_hiding_leaves_no_trace_on_the_host(project):
     before = sorted(str(path) for path in project.rglob("*"))
     inside_of("--mount", f"{project}:/p")
@@ -389,3 +404,4 @@ def test_explain_names_every_hidden_pattern(place):
     ).out.decode()
     for word in (".git", ".env", "*.pem", "*.mine", str(place), "/p"):
         assert word in text, word
+

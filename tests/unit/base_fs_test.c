@@ -597,8 +597,9 @@ static int by_name(const void *a, const void *b)
 
 static int find(struct world *world, const char *const *globs, struct found *found)
 {
+	bool mounts;
 	*found = (struct found){.answer = 0};
-	int rc = fs_find(world->from, globs, 1000, note_found, found, &world->err);
+	int rc = fs_find(world->from, globs, 1000, note_found, found, &mounts, &world->err);
 
 	qsort(found->names, found->count, sizeof(char *), by_name);
 	for (size_t i = 0; i < found->count; i++) {
@@ -644,27 +645,29 @@ static void names_are_found_by_glob_and_matches_are_not_entered(void **state)
 
 static void a_search_stops_at_its_limits_with_an_error(void **state)
 {
+	bool mounts;
 	static const char *const globs[] = {"x", NULL};
 	struct world *world = *state;
 	struct found found = {.answer = 0};
 
 	assert_true(put(world, "1", "") && put(world, "2", "") && put(world, "3", ""));
-	assert_int_equal(fs_find(world->from, globs, 3, note_found, &found, &world->err), 0);
-	assert_int_equal(fs_find(world->from, globs, 2, note_found, &found, &world->err), -1);
+	assert_int_equal(fs_find(world->from, globs, 3, note_found, &found, &mounts, &world->err), 0);
+	assert_int_equal(fs_find(world->from, globs, 2, note_found, &found, &mounts, &world->err), -1);
 	assert_int_equal(world->err.code, ERR_LIMIT);
 	assert_true(dig(world->from, 300));
-	assert_int_equal(fs_find(world->from, globs, 100000, note_found, &found, &world->err), -1);
+	assert_int_equal(fs_find(world->from, globs, 100000, note_found, &found, &mounts, &world->err), -1);
 	assert_int_equal(world->err.code, ERR_LIMIT);
 }
 
 static void a_search_ends_when_the_callback_says_so(void **state)
 {
+	bool mounts;
 	static const char *const globs[] = {"*", NULL};
 	struct world *world = *state;
 	struct found found = {.answer = -1};
 
 	assert_true(put(world, "1", ""));
-	assert_int_equal(fs_find(world->from, globs, 3, note_found, &found, &world->err), -1);
+	assert_int_equal(fs_find(world->from, globs, 3, note_found, &found, &mounts, &world->err), -1);
 	assert_string_equal(world->err.text, "enough");
 }
 

@@ -462,12 +462,13 @@ static void only_local_and_internet_sockets_are_made_and_none_raw(void **state)
 	(void)state;
 	for (const struct program *program = programs; program < programs_end; program++)
 		for (uint64_t family = 0; family <= 64; family++)
-			for (uint64_t type = 1; type <= 6; type++)
+			for (uint64_t type = 1; type <= 15; type++)
 				for (size_t f = 0; f < ARRAY_LEN(flags); f++) {
 					const uint64_t args[] = {family, type | flags[f], 0},
 						       high[] = {HIGH | family, type | flags[f], 0};
-					bool allowed =
-						family_is_allowed(family) && type != SOCK_RAW;
+					bool allowed = family_is_allowed(family) &&
+						       (type == SOCK_STREAM || type == SOCK_DGRAM ||
+							       type == SOCK_SEQPACKET);
 					uint32_t expected =
 						allowed ? ALLOW : refusal(program, EAFNOSUPPORT);
 					assert_int_equal(
@@ -475,6 +476,19 @@ static void only_local_and_internet_sockets_are_made_and_none_raw(void **state)
 					assert_int_equal(
 						ask(program, SYS_socket, high, 3), expected);
 				}
+}
+
+static void only_the_usual_protocols_are_spoken(void **state)
+{
+	(void)state;
+	for (const struct program *program = programs; program < programs_end; program++)
+		for (uint64_t protocol = 0; protocol < 300; protocol++) {
+			const uint64_t args[] = {AF_INET, SOCK_STREAM, HIGH | protocol};
+			bool usual = protocol == 0 || protocol == 1 || protocol == 6 || protocol == 17 ||
+				     protocol == 58;
+			assert_int_equal(ask(program, SYS_socket, args, 3),
+				usual ? ALLOW : refusal(program, EAFNOSUPPORT));
+		}
 }
 
 static void socket_pairs_are_local(void **state)
@@ -564,6 +578,7 @@ int main(void)
 		cmocka_unit_test(changing_cpus_is_refused_only_where_a_cell_is_pinned),
 		cmocka_unit_test(every_single_namespace_flag_is_refused),
 		cmocka_unit_test(only_local_and_internet_sockets_are_made_and_none_raw),
+		cmocka_unit_test(only_the_usual_protocols_are_spoken),
 		cmocka_unit_test(socket_pairs_are_local),
 		cmocka_unit_test(files_fifos_and_sockets_are_made_but_no_devices),
 		cmocka_unit_test(what_is_refused_only_in_part_is_explained_so),

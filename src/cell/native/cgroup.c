@@ -279,8 +279,9 @@ static int limit_v1(const struct cgroup_slot *slot, const struct cell_limits *li
 		if (set_number(slot->dir[MEMORY], "memory.limit_in_bytes", limits->memory, err) < 0)
 			return -1;
 		struct err no_swap_accounting;
-		(void)!set_number(slot->dir[MEMORY], "memory.memsw.limit_in_bytes", limits->memory,
-			&no_swap_accounting);
+		if (set_number(slot->dir[MEMORY], "memory.memsw.limit_in_bytes", limits->memory,
+			    &no_swap_accounting) < 0)
+			(void)!set_number(slot->dir[MEMORY], "memory.swappiness", 0, &no_swap_accounting);
 	}
 	if (slot->dir[CPU] >= 0 &&
 		(set_number(slot->dir[CPU], "cpu.cfs_period_us", CPU_PERIOD_US, err) < 0 ||

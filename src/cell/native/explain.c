@@ -145,7 +145,7 @@ static void put_user(struct page *page, const struct cell_spec *spec)
 {
 	page_label(page, "user");
 	page_line(page, "%u:%u inside, without capabilities; %s", spec->uid, spec->gid,
-		geteuid() == 0 ? "outside a number that is nobody's"
+		native_is_root() ? "outside a number that is nobody's"
 			       : "outside you, but reaching only what is mounted");
 }
 
@@ -213,12 +213,13 @@ static bool put_hidden(
 	own(fd_closep) int dir =
 		open(mount->source, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	own(freep) char *target = shown(mount->target);
+	bool mounts = false;
 	struct err err;
 
 	if (dir < 0 && errno == ENOTDIR)
 		return false; /* a single file was asked for by its name */
 	int found = dir < 0 ? err_errno(&err, errno, "open it")
-			    : fs_find(dir, globs, MAX_WALK, hidden_add, &hidden, &err);
+			    : fs_find(dir, globs, MAX_WALK, hidden_add, &hidden, &mounts, &err);
 	if (found < 0) {
 		page_line(page, "%s: the cell would not be made: %s", target, err.text);
 		return true;
@@ -228,7 +229,7 @@ static bool put_hidden(
 			target, MAX_HIDDEN);
 	else if (hidden.count > 0)
 		page_line(page, "%s: %zu would %s:", target, hidden.count,
-			overlay && !mount->writable ? "vanish"
+			overlay && !mount->writable && !mounts ? "vanish"
 						    : "stay as a name, empty and unreadable");
 	for (size_t i = 0; i < FIRST_HIDDEN && hidden.first[i] != NULL; i++)
 		page_line(page, "  %s", hidden.first[i]);
@@ -394,7 +395,7 @@ static const char *refused_part(const char *name, bool pinned)
 	} parts[] = {
 		{"clone", "new namespaces"},
 		{"unshare", "new namespaces"},
-		{"socket", "raw, or not unix or inet"},
+		{"socket", "raw, or neither unix, TCP nor UDP"},
 		{"socketpair", "not unix"},
 		{"ioctl", "typing into a terminal"},
 		{"personality", "odd ones"},
@@ -442,7 +443,7 @@ void native_explain(const struct cell_spec *spec, struct buf *ret)
 {
 	struct page page = {.out = ret, .label = ""};
 	struct cell_receipt receipt;
-	bool possible = geteuid() == 0 || native_user_ns_works();
+	bool possible = native_is_root() || native_user_ns_works();
 
 	if (!possible) {
 		page_label(&page, "NO CELL");

@@ -231,6 +231,13 @@ static void refuse_if_equal(struct code *code, uint32_t k, int error)
 	ret_refuse(code, error);
 }
 
+static void refuse_unless_among(struct code *code, const uint32_t *values, size_t count, int error)
+{
+	for (size_t i = 0; i < count; i++) /* over the rest of the list and the verdict behind it */
+		emit(code, BPF_JMP | BPF_JEQ | BPF_K, (uint8_t)(count - i), 0, values[i]);
+	ret_refuse(code, error);
+}
+
 static void refuse_if_set(struct code *code, uint32_t bits, int error)
 {
 	emit(code, BPF_JMP | BPF_JSET | BPF_K, 0, 1, bits);
@@ -257,9 +264,14 @@ static void emit_unshare(struct code *code, int error)
 
 static void emit_socket(struct code *code, int error)
 {
+	static const uint32_t types[] = { SOCK_STREAM, SOCK_DGRAM, SOCK_SEQPACKET };
+	static const uint32_t protocols[] = { 0, 1, 6, 17, 58 }; /* the usual; ICMP, TCP, UDP, ICMPv6 */
+
 	load_arg(code, 1);
 	emit(code, BPF_ALU | BPF_AND | BPF_K, 0, 0, 0xf); /* the type without its flags */
-	refuse_if_equal(code, SOCK_RAW, error);
+	refuse_unless_among(code, types, ARRAY_LEN(types), error);
+	load_arg(code, 2);
+	refuse_unless_among(code, protocols, ARRAY_LEN(protocols), error);
 	load_arg(code, 0);
 	allow_if_equal(code, AF_UNIX);
 	allow_if_equal(code, AF_INET);

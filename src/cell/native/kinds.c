@@ -50,10 +50,11 @@ static void on_yard(void *data, int fd, uint32_t events)
 	struct err err;
 
 	(void)events;
-	if (len < 0 && (errno == EAGAIN || errno == EINTR))
+	/* died with a message of ours unread: what it said comes after this */
+	if (len < 0 && (errno == EAGAIN || errno == EINTR || errno == ECONNRESET))
 		return;
 	if (len <= 0) {
-		(void)err_set(&err, EPIPE, "the process that makes cells died");
+		(void)err_set(&err, EPIPE, "the process that makes cells died: 'hotcell doctor' says what this machine lacks");
 		kind_die(kind, &err);
 		return;
 	}
@@ -104,7 +105,7 @@ int zygote_ensure(struct cell_backend_pool *pool, struct err *err)
 {
 	if (pool->zygote >= 0)
 		return 0;
-	pool->zygote = zygote_start(pool->cgroup, pool->user_ns, &pool->zygote_pid, err);
+	pool->zygote = zygote_start(pool->cgroup, pool->outer_id == 0, &pool->zygote_pid, err);
 	return pool->zygote < 0 ? -1 : 0;
 }
 

@@ -39,7 +39,7 @@ static struct cell_backend_pool *native_open(struct loop *loop, struct err *err)
 	pool->loop = loop;
 	pool->zygote = -1;
 	pool->user_ns = native_user_ns_works();
-	if (!pool->user_ns && geteuid() != 0) {
+	if (!pool->user_ns && !native_is_root()) {
 		(void)err_set(err, ERR_MISSING,
 			"this machine lets ordinary users make no user namespace, without which there is no cell: "
 			"'hotcell doctor' says how to allow it");
@@ -48,7 +48,7 @@ static struct cell_backend_pool *native_open(struct loop *loop, struct err *err)
 	}
 	raise_descriptors();
 	pool->landlock = landlock_abi() > 0;
-	pool->outer_id = geteuid() == 0 ? OUTER_USER_BASE + (uint32_t)getpid() % OUTER_USER_SPAN : 0;
+	pool->outer_id = native_is_root() ? OUTER_USER_BASE + (uint32_t)getpid() % OUTER_USER_SPAN : 0;
 	pool->cgroup = cgroup_open(err);
 	if (pool->cgroup == NULL || zygote_ensure(pool, err) < 0) {
 		pool->cgroup = cgroup_free(pool->cgroup);

@@ -109,7 +109,8 @@ MUST_CHECK int job_receive(struct job *ret, struct wire_reader *reader, const in
 
 /* Forks the zygote. Returns our end of its socket. */
 struct cgroup_host;
-MUST_CHECK int zygote_start(const struct cgroup_host *cgroup, bool user_ns, pid_t *ret_pid, struct err *err);
+/* nest: it makes a user namespace to have rights in (an ordinary user's has none otherwise). */
+MUST_CHECK int zygote_start(const struct cgroup_host *cgroup, bool nest, pid_t *ret_pid, struct err *err);
 /* The yard's whole life; called by the zygote in a child. */
 _Noreturn void yard_main(int socket, int memfd);
 
@@ -176,6 +177,7 @@ void cgroup_slot_usage(const struct cgroup_slot *slot, uint64_t *ret_peak, uint6
 
 /* ---- probing and explaining ---- */
 bool native_user_ns_works(void); /* tried for real, once */
+bool native_is_root(void); /* of the machine: root of a user namespace is an ordinary user here */
 size_t native_probe(struct cell_probe *ret, size_t max);
 void native_explain(const struct cell_spec *spec, struct buf *ret);
 extern const char *const native_etc[]; /* what of /etc a host image shows; NULL-terminated */

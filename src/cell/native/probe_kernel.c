@@ -56,10 +56,10 @@ static int enter_namespaces(int namespaces, struct err *err)
 {
 	if (namespaces == 0)
 		return 0;
-	if (geteuid() != 0 && !native_user_ns_works())
+	if (!native_is_root() && !native_user_ns_works())
 		return err_set(err, ERR_MISSING,
 			"an ordinary user makes it in a user namespace, and there is none");
-	if (geteuid() != 0 && enter_user_ns(0, err) < 0)
+	if (!native_is_root() && enter_user_ns(0, err) < 0)
 		return -1;
 	if (unshare(namespaces) < 0)
 		return err_errno(err, errno, "make the namespaces");
@@ -128,7 +128,7 @@ int trial_run(const struct trial *trial, char saw[SAW_MAX], struct err *err)
 /* As the zygote and the yard do: an ordinary user's cell is in a namespace within a namespace. */
 static int try_user_ns(char saw[SAW_MAX], struct err *err)
 {
-	bool nested = geteuid() != 0;
+	bool nested = !native_is_root();
 
 	if (pretend("no-userns"))
 		return err_set(err, ERR_MISSING, "HOTCELL_PRETEND says there are none");
@@ -325,7 +325,7 @@ static int try_id_map(char saw[SAW_MAX], struct err *err)
 	static const char *const places[] = {".", "/", NULL};
 	struct err first = {0};
 
-	if (geteuid() != 0) {
+	if (!native_is_root()) {
 		(void)snprintf(saw, SAW_MAX, "not needed: what is yours is the cell's user's");
 		return 0;
 	}

@@ -241,7 +241,7 @@ static void map_owner(struct builder *b, int tree)
 	char map[64];
 	struct err err;
 
-	if (geteuid() != 0 || b->outer_uid == 0 || fstat(tree, &st) < 0)
+	if (b->outer_uid == 0 || fstat(tree, &st) < 0)
 		return;
 	pid_t child = (pid_t)syscall(SYS_clone, CLONE_NEWUSER | SIGCHLD, 0, 0, 0, 0);
 	if (child == 0) {
@@ -469,12 +469,13 @@ static int layers_make(struct err *err)
 static int place_mount(struct builder *b, const struct piece *piece, int point, struct err *err)
 {
 	own(matches_done) struct matches matches = { 0 };
+	bool mounts = false;
 
 	if (piece->mount != NULL && piece->is_dir && b->t->hide != NULL && b->t->hide[0] != NULL) {
 		own(fd_closep) int source = openat(piece->tree, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 		if (source < 0)
 			return err_errno(err, errno, "read '%s'", piece->mount->source);
-		if (fs_find(source, b->t->hide, HIDE_MAX_WALK, match_add, &matches, err) < 0)
+		if (fs_find(source, b->t->hide, HIDE_MAX_WALK, match_add, &matches, &mounts, err) < 0)
 			return err_wrap(err, "look for files to hide in '%s'", piece->mount->source);
 	}
 	if (matches.count == 0)
@@ -482,7 +483,8 @@ static int place_mount(struct builder *b, const struct piece *piece, int point, 
 	if (layers_make(err) < 0)
 		return -1;
 	struct err no_overlay;
-	if (!piece->mount->writable && b->t->overlay &&
+	/* an overlay would not show the mounts below this one */
+	if (!piece->mount->writable && b->t->overlay && !mounts &&
 		hide_by_overlay(b, piece, point, &matches, &no_overlay) == 0)
 		return 0;
 	if (attach(piece->tree, point, piece->target, err) < 0)

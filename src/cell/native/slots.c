@@ -106,11 +106,11 @@ static void take_report(struct cell_backend_run *run, struct wire_reader *reader
 	end.disk_full = wire_get_u32(reader) != 0;
 	end.memory_killed = wire_get_u32(reader) != 0;
 	run->slot->fresh_net = wire_get_u32(reader) == 0; /* left unclean: not to be used again */
-	while (!reader->bad && reader->pos < reader->len && kept < CELL_REFUSED_KEPT) {
+	while (!reader->bad && reader->pos < reader->len) {
 		const char *name = filter_name(wire_get_u32(reader));
 		uint64_t count = wire_get_u64(reader);
 		end.refused_total += count;
-		if (name != NULL)
+		if (name != NULL && kept < CELL_REFUSED_KEPT)
 			end.refused[kept++] = (struct cell_refused){ name, count };
 	}
 	if (run->reported)

@@ -336,7 +336,7 @@ static void forget_arguments(void)
 		memcpy((void *)at[0], "hotcell", sizeof("hotcell"));
 }
 
-static _Noreturn void zygote_main(int socket, const struct cgroup_host *cgroup, bool user_ns)
+static _Noreturn void zygote_main(int socket, const struct cgroup_host *cgroup, bool nest)
 {
 	struct err err;
 	uid_t uid = geteuid();
@@ -359,7 +359,7 @@ static _Noreturn void zygote_main(int socket, const struct cgroup_host *cgroup, 
 		(void)dup2(null, i);
 	forget_arguments();
 	err.code = 0;
-	if (user_ns && uid != 0 && (unshare(CLONE_NEWUSER) < 0 || map_self(uid, gid, &err) < 0))
+	if (nest && (unshare(CLONE_NEWUSER) < 0 || map_self(uid, gid, &err) < 0))
 		_exit(125);
 	for (;;) {
 		char message[MAX_MESSAGE];
@@ -386,7 +386,7 @@ static _Noreturn void zygote_main(int socket, const struct cgroup_host *cgroup, 
 	_exit(0);
 }
 
-int zygote_start(const struct cgroup_host *cgroup, bool user_ns, pid_t *ret_pid, struct err *err)
+int zygote_start(const struct cgroup_host *cgroup, bool nest, pid_t *ret_pid, struct err *err)
 {
 	int pair[2];
 
@@ -394,7 +394,7 @@ int zygote_start(const struct cgroup_host *cgroup, bool user_ns, pid_t *ret_pid,
 		return err_errno(err, errno, "make a socket pair");
 	pid_t pid = fork();
 	if (pid == 0)
-		zygote_main(pair[1], cgroup, user_ns);
+		zygote_main(pair[1], cgroup, nest);
 	(void)close(pair[1]);
 	if (pid < 0) {
 		(void)close(pair[0]);
