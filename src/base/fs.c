@@ -88,10 +88,11 @@ static int find_enter(struct fs_walk *walk, const char *name, bool *ret_mounts, 
 static int find_entry(struct fs_walk *walk, const struct glob *globs, const struct dirent *entry,
 	fs_match_fn *fn, void *data, bool *ret_mounts, struct err *err)
 {
-	bool is_dir = fs_entry_kind(fs_walk_fd(walk), entry) == DT_DIR;
+	unsigned char kind = fs_entry_kind(fs_walk_fd(walk), entry);
+	bool is_dir = kind == DT_DIR;
 	const char *path = buf_text(&walk->path);
 
-	if (globs_match(globs, path, entry->d_name))
+	if (kind == DT_SOCK || globs_match(globs, path, entry->d_name))
 		return fn(data, path, is_dir, err) < 0 ? -1 : 0;
 	return is_dir ? find_enter(walk, entry->d_name, ret_mounts, err) : 0;
 }

@@ -490,20 +490,22 @@ def _files():
         tops.append(Path(os.environ["XDG_RUNTIME_DIR"]))
     for top in tops:
         for entry in top.glob("hotcell*"):
-            if (
-                re.match(r"hotcell-(test|bench|demo)", entry.name)
-                or entry.lstat().st_uid != os.getuid()
-            ):
-                continue  # of those who try us out, or of another user
-            if not entry.is_dir() or entry.is_symlink():
-                yield "file", str(entry)
-                continue
-            # The folder of live cells may stay; nothing in it may.
-            for folder, folders, files in os.walk(entry):
-                for name in folders + files:
-                    pid = re.fullmatch(r"(\d+)\.sock", name)
-                    if not (pid and is_others(pid[1])):
-                        yield "file", os.path.join(folder, name)
+            if re.match(r"hotcell-(test|bench|demo)", entry.name):
+                continue  # of those who try us out
+            with contextlib.suppress(OSError):  # it may go while we look
+                if entry.lstat().st_uid == os.getuid():
+                    yield from _left_in(entry)
+
+
+def _left_in(entry):
+    """The folder of live cells may stay; nothing in it may."""
+    if not re.fullmatch(r"hotcell(-\d+)?", entry.name) or not entry.is_dir():
+        yield "file", str(entry)
+        return
+    for name in os.listdir(entry):
+        pid = re.fullmatch(r"(\d+)\.sock", name)
+        if not (pid and is_others(pid[1])):
+            yield "file", str(entry / name)
 
 
 def _shared():

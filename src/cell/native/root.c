@@ -41,6 +41,7 @@ struct piece {
 	char *target; /* relative to the new root */
 	char *link; /* a symbolic link with this text, or */
 	char *text; /* a small file with this content, or */
+	size_t text_len;
 	int tree; /* a detached mount, or */
 	dev_t device; /* a device to be made, where we may; else `tree` */
 	bool is_dir;
@@ -67,6 +68,15 @@ static struct piece *piece_add(struct builder *b, const char *target)
 	struct piece *piece = &b->pieces[b->count++];
 	*piece = (struct piece){ .target = xstrdup(target), .tree = -1 };
 	return piece;
+}
+
+/* A small file of the root's own; takes the content. */
+static void piece_text(struct builder *b, const char *target, struct buf *content)
+{
+	struct piece *piece = piece_add(b, target);
+
+	piece->text_len = content->len;
+	piece->text = buf_take(content);
 }
 
 static void piece_done(struct piece *piece)
@@ -120,11 +130,11 @@ static int collect_entry(struct builder *b, int dir, const char *name, const cha
 		piece_add(b, target)->link = xstrdup(link);
 		return 0;
 	}
-	if (S_ISREG(st.st_mode) && st.st_size <= COPY_MAX) {
+	if (S_ISREG(st.st_mode) && st.st_size <= COPY_MAX && strcmp(b->t->image, "host") == 0) {
 		own(buf_done) struct buf text = { 0 };
 		struct err unreadable;
 		if (fs_read_small(dir, name, COPY_MAX, &text, &unreadable) == 0)
-			piece_add(b, target)->text = xstrdup(buf_text(&text));
+			piece_text(b, target, &text);
 		return 0;
 	}
 	if (!S_ISDIR(st.st_mode) && !S_ISREG(st.st_mode))
@@ -151,14 +161,19 @@ static int collect_host(struct builder *b, struct err *err)
 		if (collect_entry(b, root, path, path, err) < 0)
 			return -1;
 	}
-	piece_add(b, "etc/passwd")->text = xfmt("root:x:0:0:root:/:/bin/sh\n"
-						"cell:x:%u:%u:cell:" CELL_WORKSPACE ":/bin/sh\n"
-						"nobody:x:65534:65534:nobody:/:/bin/false\n",
+	struct buf passwd = { 0 }, group = { 0 }, hosts = { 0 }, hostname = { 0 }, resolv = { 0 };
+	buf_fmt(&passwd,
+		"root:x:0:0:root:/:/bin/sh\ncell:x:%u:%u:cell:" CELL_WORKSPACE ":/bin/sh\n"
+		"nobody:x:65534:65534:nobody:/:/bin/false\n",
 		b->t->uid, b->t->gid);
-	piece_add(b, "etc/group")->text = xfmt("root:x:0:\ncell:x:%u:\nnogroup:x:65534:\n", b->t->gid);
-	piece_add(b, "etc/hosts")->text = xstrdup("127.0.0.1 localhost cell\n::1 localhost\n");
-	piece_add(b, "etc/hostname")->text = xstrdup("cell\n");
-	piece_add(b, "etc/resolv.conf")->text = xstrdup("");
+	buf_fmt(&group, "root:x:0:\ncell:x:%u:\nnogroup:x:65534:\n", b->t->gid);
+	buf_str(&hosts, "127.0.0.1 localhost cell\n::1 localhost\n");
+	buf_str(&hostname, "cell\n");
+	piece_text(b, "etc/passwd", &passwd);
+	piece_text(b, "etc/group", &group);
+	piece_text(b, "etc/hosts", &hosts);
+	piece_text(b, "etc/hostname", &hostname);
+	piece_text(b, "etc/resolv.conf", &resolv);
 	piece_add(b, "var/tmp")->link = xstrdup("/tmp");
 	piece_add(b, "var/run")->link = xstrdup("/run");
 	return 0;
@@ -323,7 +338,7 @@ static int open_parent(const char *target, const char **ret_name, struct err *er
 static int place_text(int dir, const char *name, const struct piece *piece, struct err *err)
 {
 	own(fd_closep) int fd = openat(dir, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0644);
-	size_t len = piece->text == NULL ? 0 : strlen(piece->text);
+	size_t len = piece->text == NULL ? 0 : piece->text_len;
 
 	if (fd < 0)
 		return errno == EEXIST ? 0 : err_errno(err, errno, "make '/%s' in the image", piece->target);
@@ -471,7 +486,7 @@ static int place_mount(struct builder *b, const struct piece *piece, int point, 
 	own(matches_done) struct matches matches = { 0 };
 	bool mounts = false;
 
-	if (piece->mount != NULL && piece->is_dir && b->t->hide != NULL && b->t->hide[0] != NULL) {
+	if (piece->mount != NULL && piece->is_dir) { /* sockets are hidden whatever the list: they are ways out */
 		own(fd_closep) int source = openat(piece->tree, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 		if (source < 0)
 			return err_errno(err, errno, "read '%s'", piece->mount->source);
