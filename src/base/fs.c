@@ -56,7 +56,7 @@ static struct glob *globs_read(const char *const *texts)
 static bool globs_match(const struct glob *globs, const char *path, const char *name)
 {
 	for (; globs->text; globs++)
-		if (fnmatch(globs->text, globs->path ? path : name, 0) == 0)
+		if (fnmatch(globs->text, globs->path ? path : name, FNM_CASEFOLD) == 0)
 			return true;
 	return false;
 }

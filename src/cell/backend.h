@@ -17,6 +17,7 @@ struct cell_end {
 	bool disk_full; /* scratch space was exhausted at the end */
 	bool filter_killed; /* the system call filter ended it */
 	bool memory_killed; /* a watcher ended it for its memory */
+	bool timed_out; /* the backend's own clock ended it, ours being late */
 	uint64_t refused_total;
 	struct cell_refused refused[CELL_REFUSED_KEPT];
 };

@@ -104,6 +104,8 @@ enum cell_outcome cell_decide(const struct cell_end *end, enum cell_reason reaso
 
 	if (reason != CELL_REASON_NONE)
 		return reason_outcomes[reason];
+	if (end->timed_out)
+		return CELL_TIMEOUT;
 	if ((end->oom_kills > 0 || end->memory_killed) && !succeeded)
 		return CELL_OOM;
 	if (end->filter_killed)

@@ -68,7 +68,7 @@ static void read_job(struct wire_reader *reader)
 	check_list(reader, job.env, CELL_MAX_ARGS);
 	if (job.cwd != NULL)
 		check_inside(reader, job.cwd);
-	job_encode(&first, job.argv, job.env, job.cwd, job.tty, job.rows, job.columns);
+	job_encode(&first, &job);
 	struct wire_reader back = {.data = first.data, .len = first.len};
 	assert(job_decode(&again, &back, &err) == 0 && back.pos == back.len);
 	job_encode(&second, again.argv, again.env, again.cwd, again.tty, again.rows, again.columns);

@@ -57,7 +57,10 @@ def test_a_mount_is_read_only_unless_asked_otherwise(place, hostile):
 
 def test_what_is_written_to_a_writable_mount_arrives_with_the_owners_uid(place):
     (place / "data").mkdir(mode=0o700)
-    script = "echo new > /p/new; mkdir /p/folder; echo x > /p/folder/file; chmod 640 /p/new; echo more >> /p/old; ls -n /p/old"
+    script = """
+        echo new > /p/new; chmod 640 /p/new; mkdir /p/folder; echo x > /p/folder/file
+        echo more >> /p/old; ls -n /p/old
+    """
     (place / "data" / "old").write_text("old\n")
     ran = run("--mount", f"{place}/data:/p:rw", "--", "sh", "-c", script)
     assert ran.code == 0, ran
@@ -284,7 +287,11 @@ def test_the_default_list_can_be_left_out(project):
 
 
 def test_secrets_vanish_from_a_writable_mount_and_stay_on_the_host(project, place):
-    script = "echo new > /p/new; for f in .env id_rsa my.key; do echo overwritten > /p/$f; rm -f /p/$f; done; rm -rf /p/.git; true"
+    script = """
+        echo new > /p/new
+        for f in .env id_rsa my.key; do echo overwritten > /p/$f; rm -f /p/$f; done
+        rm -rf /p/.git; true
+    """
     ran = run("--mount", f"{project}:/p:rw", "--", "sh", "-c", script)
     assert ran.code == 0, ran
     files, _ = inside_of("--mount", f"{project}:/p:rw")

@@ -191,7 +191,8 @@ static void a_job_comes_back_as_it_was(void **state)
 	struct err err;
 
 	(void)state;
-	job_encode(&bytes, some_argv, some_env, "/workspace", true, 24, 80);
+	job_encode(&bytes, &(struct job){.argv = (const char **)(uintptr_t)some_argv, .env = (const char **)(uintptr_t)some_env,
+		.cwd = "/workspace", .tty = true, .rows = 24, .columns = 80});
 	struct wire_reader reader = {.data = bytes.data, .len = bytes.len};
 	assert_int_equal(job_decode(&job, &reader, &err), 0);
 	same_list(some_argv, job.argv);
@@ -205,7 +206,8 @@ static void a_job_cut_anywhere_is_refused(void **state)
 	own(buf_done) struct buf bytes = {0};
 
 	(void)state;
-	job_encode(&bytes, some_argv, some_env, NULL, false, 0, 0);
+	job_encode(&bytes, &(struct job){.argv = (const char **)(uintptr_t)some_argv, .env = (const char **)(uintptr_t)some_env,
+		.cwd = NULL, .tty = false, .rows = 0, .columns = 0});
 	for (size_t len = 0; len < bytes.len; len++) {
 		own(freep) char *cut = malloc(len == 0 ? 1 : len);
 		own(job_done) struct job job = {0};
@@ -225,7 +227,8 @@ static void a_job_without_a_command_is_refused(void **state)
 	struct err err;
 
 	(void)state;
-	job_encode(&bytes, none, some_env, NULL, false, 0, 0);
+	job_encode(&bytes, &(struct job){.argv = (const char **)(uintptr_t)none, .env = (const char **)(uintptr_t)some_env,
+		.cwd = NULL, .tty = false, .rows = 0, .columns = 0});
 	struct wire_reader reader = {.data = bytes.data, .len = bytes.len};
 	assert_int_equal(job_decode(&job, &reader, &err), -1);
 	assert_int_equal(err.code, EPROTO);
@@ -241,7 +244,8 @@ static void there_and_back(const char *const *argv)
 	size_t count = 0;
 	struct err err;
 
-	job_encode(&bytes, argv, some_env, "/", false, 0, 0);
+	job_encode(&bytes, &(struct job){.argv = (const char **)(uintptr_t)argv, .env = (const char **)(uintptr_t)some_env,
+		.cwd = "/", .tty = false, .rows = 0, .columns = 0});
 	assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair), 0);
 	const int fds[3] = {pair[0], pair[1], pair[0]};
 	assert_int_equal(job_send(pair[0], MSG_EXEC, 7, &bytes, fds, 3, &err), 0);

@@ -38,6 +38,8 @@ struct cgroup_slot {
 	size_t enter_count;
 	bool v2;
 	int now, peak, events; /* of memory, kept open: they are read for every cell; -1: none */
+	int cpu_time[2]; /* files that count it, where there are such: user and system (v2: the same) */
+	uint64_t cpu_before[2];
 	uint64_t oom_before;
 };
 
@@ -278,7 +280,10 @@ static int limit_v1(const struct cgroup_slot *slot, const struct cell_limits *li
 	if (slot->dir[MEMORY] >= 0) {
 		if (set_number(slot->dir[MEMORY], "memory.limit_in_bytes", limits->memory, err) < 0)
 			return -1;
-		struct err no_swap_accounting;
+		struct err no_swap_accounting, no_socket_limit;
+		/* socket buffers are counted apart */
+		(void)!set_number(slot->dir[MEMORY], "memory.kmem.tcp.limit_in_bytes", limits->memory / 4,
+			&no_socket_limit);
 		if (set_number(slot->dir[MEMORY], "memory.memsw.limit_in_bytes", limits->memory,
 			    &no_swap_accounting) < 0)
 			(void)!set_number(slot->dir[MEMORY], "memory.swappiness", 0, &no_swap_accounting);
@@ -340,6 +345,16 @@ static void memory_files(struct cgroup_slot *slot)
 		slot->peak = openat(dir, "memory.peak", O_RDONLY | O_CLOEXEC);
 }
 
+static void cpu_files(struct cgroup_slot *slot)
+{
+	static const char *const v1[] = { "cpuacct.usage_user", "cpuacct.usage_sys" };
+
+	for (int i = 0; i < 2; i++) /* v1: only where cpuacct is mounted together with cpu, as systemd does */
+		slot->cpu_time[i] = slot->v2 ? openat(slot->dir[MEMORY], "cpu.stat", O_RDONLY | O_CLOEXEC)
+			: slot->dir[CPU] < 0 ? -1
+					     : openat(slot->dir[CPU], v1[i], O_RDONLY | O_CLOEXEC);
+}
+
 struct cgroup_slot *cgroup_slot_open(struct cgroup_host *host, unsigned index, const struct cell_limits *limits,
 	struct err *err)
 {
@@ -350,7 +365,7 @@ struct cgroup_slot *cgroup_slot_open(struct cgroup_host *host, unsigned index, c
 	slot->index = index;
 	for (int c = 0; c < CONTROLLER_COUNT; c++)
 		slot->dir[c] = slot->enter[c] = -1;
-	slot->now = slot->peak = slot->events = -1;
+	slot->now = slot->peak = slot->events = slot->cpu_time[0] = slot->cpu_time[1] = -1;
 	(void)snprintf(name, sizeof(name), "s%u", index);
 	int failed = 0;
 	for (int c = 0; c < CONTROLLER_COUNT && failed == 0; c++)
@@ -359,6 +374,8 @@ struct cgroup_slot *cgroup_slot_open(struct cgroup_host *host, unsigned index, c
 	slot->v2 = host->at[MEMORY].fd >= 0 && host->at[MEMORY].v2;
 	if (failed == 0)
 		memory_files(slot);
+	if (failed == 0)
+		cpu_files(slot);
 	if (failed == 0 && slot->v2)
 		failed = limit_v2(slot, limits, err);
 	else if (failed == 0)
@@ -378,6 +395,8 @@ struct cgroup_slot *cgroup_slot_free(struct cgroup_slot *slot)
 	fd_close(&slot->now);
 	fd_close(&slot->peak);
 	fd_close(&slot->events);
+	fd_close(&slot->cpu_time[0]);
+	fd_close(&slot->cpu_time[1]);
 	for (int c = 0; c < CONTROLLER_COUNT; c++) {
 		fd_close(&slot->enter[c]);
 		if (slot->dir[c] >= 0)
@@ -397,6 +416,22 @@ static uint64_t read_number(int fd, const char *key)
 		return 0;
 	text[len] = '\0';
 	return cgroup_number(text, key);
+}
+
+static uint64_t cpu_us(const struct cgroup_slot *slot, int which)
+{
+	if (slot->v2)
+		return read_number(slot->cpu_time[which], which == 0 ? "user_usec " : "system_usec ");
+	return read_number(slot->cpu_time[which], NULL) / 1000;
+}
+
+bool cgroup_slot_cpu(const struct cgroup_slot *slot, uint64_t *ret_user_us, uint64_t *ret_system_us)
+{
+	if (slot->cpu_time[0] < 0 || slot->cpu_time[1] < 0)
+		return false;
+	*ret_user_us = cpu_us(slot, 0) - slot->cpu_before[0];
+	*ret_system_us = cpu_us(slot, 1) - slot->cpu_before[1];
+	return true;
 }
 
 #define CACHE_WORTH_DROPPING (UINT64_C(8) << 20)

@@ -408,6 +408,12 @@ static const char *refused_part(const char *name, bool pinned)
 		{"sched_setaffinity", "init's"},
 		{"setpriority", "init's"},
 		{"ioprio_set", "init's"},
+		{"fchmod", "set-id bits"},
+		{"fchmodat", "set-id bits"},
+		{"openat", "set-id bits"},
+		{"chmod", "set-id bits"},
+		{"creat", "set-id bits"},
+		{"open", "set-id bits"},
 	};
 
 	if (pinned && strcmp(name, "sched_setaffinity") == 0)
@@ -418,18 +424,24 @@ static const char *refused_part(const char *name, bool pinned)
 	return NULL;
 }
 
-static void put_refused(struct page *page, bool pinned)
+static bool applies(unsigned index, unsigned want)
 {
+	return filter_when(index) == 0 || (filter_when(index) & want) != 0;
+}
+
+static void put_refused(struct page *page, unsigned want)
+{
+	bool pinned = (want & FILTER_PINNED) != 0;
 	const char *name;
 
 	page_label(page, "refused calls");
 	for (unsigned i = 0; (name = filter_name(i)) != NULL; i++)
-		if (refused_part(name, pinned) == NULL)
+		if (applies(i, want) && refused_part(name, pinned) == NULL)
 			page_word(page, name);
 	page_words_end(page);
 	page_label(page, "refused in part");
 	for (unsigned i = 0; (name = filter_name(i)) != NULL; i++) {
-		if (refused_part(name, pinned) == NULL)
+		if (!applies(i, want) || refused_part(name, pinned) == NULL)
 			continue;
 		own(freep) char *text = xfmt("%s (%s)", name, refused_part(name, pinned));
 		page_word(page, text);
@@ -462,5 +474,9 @@ void native_explain(const struct cell_spec *spec, struct buf *ret)
 	put_limits(&page, &spec->limits, &receipt);
 	put_weaker(&page, spec, &receipt);
 	put_back(&page, spec);
-	put_refused(&page, receipt.grade[CELL_CPU_LIMIT] != CELL_ON);
+	unsigned want = (receipt.grade[CELL_CPU_LIMIT] != CELL_ON ? FILTER_PINNED : 0) |
+			(receipt.grade[CELL_MEMORY_LIMIT] != CELL_ON ? FILTER_NO_HIDDEN_MEMORY : 0);
+	for (size_t i = 0; i < spec->mount_count; i++)
+		want |= spec->mounts[i].writable ? FILTER_NO_SET_ID : 0;
+	put_refused(&page, want);
 }

@@ -11,6 +11,7 @@
 #include "cell/native/native.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <linux/audit.h>
 #include <linux/seccomp.h>
 #include <stddef.h>
@@ -75,6 +76,7 @@ static const struct call refused_enosys[] = {
 #ifdef SYS_io_uring_setup
 	CALL(io_uring_setup), CALL(io_uring_enter), CALL(io_uring_register),
 #endif
+	CALL(io_setup), /* its quota is the whole machine's */
 };
 
 /* Allowed whatever their arguments. */
@@ -88,12 +90,14 @@ static const int allowed[] = {
 struct code;
 typedef void check_fn(struct code *code, int error);
 static check_fn emit_clone, emit_unshare, emit_socket, emit_socketpair, emit_ioctl, emit_personality, emit_mknod,
-	emit_mknodat, emit_not_init, emit_priority, emit_io_priority;
+	emit_mknodat, emit_not_init, emit_priority, emit_io_priority, emit_mode1, emit_mode2, emit_open, emit_openat,
+	emit_never;
 
 static const struct check {
 	struct call call;
 	int error;
 	check_fn *emit;
+	unsigned when; /* enum filter_want: only then; 0: always */
 } checks[] = {
 	{ CALL(clone), EPERM, emit_clone },
 	{ CALL(unshare), EPERM, emit_unshare },
@@ -113,6 +117,18 @@ static const struct check {
 	{ CALL(sched_setaffinity), EPERM, emit_not_init },
 	{ CALL(setpriority), EPERM, emit_priority },
 	{ CALL(ioprio_set), EPERM, emit_io_priority },
+	/* a set-id file left in a folder of the host's would be its owner's */
+	{ CALL(fchmod), EPERM, emit_mode1, FILTER_NO_SET_ID },
+	{ CALL(fchmodat), EPERM, emit_mode2, FILTER_NO_SET_ID },
+	{ CALL(openat), EPERM, emit_openat, FILTER_NO_SET_ID },
+	{ CALL(openat2), ENOSYS, emit_never, FILTER_NO_SET_ID }, /* its mode is behind a pointer */
+#ifdef SYS_chmod
+	{ CALL(chmod), EPERM, emit_mode1, FILTER_NO_SET_ID },
+	{ CALL(creat), EPERM, emit_mode1, FILTER_NO_SET_ID },
+	{ CALL(open), EPERM, emit_open, FILTER_NO_SET_ID },
+#endif
+	/* where nobody counts a cell's memory but init, what init cannot see is refused */
+	{ CALL(memfd_create), ENOSYS, emit_never, FILTER_NO_HIDDEN_MEMORY },
 };
 #define CHECK_COUNT ARRAY_LEN(checks)
 
@@ -145,6 +161,13 @@ const char *filter_name(unsigned index)
 	return index < CHECK_COUNT ? checks[index].call.name : NULL;
 }
 
+unsigned filter_when(unsigned index)
+{
+	size_t before = ARRAY_LEN(refused_eperm) + ARRAY_LEN(refused_enosys);
+
+	return index < before || index - before >= CHECK_COUNT ? 0 : checks[index - before].when;
+}
+
 int filter_refusal(int nr, const char **ret_name)
 {
 	int index = filter_index(nr);
@@ -165,7 +188,7 @@ enum action {
 };
 #define MAX_NR 512
 
-static void actions_fill(unsigned char action[MAX_NR], bool pinned)
+static void actions_fill(unsigned char action[MAX_NR], unsigned want)
 {
 	memset(action, DO_UNKNOWN, MAX_NR);
 	for (size_t i = 0; i < ARRAY_LEN(allowed); i++)
@@ -175,8 +198,9 @@ static void actions_fill(unsigned char action[MAX_NR], bool pinned)
 	for (size_t i = 0; i < ARRAY_LEN(refused_enosys); i++)
 		action[refused_enosys[i].nr] = DO_REFUSE_ENOSYS;
 	for (size_t i = 0; i < CHECK_COUNT; i++)
-		action[checks[i].call.nr] = (unsigned char)(DO_CHECK + i);
-	if (pinned)
+		if (checks[i].when == 0 || (checks[i].when & want) != 0)
+			action[checks[i].call.nr] = (unsigned char)(DO_CHECK + i);
+	if ((want & FILTER_PINNED) != 0)
 		action[SYS_sched_setaffinity] = DO_REFUSE_EPERM;
 }
 
@@ -305,9 +329,12 @@ static void emit_personality(struct code *code, int error)
 	ret_refuse(code, error);
 }
 
+#define SET_ID (S_ISUID | S_ISGID)
+
 static void emit_node(struct code *code, unsigned mode_arg, int error)
 {
 	load_arg(code, mode_arg);
+	refuse_if_set(code, SET_ID, error);
 	emit(code, BPF_ALU | BPF_AND | BPF_K, 0, 0, S_IFMT);
 	allow_if_equal(code, 0);
 	allow_if_equal(code, S_IFREG);
@@ -324,6 +351,47 @@ static void __attribute__((unused)) emit_mknod(struct code *code, int error)
 static void emit_mknodat(struct code *code, int error)
 {
 	emit_node(code, 2, error);
+}
+
+static void emit_mode(struct code *code, unsigned mode_arg, int error)
+{
+	load_arg(code, mode_arg);
+	refuse_if_set(code, SET_ID, error);
+	ret(code, SECCOMP_RET_ALLOW);
+}
+
+static void emit_mode1(struct code *code, int error)
+{
+	emit_mode(code, 1, error);
+}
+
+static void emit_mode2(struct code *code, int error)
+{
+	emit_mode(code, 2, error);
+}
+
+/* The mode counts only where a file may be made; else the register holds anything. */
+static void emit_creating(struct code *code, unsigned flags_arg, int error)
+{
+	load_arg(code, flags_arg);
+	emit(code, BPF_JMP | BPF_JSET | BPF_K, 1, 0, O_CREAT | 020000000 /* O_TMPFILE's own bit */);
+	ret(code, SECCOMP_RET_ALLOW);
+	emit_mode(code, flags_arg + 1, error);
+}
+
+static void __attribute__((unused)) emit_open(struct code *code, int error)
+{
+	emit_creating(code, 1, error);
+}
+
+static void emit_openat(struct code *code, int error)
+{
+	emit_creating(code, 2, error);
+}
+
+static void emit_never(struct code *code, int error)
+{
+	ret_refuse(code, error);
 }
 
 /* The first argument is a process: any but init. */
@@ -410,12 +478,12 @@ static long emit_tree(struct layout *layout, const struct range *ranges, size_t 
 	return here;
 }
 
-static size_t ranges_fill(struct range ranges[MAX_NR + 1], bool pinned)
+static size_t ranges_fill(struct range ranges[MAX_NR + 1], unsigned want)
 {
 	unsigned char action[MAX_NR];
 	size_t count = 0;
 
-	actions_fill(action, pinned);
+	actions_fill(action, want);
 	for (uint32_t nr = 0; nr < MAX_NR; nr++)
 		if (nr == 0 || action[nr] != action[nr - 1])
 			ranges[count++] = (struct range){ nr, action[nr] };
@@ -424,15 +492,15 @@ static size_t ranges_fill(struct range ranges[MAX_NR + 1], bool pinned)
 	return count;
 }
 
-int filter_build(bool counted, bool pinned, struct sock_filter **ret_code, size_t *ret_len, struct err *err)
+int filter_build(unsigned want, struct sock_filter **ret_code, size_t *ret_len, struct err *err)
 {
 	struct range ranges[MAX_NR + 1];
-	size_t count = ranges_fill(ranges, pinned);
+	size_t count = ranges_fill(ranges, want);
 	own(freep) struct code *code = xcalloc(1, sizeof(*code));
 	own(freep) struct code *verdicts = xcalloc(1, sizeof(*verdicts));
 	own(freep) struct layout *layout = xcalloc(1, sizeof(*layout));
 
-	verdicts->counted = counted;
+	verdicts->counted = (want & FILTER_COUNTED) != 0;
 	for (unsigned char action = 0; action < DO_CHECK + CHECK_COUNT; action++) {
 		layout->verdict[action] = verdicts->len;
 		emit_action(verdicts, action);

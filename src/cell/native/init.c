@@ -34,6 +34,7 @@
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/prctl.h>
+#include <sys/ptrace.h>
 #include <sys/resource.h>
 #include <sys/signalfd.h>
 #include <sys/socket.h>
@@ -42,6 +43,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "cell/native/watch.h"
 
 #define MAX_EXECS 16
@@ -59,7 +61,8 @@ struct init {
 	struct execed execs[MAX_EXECS];
 	pid_t main_pid;
 	int main_status;
-	bool main_ended, memory_killed;
+	bool main_ended, memory_killed, timed_out;
+	uint64_t deadline; /* clock_now; 0: none */
 	uint32_t facts;
 	uint64_t refused[FILTER_MAX_REFUSED];
 };
@@ -164,6 +167,14 @@ static void say_failed(const struct init *init, const struct err *err)
 	tell(init, &message, NULL, 0);
 }
 
+static int check_needs(const struct init *init, const struct job *job, struct err *err)
+{
+	if ((init->facts & job->need) == job->need)
+		return 0;
+	return err_set(err, ERR_MISSING,
+		"a required protection did not take effect in the cell: 'hotcell doctor' says which and why");
+}
+
 static void start_main(struct init *init, struct wire_reader *reader, const int *given, size_t count)
 {
 	own(job_done) struct job job = { 0 };
@@ -173,7 +184,7 @@ static void start_main(struct init *init, struct wire_reader *reader, const int 
 	int stdio[3];
 
 	init->main_pid = -1;
-	if (job_receive(&job, reader, &given, &count, &err) == 0 && (!job.tty || program_terminal(&job, &master, &slave, &err) == 0)) {
+	if (job_receive(&job, reader, &given, &count, &err) == 0 && check_needs(init, &job, &err) == 0 && (!job.tty || program_terminal(&job, &master, &slave, &err) == 0)) {
 		for (size_t i = 0; i < 3; i++)
 			stdio[i] = job.tty ? slave : i < count ? given[i] : -1;
 		init->main_pid = program_start(&job, stdio, init->birth->t->open_files, &err);
@@ -182,6 +193,8 @@ static void start_main(struct init *init, struct wire_reader *reader, const int 
 		say_failed(init, &err);
 		_exit(125);
 	}
+	if (job.backstop_ms > 0)
+		init->deadline = clock_now() + job.backstop_ms * NS_PER_MS;
 	wire_put_u32(&message, MSG_STARTED);
 	wire_put_u32(&message, init->facts);
 	tell(init, &message, &master, master >= 0 ? 1 : 0);
@@ -243,6 +256,11 @@ static void answer_refused(struct init *init)
 
 static void child_ended(struct init *init, pid_t pid, int status)
 {
+	if (WIFSTOPPED(status)) { /* it asked its parent, us, to trace it: no, thank you */
+		int number = WSTOPSIG(status);
+		(void)ptrace(PTRACE_DETACH, pid, NULL, (void *)(uintptr_t)(number == SIGTRAP ? 0 : number));
+		return;
+	}
 	if (pid == init->main_pid) {
 		init->main_status = status;
 		init->main_ended = true;
@@ -313,13 +331,25 @@ static void obey(struct init *init)
 	explicit_bzero(message, len > 0 ? (size_t)len : 0); /* an environment may hold secrets */
 }
 
+/* When to look again without being asked: for the watch on memory, or at the deadline. */
+static int next_look_ms(const struct init *init, bool watching)
+{
+	if (watching)
+		return WATCH_INTERVAL_MS;
+	if (init->deadline == 0)
+		return -1;
+	uint64_t now = clock_now();
+	uint64_t left = init->deadline > now ? (init->deadline - now) / NS_PER_MS + 1 : 0;
+	return left > INT32_MAX ? INT32_MAX : (int)left;
+}
+
 static void turn(struct init *init)
 {
 	struct pollfd fds[] = { { .fd = init->control, .events = POLLIN }, { .fd = init->signals, .events = POLLIN },
 		{ .fd = init->listener, .events = POLLIN } };
 	struct signalfd_siginfo info;
 	bool watching = init->birth->t->watch_memory > 0 && init->main_pid > 0;
-	int ready = poll(fds, ARRAY_LEN(fds), watching ? WATCH_INTERVAL_MS : -1);
+	int ready = poll(fds, ARRAY_LEN(fds), next_look_ms(init, watching));
 
 	if (ready > 0 && fds[1].revents != 0) {
 		(void)!read(init->signals, &info, sizeof(info));
@@ -329,6 +359,12 @@ static void turn(struct init *init)
 		answer_refused(init);
 	if (ready > 0 && fds[0].revents != 0)
 		obey(init);
+	/* the supervisor's clock comes first; this is for one that was stopped or hangs */
+	if (init->deadline != 0 && !init->main_ended && clock_now() > init->deadline) {
+		init->timed_out = true;
+		kill_all(init);
+		init->main_ended = true;
+	}
 	if (watching && !init->main_ended && watch_memory(&init->watch) > init->birth->t->watch_memory) {
 		init->memory_killed = true;
 		kill_all(init);
@@ -354,6 +390,7 @@ static void report(struct init *init)
 	wire_put_u64(&message, written);
 	wire_put_u32(&message, full);
 	wire_put_u32(&message, init->memory_killed);
+	wire_put_u32(&message, init->timed_out);
 	wire_put_u32(&message, watch_net_clean(&init->watch));
 	for (uint32_t i = 0; i < FILTER_MAX_REFUSED; i++) {
 		if (init->refused[i] == 0)

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,9 +16,11 @@
 
 #include "base/clock.h"
 
+#define ZYGOTE_PATIENCE_MS 3000
+
 /* ---- yards ---- */
 
-static void kind_die(struct kind *kind, const struct err *err)
+void kind_die(struct kind *kind, const struct err *err)
 {
 	kind->dead = true;
 	kind->err = *err;
@@ -109,11 +112,17 @@ int zygote_ensure(struct cell_backend_pool *pool, struct err *err)
 	return pool->zygote < 0 ? -1 : 0;
 }
 
+/* It ends by itself once its yards have; one that hangs is killed, and takes all with it. */
 void zygote_drop(struct cell_backend_pool *pool)
 {
 	fd_close(&pool->zygote);
-	if (pool->zygote_pid > 0)
-		(void)waitpid(pool->zygote_pid, NULL, 0);
+	if (pool->zygote_pid <= 0)
+		return;
+	own(fd_closep) int pidfd = (int)syscall(SYS_pidfd_open, pool->zygote_pid, 0);
+	struct pollfd gone = { .fd = pidfd, .events = POLLIN };
+	if (pidfd >= 0 && poll(&gone, 1, ZYGOTE_PATIENCE_MS) == 0)
+		(void)kill(pool->zygote_pid, SIGKILL);
+	(void)waitpid(pool->zygote_pid, NULL, 0);
 	pool->zygote_pid = 0;
 }
 

@@ -89,15 +89,16 @@ void template_done(struct template *t)
 	*t = (struct template){ 0 };
 }
 
-void job_encode(struct buf *buf, const char *const *argv, const char *const *env, const char *cwd, bool tty,
-	unsigned rows, unsigned columns)
+void job_encode(struct buf *buf, const struct job *job)
 {
-	wire_put_list(buf, argv);
-	wire_put_list(buf, env);
-	wire_put_str(buf, cwd);
-	wire_put_u32(buf, tty);
-	wire_put_u32(buf, rows);
-	wire_put_u32(buf, columns);
+	wire_put_list(buf, job->argv);
+	wire_put_list(buf, job->env);
+	wire_put_str(buf, job->cwd);
+	wire_put_u32(buf, job->tty);
+	wire_put_u32(buf, job->rows);
+	wire_put_u32(buf, job->columns);
+	wire_put_u64(buf, job->backstop_ms);
+	wire_put_u32(buf, job->need);
 }
 
 int job_decode(struct job *job, struct wire_reader *reader, struct err *err)
@@ -108,6 +109,8 @@ int job_decode(struct job *job, struct wire_reader *reader, struct err *err)
 	job->tty = wire_get_u32(reader) != 0;
 	job->rows = (unsigned short)wire_get_u32(reader);
 	job->columns = (unsigned short)wire_get_u32(reader);
+	job->backstop_ms = wire_get_u64(reader);
+	job->need = wire_get_u32(reader);
 	if (reader->bad || job->argv[0] == NULL)
 		return err_set(err, EPROTO, "the job's message is damaged");
 	return 0;

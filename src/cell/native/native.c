@@ -17,6 +17,7 @@
 #include "cell/native/receipt.h"
 
 #define GRACE_NS NS_PER_S
+#define BACKSTOP_MS 2000 /* after our own clock should have ended a cell, its init does */
 #define OUTER_USER_BASE 1900000000u /* numbers that no system gives to anybody */
 #define OUTER_USER_SPAN 100000000u
 
@@ -147,8 +148,15 @@ static struct cell_backend_run *native_start(struct cell_backend_pool *pool, con
 		run_free(run);
 		return NULL;
 	}
-	job_encode(&run->job, spec->argv, spec->env, spec->cwd == NULL ? CELL_WORKSPACE : spec->cwd, spec->tty,
-		spec->rows, spec->columns);
+	const struct job job = { .argv = (const char **)(uintptr_t)spec->argv,
+		.env = (const char **)(uintptr_t)spec->env,
+		.cwd = spec->cwd == NULL ? CELL_WORKSPACE : spec->cwd,
+		.tty = spec->tty,
+		.rows = (unsigned short)spec->rows,
+		.columns = (unsigned short)spec->columns,
+		.backstop_ms = spec->limits.timeout_ms + BACKSTOP_MS,
+		.need = receipt_needs(cell_required(spec)) };
+	job_encode(&run->job, &job);
 	slot->run = run;
 	run->slot = slot;
 	if (slot->state == READY)
@@ -166,8 +174,13 @@ static void on_grace(void *data)
 	struct slot *slot = data;
 
 	slot->grace = loop_remove(slot->grace);
-	if (slot->pidfd >= 0)
+	if (slot->pidfd >= 0) {
 		(void)syscall(SYS_pidfd_send_signal, slot->pidfd, SIGKILL, NULL, 0);
+	} else if (slot->state == MAKING) { /* its yard hangs: on a dead file system, or because it was stopped */
+		struct err err;
+		(void)err_set(&err, ETIMEDOUT, "the cell could not be made: the process that makes cells does not answer");
+		kind_die(slot->kind, &err);
+	}
 }
 
 static void on_cancelled_early(void *data)
@@ -244,7 +257,11 @@ static int native_exec(struct cell_backend_run *run, const char *const *argv, co
 
 	if (run->over || !run->started || slot->control < 0)
 		return err_set(err, ESRCH, "the cell is not running");
-	job_encode(&job, argv, env, CELL_WORKSPACE, tty, 0, 0);
+	const struct job wanted = { .argv = (const char **)(uintptr_t)argv,
+		.env = (const char **)(uintptr_t)env,
+		.cwd = CELL_WORKSPACE,
+		.tty = tty };
+	job_encode(&job, &wanted);
 	if (job_send(slot->control, MSG_EXEC, ++run->next_exec, &job, fds, 3, err) < 0)
 		return -1;
 	struct waiting_exec *exec = xcalloc(1, sizeof(*exec));

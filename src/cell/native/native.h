@@ -92,10 +92,12 @@ struct job {
 	const char *cwd;
 	bool tty;
 	unsigned short rows, columns; /* of the terminal; 0: not known */
+	uint64_t backstop_ms; /* init ends the cell by itself this long after its start; 0: never */
+	uint32_t need; /* facts without which it must not run */
 	struct buf bytes;
 };
-void job_encode(struct buf *buf, const char *const *argv, const char *const *env, const char *cwd, bool tty,
-	unsigned rows, unsigned columns);
+/* Encodes all but `bytes`. */
+void job_encode(struct buf *buf, const struct job *job);
 MUST_CHECK int job_decode(struct job *ret, struct wire_reader *reader, struct err *err);
 void job_done(struct job *job);
 /* Sends kind, id and the job; what does not fit into a message goes as a memfd, the first descriptor. */
@@ -139,13 +141,19 @@ MUST_CHECK int landlock_rules(const struct template *t, struct err *err);
 MUST_CHECK int landlock_enter(int ruleset, struct err *err);
 int landlock_abi(void); /* 0: none */
 
-/* The system call filter: a decision tree, built once. `counted`: refused calls go to a listener
- * that counts them. `pinned`: changing CPUs is refused too. */
-MUST_CHECK int filter_build(bool counted, bool pinned, struct sock_filter **ret, size_t *ret_len, struct err *err);
+/* The system call filter: a decision tree, built once. */
+enum filter_want {
+	FILTER_COUNTED = 1, /* refused calls go to a listener that counts them */
+	FILTER_PINNED = 2, /* changing CPUs is refused */
+	FILTER_NO_SET_ID = 4, /* making set-id files is refused */
+	FILTER_NO_HIDDEN_MEMORY = 8, /* memory that no process maps is refused */
+};
+MUST_CHECK int filter_build(unsigned want, struct sock_filter **ret, size_t *ret_len, struct err *err);
 /* For the listener: the errno a refused call gets, and its name. */
 int filter_refusal(int nr, const char **ret_name);
 const char *filter_name(unsigned index); /* names of refused calls by index; NULL at the end */
 int filter_index(int nr); /* of a refused call, or -1 */
+unsigned filter_when(unsigned index); /* enum filter_want: refused only then; 0: always */
 #define FILTER_MAX_REFUSED 128
 
 /* A hard limit; what is lower already stays. */
@@ -172,6 +180,8 @@ MUST_CHECK struct cgroup_slot *cgroup_slot_open(struct cgroup_host *host, unsign
 struct cgroup_slot *cgroup_slot_free(struct cgroup_slot *slot);
 void cgroup_slot_reset(struct cgroup_slot *slot); /* before a new cell: peaks and left-over cache */
 size_t cgroup_slot_fds(const struct cgroup_slot *slot, int ret[4], bool *ret_v2);
+/* CPU time since the reset; false where no cgroup counts it. */
+bool cgroup_slot_cpu(const struct cgroup_slot *slot, uint64_t *ret_user_us, uint64_t *ret_system_us);
 void cgroup_slot_usage(const struct cgroup_slot *slot, uint64_t *ret_peak, uint64_t *ret_oom_kills,
 	uint64_t *ret_now);
 

@@ -92,6 +92,7 @@ void kind_pump(struct kind *kind); /* makes what is wanted, and keeps the warm o
 
 struct kind *kind_get(struct cell_backend_pool *pool, const struct cell_spec *spec, struct err *err);
 struct kind *kind_free(struct kind *kind);
+void kind_die(struct kind *kind, const struct err *err); /* its yard is of no more use */
 void kinds_tidy(struct cell_backend_pool *pool); /* frees those whose yard and cells are gone */
 MUST_CHECK int zygote_ensure(struct cell_backend_pool *pool, struct err *err);
 void zygote_drop(struct cell_backend_pool *pool);

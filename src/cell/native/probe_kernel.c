@@ -405,7 +405,7 @@ static int refuse(bool counted, struct err *err)
 	size_t len = 0, count = 0;
 	char letter;
 
-	if (filter_build(counted, false, &program, &len, err) < 0)
+	if (filter_build(counted ? FILTER_COUNTED : 0, &program, &len, err) < 0)
 		return -1;
 	const struct sock_fprog filter = {(unsigned short)len, program};
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)

@@ -87,3 +87,19 @@ void receipt_fill(struct cell_receipt *receipt, const struct cgroup_host *cgroup
 	grade_kernel(receipt, facts);
 	grade_limits(receipt, cgroup, facts, limits);
 }
+
+uint32_t receipt_needs(uint32_t required)
+{
+	static const struct {
+		enum cell_protection protection;
+		enum fact fact;
+	} table[] = { { CELL_USER_NS, FACT_USER_NS }, { CELL_CGROUP_NS, FACT_CGROUP_NS },
+		{ CELL_PRIVATE_PROC, FACT_PROC }, { CELL_NO_CAPS, FACT_NO_CAPS }, { CELL_SECCOMP, FACT_SECCOMP },
+		{ CELL_LANDLOCK, FACT_LANDLOCK } };
+	uint32_t facts = 0;
+
+	for (size_t i = 0; i < ARRAY_LEN(table); i++)
+		if ((required >> table[i].protection & 1) != 0)
+			facts |= table[i].fact;
+	return facts;
+}

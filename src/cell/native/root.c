@@ -27,7 +27,8 @@
 #define HIDE_MAX_WALK 2000000
 #define HIDE_MAX_MATCHES 4096
 #define COPY_MAX (128 * 1024)
-#define LAYERS ".hotcell-layers"
+#define STAGE "/tmp" /* covered in our own mount namespace only */
+#define LAYERS "../layers" /* beside the new root, never in it: an image may hold any name */
 
 /* What a host image shows of /etc: nothing with secrets, enough for ordinary programs to start. */
 const char *const native_etc[] = { "ld.so.cache", "ld.so.conf", "ld.so.conf.d", "alternatives", "ssl/certs",
@@ -57,6 +58,7 @@ struct builder {
 	int parent_fd;
 	enum hide_how hide;
 	unsigned layer;
+	bool layers_made;
 };
 
 static struct piece *piece_add(struct builder *b, const char *target)
@@ -466,14 +468,11 @@ static int hide_by_masks(struct builder *b, const struct piece *piece, const str
 	return 0;
 }
 
-static int layers_make(struct err *err)
+static int layers_make(struct builder *b, struct err *err)
 {
-	if (mkdir(LAYERS, 0700) < 0 && errno != EEXIST)
-		return err_errno(err, errno, "make a place for layers");
-	if (access(LAYERS "/empty-file", F_OK) == 0)
+	if (b->layers_made)
 		return 0;
-	if (mount("layers", LAYERS, "tmpfs", MS_NOSUID, "mode=0755,size=16m") < 0)
-		return err_errno(err, errno, "mount a place for layers");
+	b->layers_made = true;
 	int fd = open(LAYERS "/empty-file", O_CREAT | O_WRONLY | O_CLOEXEC, 0);
 	if (fd < 0 || mkdir(LAYERS "/empty-folder", 0) < 0)
 		return err_errno(err, errno, "make an empty file to hide others with");
@@ -495,7 +494,7 @@ static int place_mount(struct builder *b, const struct piece *piece, int point, 
 	}
 	if (matches.count == 0)
 		return attach(piece->tree, point, piece->target, err);
-	if (layers_make(err) < 0)
+	if (layers_make(b, err) < 0)
 		return -1;
 	struct err no_overlay;
 	/* an overlay would not show the mounts below this one */
@@ -563,8 +562,6 @@ static int enter_root(struct err *err)
 	/* devices are in it where root made them; nothing else is, and nothing can be added */
 	struct mount_attr attr = { .attr_set = MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID };
 
-	if (umount2(LAYERS, MNT_DETACH) == 0)
-		(void)rmdir(LAYERS);
 	if (syscall(SYS_pivot_root, ".", ".") < 0)
 		return err_errno(err, errno, "make the cell's root the root");
 	if (umount2(".", MNT_DETACH) < 0 || chdir("/") < 0)
@@ -607,10 +604,14 @@ int root_build(const struct template *t, uint32_t outer_uid, uint32_t outer_gid,
 		return err_set(err, EINVAL, "/proc on this machine is not procfs");
 	if (collect(&b, outer_uid == 0, err) < 0)
 		return -1;
-	if (mount("hotcell", "/tmp", "tmpfs", MS_NOSUID, "mode=0755,size=8m") < 0)
+	if (mount("stage", STAGE, "tmpfs", MS_NOSUID, "mode=0755,size=16m") < 0 || mkdir(STAGE "/root", 0755) < 0 ||
+		mkdir(STAGE "/layers", 0755) < 0 ||
+		mount("hotcell", STAGE "/root", "tmpfs", MS_NOSUID, "mode=0755,size=8m") < 0)
 		return err_errno(err, errno, "mount the cell's root");
-	if (chdir("/tmp") < 0 || make_folders(err) < 0)
+	if (chdir(STAGE "/root") < 0)
 		return err_errno(err, errno, "enter the cell's root");
+	if (make_folders(err) < 0)
+		return -1;
 	for (size_t i = 0; i < b.count; i++)
 		if (place(&b, &b.pieces[i], err) < 0)
 			return -1;

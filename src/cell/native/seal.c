@@ -31,7 +31,10 @@ static int limit_all(const struct birth *birth, uint32_t *facts, struct err *err
 
 	if (seal_limit(RLIMIT_CORE, 0, "core dumps", err) < 0 || seal_limit(RLIMIT_FSIZE, t->file_size, "file size", err) < 0 ||
 		seal_limit(RLIMIT_MEMLOCK, 8 << 20, "locked memory", err) < 0 ||
-		seal_limit(RLIMIT_MSGQUEUE, 819200, "message queues", err) < 0)
+		seal_limit(RLIMIT_MSGQUEUE, 819200, "message queues", err) < 0 ||
+		seal_limit(RLIMIT_SIGPENDING, 4096, "pending signals and timers", err) < 0 ||
+		seal_limit(RLIMIT_RTPRIO, 0, "real-time priority", err) < 0 ||
+		seal_limit(RLIMIT_NICE, 0, "priority", err) < 0)
 		return -1;
 	if (t->limit_tasks) {
 		/* counted per user namespace, which is this cell's own; + 1: its init */

@@ -55,6 +55,9 @@ static void run_ended(struct cell_backend_run *run)
 	run->over = true;
 	if (slot->cgroup != NULL)
 		cgroup_slot_usage(slot->cgroup, &peak, &kills, &now);
+	/* more than what was waited for: a parent may ignore its children's end */
+	if (slot->cgroup != NULL)
+		(void)cgroup_slot_cpu(slot->cgroup, &end->user_us, &end->system_us);
 	if (peak > 0)
 		end->peak_memory = peak;
 	end->oom_kills = kills;
@@ -105,6 +108,7 @@ static void take_report(struct cell_backend_run *run, struct wire_reader *reader
 	end.written_bytes = wire_get_u64(reader);
 	end.disk_full = wire_get_u32(reader) != 0;
 	end.memory_killed = wire_get_u32(reader) != 0;
+	end.timed_out = wire_get_u32(reader) != 0;
 	run->slot->fresh_net = wire_get_u32(reader) == 0; /* left unclean: not to be used again */
 	while (!reader->bad && reader->pos < reader->len) {
 		const char *name = filter_name(wire_get_u32(reader));

@@ -127,10 +127,28 @@ static uint64_t sum(const struct watch *watch, uint64_t (*measure)(int, const ch
 	return total;
 }
 
+/* System V shared memory that nobody maps is in no process's count. */
+static uint64_t shared_memory(const struct watch *watch)
+{
+	uint64_t total = 0;
+	int fd = watch->proc < 0 ? -1 : openat(watch->proc, "sysvipc/shm", O_RDONLY | O_CLOEXEC);
+	FILE *file = fd < 0 ? NULL : fdopen(fd, "r");
+	char line[512];
+	unsigned long long rss;
+
+	while (file != NULL && fgets(line, sizeof(line), file) != NULL)
+		if (sscanf(line, "%*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %llu", &rss) == 1)
+			total += rss;
+	if (file != NULL)
+		(void)fclose(file);
+	return total;
+}
+
 uint64_t watch_memory(struct watch *watch)
 {
 	bool full;
-	uint64_t files = used(watch->tmp, &full) + used(watch->workspace, &full) + used(watch->shm, &full);
+	uint64_t files = used(watch->tmp, &full) + used(watch->workspace, &full) + used(watch->shm, &full) +
+			 shared_memory(watch);
 	uint64_t now = sum(watch, resident) + files;
 
 	if (now > watch->peak) { /* pages shared by forks were counted once a process: look closer */

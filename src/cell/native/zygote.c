@@ -14,6 +14,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <grp.h>
 #include <linux/close_range.h>
 #include <linux/sched.h>
 #include <net/if.h>
@@ -79,12 +80,17 @@ static int loopback_up(void)
 }
 
 /* Holds the namespaces of a new slot open until the yard has descriptors of them. */
-static _Noreturn void holder_main(int tell, bool user_ns)
+static _Noreturn void holder_main(const struct yard *yard, int tell, bool user_ns)
 {
 	char ok = 1;
 
 	if (loopback_up() < 0)
 		ok = 2; /* a cell without loopback is poorer, not weaker */
+	/* kernel quotas (inotify, timers, ...) count against the namespace's owner: not real root */
+	if (user_ns && yard->outer_uid != 0 &&
+		(setgroups(0, NULL) < 0 || setresgid(yard->outer_gid, yard->outer_gid, yard->outer_gid) < 0 ||
+			setresuid(yard->outer_uid, yard->outer_uid, yard->outer_uid) < 0))
+		ok = 0;
 	if (user_ns && unshare(CLONE_NEWUSER) < 0)
 		ok = 0;
 	(void)!write(tell, &ok, 1);
@@ -139,7 +145,7 @@ static int slot_fill(const struct yard *yard, struct slot *slot, struct err *err
 		return err_errno(err, errno, "make a pipe");
 	pid_t holder = (pid_t)syscall(SYS_clone, CLONE_NEWNET | SIGCHLD, 0, 0, 0, 0);
 	if (holder == 0)
-		holder_main(tell[1], yard->t.user_ns && slot->user_ns < 0);
+		holder_main(yard, tell[1], yard->t.user_ns && slot->user_ns < 0);
 	int result = holder < 0 ? err_errno(err, errno, "make a network namespace") : 0;
 	(void)close(tell[1]);
 	if (result == 0 && (read(tell[0], &ok, 1) != 1 || ok == 0))
@@ -236,12 +242,15 @@ static void yard_serve(struct yard *yard)
 static int filters_build(struct yard *yard, struct err *err)
 {
 	size_t len;
-	bool pinned = yard->t.pin_cpus > 0;
+	unsigned want = yard->t.pin_cpus > 0 ? FILTER_PINNED : 0;
 
-	if (filter_build(true, pinned, &yard->counted.filter, &len, err) < 0)
+	want |= yard->t.watch_memory > 0 ? FILTER_NO_HIDDEN_MEMORY : 0;
+	for (size_t i = 0; i < yard->t.mount_count; i++)
+		want |= yard->t.mounts[i].writable ? FILTER_NO_SET_ID : 0;
+	if (filter_build(want | FILTER_COUNTED, &yard->counted.filter, &len, err) < 0)
 		return -1;
 	yard->counted.len = (unsigned short)len;
-	if (filter_build(false, pinned, &yard->plain.filter, &len, err) < 0)
+	if (filter_build(want, &yard->plain.filter, &len, err) < 0)
 		return -1;
 	yard->plain.len = (unsigned short)len;
 	return 0;
@@ -265,6 +274,8 @@ static int yard_build(struct yard *yard, int memfd, enum hide_how *ret_hide, str
 	yard->host_proc = open("/proc", O_PATH | O_DIRECTORY | O_CLOEXEC);
 	if (yard->host_proc < 0)
 		return err_errno(err, errno, "open /proc");
+	struct err may_fail; /* if the machine runs out of memory, cells go first */
+	(void)!fs_write_value(yard->host_proc, "self/oom_score_adj", "500", &may_fail);
 	if (filters_build(yard, err) < 0)
 		return -1;
 	return root_build(&yard->t, yard->outer_uid, yard->outer_gid, yard->host_proc, ret_hide, err);
