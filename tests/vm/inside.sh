@@ -39,6 +39,9 @@ seen=$(in_scope root1 root "$HOTCELL run --json -q -m 32M -- dd if=/dev/zero of=
 check "root on v2: a memory bomb ends as oom" oom "$(echo "$seen" | outcome)"
 seen=$(in_scope root1 root "$HOTCELL run --json -q -p 5 -- sh -c 'for i in 1 2 3 4 5 6 7 8 9; do sleep 1 & done; wait'")
 check "root on v2: a fork bomb is held" '*"processes":[1-6],*' "$seen"
+seen=$(in_scope root1 root "$HOTCELL run --json -q -- sh -c 'trap \"\" CHLD; (i=0; while [ \$i -lt 60000 ]; do i=\$((i+1)); done) & sleep 3'")
+check "root on v2: the time of children nobody waited for is counted" 1 \
+	"$(echo "$seen" | sed -n 's/.*"user_ms":\([0-9]*\).*/\1/p' | awk '{ print ($1 > 100) }')"
 check "root on v2: nothing is left of the cgroups" "" "$(ls -d /sys/fs/cgroup/root1/*/ 2>/dev/null)"
 
 scope shared

@@ -421,7 +421,7 @@ static uint64_t read_number(int fd, const char *key)
 static uint64_t cpu_us(const struct cgroup_slot *slot, int which)
 {
 	if (slot->v2)
-		return read_number(slot->cpu_time[which], which == 0 ? "user_usec " : "system_usec ");
+		return read_number(slot->cpu_time[which], which == 0 ? "user_usec" : "system_usec");
 	return read_number(slot->cpu_time[which], NULL) / 1000;
 }
 
@@ -441,6 +441,8 @@ void cgroup_slot_reset(struct cgroup_slot *slot)
 	struct err err;
 
 	slot->oom_before = read_number(slot->events, "oom_kill");
+	for (int i = 0; i < 2; i++)
+		slot->cpu_before[i] = cpu_us(slot, i);
 	if (read_number(slot->now, NULL) > CACHE_WORTH_DROPPING) /* what earlier cells read must not count here */
 		(void)!fs_write_value(slot->dir[MEMORY], slot->v2 ? "memory.reclaim" : "memory.force_empty",
 			slot->v2 ? "1G" : "0", &err);
