@@ -80,7 +80,7 @@ void receipt_fill(struct cell_receipt *receipt, const struct cgroup_host *cgroup
 	for (size_t i = 0; i < ARRAY_LEN(always); i++)
 		receipt->grade[always[i]] = CELL_ON;
 	if (hide == HIDE_MASKS)
-		grade(receipt, CELL_HIDDEN_FILES, CELL_ON, "covered: names stay, contents are gone");
+		grade(receipt, CELL_HIDDEN_FILES, CELL_WEAKER, "covered: names stay, contents are gone");
 	if (uid == 0)
 		grade(receipt, CELL_NON_ROOT, CELL_WEAKER, "root inside, without its rights; nobody outside");
 	grade(receipt, CELL_NET_NS, CELL_ON, "loopback only");

@@ -163,12 +163,14 @@ static int collect_host(struct builder *b, struct err *err)
 		if (collect_entry(b, root, path, path, err) < 0)
 			return -1;
 	}
+	/* without a user namespace the cell's user has its outer number inside too */
+	uint32_t uid = b->t->user_ns ? b->t->uid : b->outer_uid, gid = b->t->user_ns ? b->t->gid : b->outer_gid;
 	struct buf passwd = { 0 }, group = { 0 }, hosts = { 0 }, hostname = { 0 }, resolv = { 0 };
 	buf_fmt(&passwd,
 		"root:x:0:0:root:/:/bin/sh\ncell:x:%u:%u:cell:" CELL_WORKSPACE ":/bin/sh\n"
 		"nobody:x:65534:65534:nobody:/:/bin/false\n",
-		b->t->uid, b->t->gid);
-	buf_fmt(&group, "root:x:0:\ncell:x:%u:\nnogroup:x:65534:\n", b->t->gid);
+		uid, gid);
+	buf_fmt(&group, "root:x:0:\ncell:x:%u:\nnogroup:x:65534:\n", gid);
 	buf_str(&hosts, "127.0.0.1 localhost cell\n::1 localhost\n");
 	buf_str(&hostname, "cell\n");
 	piece_text(b, "etc/passwd", &passwd);

@@ -301,7 +301,8 @@ static void slot_make(struct slot *slot)
 {
 	struct err err;
 
-	if (slot_send_make(slot, &err) < 0) {
+	/* a yard that is gone has left word why: it is read from its socket, not guessed here */
+	if (slot_send_make(slot, &err) < 0 && err.code != EPIPE) {
 		slot->state = WANTED;
 		slot_fail(slot, &err);
 		return;
