@@ -409,8 +409,8 @@ void init_main(const struct birth *birth)
 
 	(void)sigfillset(&set);
 	(void)sigprocmask(SIG_SETMASK, &set, NULL);
-	for (int number = 1; number < NSIG; number++)
-		(void)signal(number, SIG_DFL); /* what our ancestors ignore is no business of the program's */
+	(void)signal(SIGCHLD, SIG_DFL); /* the zygote ignores these two; the rest it has reset */
+	(void)signal(SIGPIPE, SIG_DFL);
 	(void)setsid();
 	if (become_cell(&init, &err) < 0) {
 		say_failed(&init, &err);

@@ -31,11 +31,10 @@
 #define LAYERS "../layers" /* beside the new root, never in it: an image may hold any name */
 
 /* What a host image shows of /etc: nothing with secrets, enough for ordinary programs to start. */
-const char *const native_etc[] = { "ld.so.cache", "ld.so.conf", "ld.so.conf.d", "alternatives", "ssl/certs",
-	"ssl/openssl.cnf", "ca-certificates", "ca-certificates.conf", "pki/tls/certs", "pki/ca-trust",
-	"crypto-policies", "localtime", "timezone", "mime.types", "services", "protocols", "nsswitch.conf",
-	"debian_version", "os-release", "locale.alias", "terminfo", "fonts", "perl", "python3", "python3.11",
-	"python3.12", "python3.13", "java-17-openjdk", "java-21-openjdk", NULL };
+const char *const native_etc[] = { "ld.so.cache", "alternatives", "ssl/certs", "ssl/openssl.cnf", "pki/tls/certs",
+	"pki/ca-trust", "crypto-policies", "localtime", "mime.types", "services", "protocols", "nsswitch.conf",
+	"os-release", "fonts", "perl", "python3", "python3.11", "python3.12", "python3.13", "java-17-openjdk",
+	"java-21-openjdk", NULL };
 
 /* One thing to be placed in the new root. */
 struct piece {

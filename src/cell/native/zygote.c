@@ -51,8 +51,14 @@ struct slot {
 	int net_ns, user_ns; /* -1: not made yet */
 };
 
+struct holder { /* a process that holds a new slot's namespaces */
+	pid_t pid; /* 0: none */
+	int ready; /* a byte comes when it is */
+};
+
 struct yard {
 	int socket, host_proc;
+	struct holder early; /* begun before there was a slot for it */
 	struct template t;
 	struct buf bytes; /* what t's strings point into */
 	uint32_t outer_uid, outer_gid;
@@ -136,25 +142,43 @@ static int slot_take(const struct yard *yard, struct slot *slot, pid_t holder, s
 	return slot->user_ns < 0 ? -1 : 0;
 }
 
-static int slot_fill(const struct yard *yard, struct slot *slot, struct err *err)
+/* Making a network takes the kernel longest of all: the first one is begun before the root is built, on
+ * another CPU. */
+static int holder_begin(const struct yard *yard, bool user_ns, struct holder *ret, struct err *err)
 {
 	int tell[2];
-	char ok = 0;
 
 	if (pipe2(tell, O_CLOEXEC) < 0)
 		return err_errno(err, errno, "make a pipe");
-	pid_t holder = (pid_t)syscall(SYS_clone, CLONE_NEWNET | SIGCHLD, 0, 0, 0, 0);
-	if (holder == 0)
-		holder_main(yard, tell[1], yard->t.user_ns && slot->user_ns < 0);
-	int result = holder < 0 ? err_errno(err, errno, "make a network namespace") : 0;
+	ret->pid = (pid_t)syscall(SYS_clone, CLONE_NEWNET | SIGCHLD, 0, 0, 0, 0);
+	if (ret->pid == 0)
+		holder_main(yard, tell[1], user_ns);
+	int cause = errno;
 	(void)close(tell[1]);
-	if (result == 0 && (read(tell[0], &ok, 1) != 1 || ok == 0))
+	ret->ready = tell[0];
+	if (ret->pid > 0)
+		return 0;
+	fd_close(&ret->ready);
+	ret->pid = 0;
+	return err_errno(err, cause, "make a network namespace");
+}
+
+static int slot_fill(struct yard *yard, struct slot *slot, struct err *err)
+{
+	struct holder holder = yard->early;
+	char ok = 0;
+	int result = 0;
+
+	yard->early = (struct holder){ 0, -1 };
+	if (holder.pid == 0)
+		result = holder_begin(yard, yard->t.user_ns && slot->user_ns < 0, &holder, err);
+	if (result == 0 && (read(holder.ready, &ok, 1) != 1 || ok == 0))
 		result = err_set(err, EPERM, "make a user namespace for a cell: the kernel refuses");
-	(void)close(tell[0]);
+	fd_close(&holder.ready);
 	if (result == 0)
-		result = slot_take(yard, slot, holder, err);
-	if (holder > 0)
-		(void)kill(holder, SIGKILL); /* reaped by the kernel: we ignore SIGCHLD */
+		result = slot_take(yard, slot, holder.pid, err);
+	if (holder.pid > 0)
+		(void)kill(holder.pid, SIGKILL); /* reaped by the kernel: we ignore SIGCHLD */
 	return result;
 }
 
@@ -274,6 +298,8 @@ static int yard_build(struct yard *yard, int memfd, enum hide_how *ret_hide, str
 	yard->host_proc = open("/proc", O_PATH | O_DIRECTORY | O_CLOEXEC);
 	if (yard->host_proc < 0)
 		return err_errno(err, errno, "open /proc");
+	if (holder_begin(yard, yard->t.user_ns, &yard->early, err) < 0)
+		return -1;
 	struct err may_fail; /* if the machine runs out of memory, cells go first */
 	(void)!fs_write_value(yard->host_proc, "self/oom_score_adj", "500", &may_fail);
 	if (filters_build(yard, err) < 0)
@@ -283,7 +309,7 @@ static int yard_build(struct yard *yard, int memfd, enum hide_how *ret_hide, str
 
 void yard_main(int socket, int memfd)
 {
-	struct yard yard = { .socket = socket, .host_proc = -1 };
+	struct yard yard = { .socket = socket, .host_proc = -1, .early = { 0, -1 } };
 	own(buf_done) struct buf message = { 0 };
 	enum hide_how hide = HIDE_NOTHING;
 	struct err err;
@@ -359,6 +385,8 @@ static _Noreturn void zygote_main(int socket, const struct cgroup_host *cgroup, 
 	/* a real-time supervisor's cells are not: they could starve the machine, and no cgroup takes them */
 	(void)sched_setscheduler(0, SCHED_OTHER, &(struct sched_param){ 0 });
 	(void)prctl(PR_SET_NAME, "hotcell-zygote", 0, 0, 0);
+	for (int number = 1; number < NSIG; number++)
+		(void)signal(number, SIG_DFL); /* what our ancestors ignore is no business of a cell's */
 	struct sigaction ignore = { .sa_handler = SIG_IGN, .sa_flags = SA_NOCLDWAIT };
 	(void)sigaction(SIGCHLD, &ignore, NULL);
 	(void)signal(SIGPIPE, SIG_IGN);
