@@ -12,6 +12,7 @@ struct cell_backend_run; /* the backend's own */
 /* How a program ended, and what the backend knows of it. */
 struct cell_end {
 	int wait_status; /* of the main program, as from waitpid */
+	uint64_t started_ns, ended_ns; /* clock_now of the program's start and end, where known better; else 0 */
 	uint64_t user_us, system_us;
 	uint64_t peak_memory, oom_kills, processes, written_bytes;
 	bool disk_full; /* scratch space was exhausted at the end */

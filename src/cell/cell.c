@@ -333,6 +333,10 @@ static void on_ended(void *data, const struct cell_end *end, int workspace)
 	cell->state = STATE_FLUSHING;
 	cell->timer = loop_remove(cell->timer);
 	cell->result.wall_ns = cell->started_ns ? now - cell->started_ns : 0;
+	if (end->started_ns >= cell->start_ns && end->ended_ns >= end->started_ns && end->ended_ns <= now) {
+		cell->result.setup_ns = end->started_ns - cell->start_ns;
+		cell->result.wall_ns = end->ended_ns - end->started_ns;
+	}
 	copy_end(&cell->result, end);
 	bool flushed = pump_ended(&cell->pump);
 	cell->result.outcome = cell_decide(end, cell->reason);

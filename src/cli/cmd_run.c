@@ -9,6 +9,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "base/clock.h"
 #include "base/json.h"
 #include "cli/run_spec.h"
 #include "cli/tty.h"
@@ -16,6 +17,7 @@
 #include "cli/verdict.h"
 #include "live/live.h"
 
+#define LIVE_AFTER_NS (20 * NS_PER_MS)
 #define TAIL_KEPT (64 << 10) /* what `hotcell logs` can show */
 
 struct run {
@@ -24,6 +26,8 @@ struct run {
 	struct loop *loop;
 	struct cell_pool *pool;
 	struct live *live;
+	struct loop_source *live_timer;
+	const struct cell_spec *spec;
 	struct cell *cell;
 	int stdin_fd, json_fd; /* -1: none */
 	int signal; /* that made us cancel, or 0 */
@@ -33,6 +37,7 @@ struct run {
 
 static void run_done(struct run *run)
 {
+	run->live_timer = loop_remove(run->live_timer);
 	if (run->live && run->cell)
 		live_remove(run->live, run->cell);
 	run->cell = cell_free(run->cell);
@@ -187,10 +192,16 @@ static int take_signals(struct run *run, struct err *err)
 	return loop_take_signals(run->loop, &set, on_signal, run, err);
 }
 
-static void live_start(struct run *run, const struct cell_spec *spec)
+/* A cell that is gone in an instant is not worth a control socket. */
+static void live_start(void *data)
 {
+	struct run *run = data;
+	const struct cell_spec *spec = run->spec;
 	struct err err = {0};
 
+	run->live_timer = loop_remove(run->live_timer);
+	if (run->done)
+		return;
 	run->live = live_open(run->loop, &err);
 	if (run->live)
 		live_add(run->live, run->cell, spec->argv);
@@ -223,7 +234,8 @@ static int run_cell(struct run *run, struct cell_spec *spec)
 	if (!run->cell)
 		return run_refused(run, &err);
 	resize(run);
-	live_start(run, spec);
+	run->spec = spec;
+	run->live_timer = loop_add_timer(run->loop, clock_now() + LIVE_AFTER_NS, live_start, run);
 	while (!run->done) {
 		if (loop_turn(run->loop, -1) < 0 && errno != EINTR) {
 			(void)err_errno(&err, errno, "wait for the cell");

@@ -27,6 +27,7 @@ struct hierarchy {
 struct cgroup_host {
 	struct hierarchy at[CONTROLLER_COUNT]; /* on v2 all three are the same folder */
 	char *own_v2, *supervisor_v2; /* where we were, and where we moved */
+	unsigned number; /* of pools this process has opened before */
 	char why[200];
 };
 
@@ -55,7 +56,7 @@ static void sweep_dead(const char *own_path)
 		int pid = 0, used = 0;
 		if (sscanf(entry->d_name, "hotcell-%d%n", &pid, &used) != 1 || pid <= 0)
 			continue;
-		if (entry->d_name[used] != '\0' && strcmp(entry->d_name + used, "-sup") != 0)
+		if (entry->d_name[used] != '\0' && entry->d_name[used] != '-')
 			continue;
 		own(freep) char *proc = xfmt("/proc/%d", pid);
 		if (access(proc, F_OK) == 0)
@@ -74,10 +75,11 @@ static void sweep_dead(const char *own_path)
 		(void)closedir(dir);
 }
 
-static int hierarchy_make(struct hierarchy *at, const char *own_path, bool v2, struct err *err)
+static int hierarchy_make(struct hierarchy *at, const char *own_path, bool v2, unsigned number, struct err *err)
 {
 	sweep_dead(own_path);
-	at->path = xfmt("%s/hotcell-%d", own_path, (int)getpid());
+	at->path = number == 0 ? xfmt("%s/hotcell-%d", own_path, (int)getpid())
+			       : xfmt("%s/hotcell-%d-%u", own_path, (int)getpid(), number);
 	at->v2 = v2;
 	if (mkdir(at->path, 0755) < 0 && errno != EEXIST)
 		return err_errno(err, errno, "make cgroup '%s'", at->path);
@@ -150,7 +152,7 @@ static int v2_make(struct cgroup_host *host, const char *own_path, struct err *e
 	if (v2_step_aside(host, own_path, err) < 0)
 		return -1;
 	for (int c = 0; c < CONTROLLER_COUNT; c++)
-		if (hierarchy_make(&host->at[c], own_path, true, err) < 0)
+		if (hierarchy_make(&host->at[c], own_path, true, host->number, err) < 0)
 			return -1;
 	return fs_write_value(host->at[MEMORY].fd, "cgroup.subtree_control", "+memory +cpu +pids", err);
 }
@@ -169,8 +171,10 @@ struct cgroup_host *cgroup_open(struct err *err)
 	struct cgroup_host *host = xcalloc(1, sizeof(*host));
 	own(cgroup_paths_done) struct cgroup_paths found = { 0 };
 	struct err why = { 0 };
+	static unsigned opened;
 
 	(void)err;
+	host->number = opened++;
 	for (int c = 0; c < CONTROLLER_COUNT; c++)
 		host->at[c].fd = -1;
 	if (pretend("no-cgroup")) {
@@ -183,7 +187,7 @@ struct cgroup_host *cgroup_open(struct err *err)
 		if (found.v1[c] == NULL)
 			continue;
 		any_v1 = true;
-		if (hierarchy_make(&host->at[c], found.v1[c], false, &why) < 0)
+		if (hierarchy_make(&host->at[c], found.v1[c], false, host->number, &why) < 0)
 			hierarchy_forget(&host->at[c]);
 	}
 	if (!any_v1 && found.v2 == NULL)
@@ -293,8 +297,8 @@ static int limit_v1(const struct cgroup_slot *slot, const struct cell_limits *li
 			set_number(slot->dir[CPU], "cpu.cfs_quota_us",
 				(uint64_t)limits->cpus_milli * (CPU_PERIOD_US / 1000), err) < 0))
 		return -1;
-	/* + 1: the cell's init */
-	return slot->dir[PIDS] < 0 ? 0 : set_number(slot->dir[PIDS], "pids.max", limits->processes + 1, err);
+	/* + 2: the slot's stall and the cell's init */
+	return slot->dir[PIDS] < 0 ? 0 : set_number(slot->dir[PIDS], "pids.max", limits->processes + 2, err);
 }
 
 static int limit_v2(const struct cgroup_slot *slot, const struct cell_limits *limits, struct err *err)
@@ -310,7 +314,7 @@ static int limit_v2(const struct cgroup_slot *slot, const struct cell_limits *li
 		(unsigned long long)limits->cpus_milli * (CPU_PERIOD_US / 1000), CPU_PERIOD_US);
 	if (fs_write_value(dir, "cpu.max", cpu, err) < 0)
 		return err_wrap(err, "the cgroup refuses a limit");
-	return set_number(dir, "pids.max", limits->processes + 1, err);
+	return set_number(dir, "pids.max", limits->processes + 2, err);
 }
 
 static int slot_folder(struct cgroup_slot *slot, int c, const char *name, struct err *err)

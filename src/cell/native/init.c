@@ -1,7 +1,7 @@
 /* A cell's init: process 1 of its pid namespace. Theory of operation.
  *
  * It is born in the yard's root, still with the yard's rights (root's, or those of the user namespace
- * the zygote made). It enters its cgroup and network, mounts what is the cell's own, and then gives
+ * the zygote made), and in its slot's cgroup and network. It mounts what is the cell's own, and then gives
  * those rights up by entering the cell's user namespace, which owns nothing: not even full
  * capabilities there have power over the cell's mounts, network or limits. Then it seals itself,
  * limits, capabilities, Landlock and the system call filter included, and waits for its job.
@@ -47,7 +47,6 @@
 #include "cell/native/watch.h"
 
 #define MAX_EXECS 16
-#define WATCH_INTERVAL_MS 10
 
 struct execed {
 	pid_t pid; /* 0: free */
@@ -63,6 +62,7 @@ struct init {
 	int main_status;
 	bool main_ended, memory_killed, timed_out;
 	uint64_t deadline; /* clock_now; 0: none */
+	uint64_t started, ended; /* of the main program */
 	uint32_t facts;
 	uint64_t refused[FILTER_MAX_REFUSED];
 };
@@ -75,16 +75,6 @@ static void tell(const struct init *init, const struct buf *message, const int *
 }
 
 /* ---- becoming the cell ---- */
-
-static int enter_cgroup(const struct birth *birth, uint32_t *facts, struct err *err)
-{
-	for (size_t i = 0; i < birth->cgroup_count; i++)
-		if (write(birth->cgroup_tasks[i], "0", 1) != 1)
-			return err_errno(err, errno, "enter the cell's cgroup");
-	if (unshare(CLONE_NEWCGROUP) == 0)
-		*facts |= FACT_CGROUP_NS;
-	return 0;
-}
 
 static int become_user(const struct birth *birth, uint32_t *facts, struct err *err)
 {
@@ -137,10 +127,8 @@ static int become_cell(struct init *init, struct err *err)
 	bool proc = false;
 
 	(void)prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
-	if (enter_cgroup(birth, &init->facts, err) < 0)
-		return -1;
-	if (setns(birth->net_ns, CLONE_NEWNET) < 0)
-		return err_errno(err, errno, "enter the cell's network");
+	if (unshare(CLONE_NEWCGROUP) == 0)
+		init->facts |= FACT_CGROUP_NS;
 	if (root_private(birth, &proc, err) < 0)
 		return -1;
 	init->facts |= proc ? FACT_PROC : 0;
@@ -187,6 +175,7 @@ static void start_main(struct init *init, struct wire_reader *reader, const int 
 	if (job_receive(&job, reader, &given, &count, &err) == 0 && check_needs(init, &job, &err) == 0 && (!job.tty || program_terminal(&job, &master, &slave, &err) == 0)) {
 		for (size_t i = 0; i < 3; i++)
 			stdio[i] = job.tty ? slave : i < count ? given[i] : -1;
+		init->started = clock_now();
 		init->main_pid = program_start(&job, stdio, init->birth->t->open_files, &err);
 	}
 	if (init->main_pid < 0) {
@@ -262,6 +251,7 @@ static void child_ended(struct init *init, pid_t pid, int status)
 		return;
 	}
 	if (pid == init->main_pid) {
+		init->ended = clock_now();
 		init->main_status = status;
 		init->main_ended = true;
 	}
@@ -335,7 +325,7 @@ static void obey(struct init *init)
 static int next_look_ms(const struct init *init, bool watching)
 {
 	if (watching)
-		return WATCH_INTERVAL_MS;
+		return watch_pause_ms(&init->watch, init->birth->t->watch_memory);
 	if (init->deadline == 0)
 		return -1;
 	uint64_t now = clock_now();
@@ -382,6 +372,8 @@ static void report(struct init *init)
 	(void)getrusage(RUSAGE_CHILDREN, &usage);
 	wire_put_u32(&message, MSG_REPORT);
 	wire_put_u32(&message, (uint32_t)init->main_status);
+	wire_put_u64(&message, init->started);
+	wire_put_u64(&message, init->ended);
 	wire_put_u64(&message, (uint64_t)usage.ru_utime.tv_sec * 1000000 + (uint64_t)usage.ru_utime.tv_usec);
 	wire_put_u64(&message, (uint64_t)usage.ru_stime.tv_sec * 1000000 + (uint64_t)usage.ru_stime.tv_usec);
 	uint64_t peak = (uint64_t)usage.ru_maxrss * 1024;

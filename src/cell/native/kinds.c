@@ -164,6 +164,7 @@ struct kind *kind_free(struct kind *kind)
 		struct slot *slot = kind->slots;
 		kind->slots = slot->next;
 		slot_unmade(slot);
+		fd_close(&slot->stall);
 		slot->cgroup = cgroup_slot_free(slot->cgroup);
 		free(slot);
 	}

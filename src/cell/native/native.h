@@ -1,7 +1,8 @@
 /* The native backend's own processes and what they say to each other. See README.md.
  *
  *	supervisor --TEMPLATE--> zygote --fork--> template zygote ("yard")
- *	supervisor --MAKE------> yard   --clone-> cell init (pid 1) --vfork-> program (pid 2)
+ *	supervisor --MAKE------> yard   --fork--> stall (one a slot)
+ *	supervisor --MAKE------> stall  --clone-> cell init (pid 1) --vfork-> program (pid 2)
  *	supervisor <--control--> cell init	(until the cell ends)
  */
 #ifndef HOTCELL_CELL_NATIVE_NATIVE_H
@@ -46,7 +47,8 @@ void template_done(struct template *t);
 enum native_message {
 	/* supervisor -> zygote: a yard for the template in the memfd; fds: yard's socket, memfd */
 	MSG_TEMPLATE = 1,
-	/* supervisor -> yard: slot, flags; fds: control, cgroup descriptors... */
+	/* supervisor -> yard: slot, flags; fds: control, the stall's socket, cgroup descriptors...
+	 * supervisor -> stall: nothing; fds: control */
 	MSG_MAKE,
 	/* yard -> supervisor */
 	MSG_READY, /* how mounts were hidden (u32 enum hide_how), notes */
@@ -120,9 +122,7 @@ _Noreturn void yard_main(int socket, int memfd);
 struct birth {
 	const struct template *t;
 	uint32_t outer_uid, outer_gid; /* the cell's user, as the yard's user namespace knows it */
-	int control, net_ns, user_ns;
-	int cgroup_tasks[4];
-	size_t cgroup_count;
+	int control, user_ns;
 	const struct sock_fprog *filter, *filter_plain; /* counting; and without a listener */
 	uint32_t slot;
 };
@@ -156,6 +156,8 @@ int filter_index(int nr); /* of a refused call, or -1 */
 unsigned filter_when(unsigned index); /* enum filter_want: refused only then; 0: always */
 #define FILTER_MAX_REFUSED 128
 
+/* No exec of ours or our children's gains a capability from a file. */
+void seal_bounding_set(void);
 /* A hard limit; what is lower already stays. */
 MUST_CHECK int seal_limit(int resource, uint64_t value, const char *what, struct err *err);
 /* Takes away everything but the right to run, from us and all our children: limits, capabilities,

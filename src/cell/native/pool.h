@@ -22,6 +22,7 @@ struct slot {
 	enum slot_state state;
 	struct cgroup_slot *cgroup;
 	int control, pidfd;
+	int stall; /* the slot's own process, to be asked for cells; -1: none yet */
 	struct loop_source *control_source, *pidfd_source, *grace;
 	pid_t pid;
 	bool fresh_net;

@@ -24,7 +24,7 @@ static void grade_limits(struct cell_receipt *receipt, const struct cgroup_host 
 	if (cgroup_memory(cgroup))
 		grade(receipt, CELL_MEMORY_LIMIT, CELL_ON, "%s", kind);
 	else if ((facts & FACT_WATCHED) != 0 && (facts & FACT_PROC) != 0)
-		grade(receipt, CELL_MEMORY_LIMIT, CELL_WEAKER, "watched every 10 ms, no cgroup");
+		grade(receipt, CELL_MEMORY_LIMIT, CELL_WEAKER, "watched by its init, no cgroup");
 	else
 		grade(receipt, CELL_MEMORY_LIMIT, CELL_OFF, "no cgroup and no /proc to watch");
 	if (cgroup_cpu(cgroup))

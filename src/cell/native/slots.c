@@ -101,6 +101,8 @@ static void take_report(struct cell_backend_run *run, struct wire_reader *reader
 	size_t kept = 0;
 
 	end.wait_status = (int)wire_get_u32(reader);
+	end.started_ns = wire_get_u64(reader);
+	end.ended_ns = wire_get_u64(reader);
 	end.user_us = wire_get_u64(reader);
 	end.system_us = wire_get_u64(reader);
 	end.peak_memory = wire_get_u64(reader);
@@ -234,8 +236,10 @@ void slot_rest(struct slot *slot)
 
 	for (const struct slot *other = slot->kind->slots; other != NULL; other = other->next)
 		empty += other->state == EMPTY && other->cgroup != NULL;
-	if (empty > MAX_RESTING)
-		slot->cgroup = cgroup_slot_free(slot->cgroup);
+	if (empty <= MAX_RESTING)
+		return;
+	fd_close(&slot->stall);
+	slot->cgroup = cgroup_slot_free(slot->cgroup); /* the folder stays while the stall is in it: swept at the end */
 }
 
 /* The slot's cell is gone: it may be used again. */
@@ -261,30 +265,47 @@ void slot_fail(struct slot *slot, const struct err *err)
 	run_fail(slot->run, err);
 }
 
-static int slot_send_make(struct slot *slot, struct err *err)
+/* To the slot's stall, if it has one; else to the yard, which forks it. */
+static int send_make(struct slot *slot, int control, struct err *err)
 {
 	own(buf_done) struct buf message = { 0 };
-	int control[2], fds[1 + 4];
+	own(fd_closep) int theirs = -1;
+	int fds[2 + 4] = { control }, pair[2];
 	bool v2 = false;
+
+	wire_put_u32(&message, MSG_MAKE);
+	if (slot->fresh_net)
+		fd_close(&slot->stall); /* it goes, and a new one comes into a new network */
+	if (slot->stall >= 0 && wire_send(slot->stall, message.data, message.len, fds, 1) == 0)
+		return 0;
+	fd_close(&slot->stall);
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
+		return err_errno(err, errno, "make a slot's socket");
+	slot->stall = pair[0];
+	fds[1] = theirs = pair[1];
+	size_t count = 2 + (slot->cgroup == NULL ? 0 : cgroup_slot_fds(slot->cgroup, fds + 2, &v2));
+	wire_put_u32(&message, slot->index);
+	wire_put_u32(&message, (slot->fresh_net ? MAKE_FRESH_NET : 0) | (v2 ? MAKE_CGROUP_V2 : 0));
+	slot->fresh_net = false;
+	if (wire_send(slot->kind->yard, message.data, message.len, fds, count) < 0)
+		return err_errno(err, errno, "ask for a cell");
+	return 0;
+}
+
+static int slot_send_make(struct slot *slot, struct err *err)
+{
+	int control[2];
 
 	if (slot_open_cgroup(slot, err) < 0)
 		return -1;
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, control) < 0)
 		return err_errno(err, errno, "make a cell's socket");
 	slot->control = control[0];
-	fds[0] = control[1];
-	size_t count = 1;
-	if (slot->cgroup != NULL) {
+	if (slot->cgroup != NULL)
 		cgroup_slot_reset(slot->cgroup);
-		count += cgroup_slot_fds(slot->cgroup, fds + 1, &v2);
-	}
-	wire_put_u32(&message, MSG_MAKE);
-	wire_put_u32(&message, slot->index);
-	wire_put_u32(&message, (slot->fresh_net ? MAKE_FRESH_NET : 0) | (v2 ? MAKE_CGROUP_V2 : 0));
-	int sent = wire_send(slot->kind->yard, message.data, message.len, fds, count);
-	int cause = errno;
+	int sent = send_make(slot, control[1], err);
 	(void)close(control[1]);
-	return sent < 0 ? err_errno(err, cause, "ask for a cell") : 0;
+	return sent;
 }
 
 void slot_send_job(struct slot *slot, const int *stdio)
@@ -320,7 +341,7 @@ static struct slot *slot_new(struct kind *kind)
 
 	slot->kind = kind;
 	slot->index = kind->pool->next_slot++;
-	slot->control = slot->pidfd = -1;
+	slot->control = slot->pidfd = slot->stall = -1;
 	slot->next = kind->slots;
 	kind->slots = slot;
 	return slot;

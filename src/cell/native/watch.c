@@ -156,5 +156,14 @@ uint64_t watch_memory(struct watch *watch)
 		if (now > watch->peak)
 			watch->peak = now;
 	}
+	watch->last = now;
 	return now;
+}
+
+int watch_pause_ms(const struct watch *watch, uint64_t limit)
+{
+	uint64_t room = limit > watch->last ? limit - watch->last : 0;
+	uint64_t pause = room >> 21; /* half of what a gigabyte a second leaves */
+
+	return pause < 5 ? 5 : pause > 100 ? 100 : (int)pause;
 }

@@ -9,6 +9,7 @@ struct watch {
 	int proc, loadavg, sockets; /* -1 without /proc */
 	int tmp, workspace, shm;
 	uint64_t peak; /* highest memory seen */
+	uint64_t last; /* seen last */
 };
 
 void watch_open(struct watch *watch, bool proc, bool memory); /* memory: watch_memory will be called */
@@ -17,5 +18,7 @@ bool watch_net_clean(const struct watch *watch); /* no socket, not even a dying 
 bool watch_disk_full(const struct watch *watch, uint64_t *ret_written);
 /* Memory of all processes and scratch files, shared pages counted once where it comes near `peak`. */
 uint64_t watch_memory(struct watch *watch);
+/* How long it may be left alone: a program that takes a gigabyte a second must not pass the limit by much. */
+int watch_pause_ms(const struct watch *watch, uint64_t limit);
 
 #endif
