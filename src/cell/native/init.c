@@ -403,7 +403,6 @@ void init_main(const struct birth *birth)
 	(void)sigprocmask(SIG_SETMASK, &set, NULL);
 	(void)signal(SIGCHLD, SIG_DFL); /* the zygote ignores these two; the rest it has reset */
 	(void)signal(SIGPIPE, SIG_DFL);
-	(void)setsid();
 	if (become_cell(&init, &err) < 0) {
 		say_failed(&init, &err);
 		_exit(125);

@@ -124,13 +124,14 @@ struct birth {
 	uint32_t outer_uid, outer_gid; /* the cell's user, as the yard's user namespace knows it */
 	int control, user_ns;
 	const struct sock_fprog *filter, *filter_plain; /* counting; and without a listener */
-	uint32_t slot;
+	uint32_t slot, covers;
 };
 _Noreturn void init_main(const struct birth *birth);
 
 /* Builds the template's root in this process's own mount namespace and moves into it. */
 MUST_CHECK int root_build(const struct template *t, uint32_t outer_uid, uint32_t outer_gid, int host_proc,
 	enum hide_how *ret_hide, struct err *err);
+uint32_t root_covers(int host_proc); /* for `covers` of a birth: files of /proc to be covered */
 /* The part of the mounts that is each cell's own. */
 MUST_CHECK int root_private(const struct birth *birth, bool *ret_proc, struct err *err);
 

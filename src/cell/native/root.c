@@ -636,12 +636,24 @@ static int mount_scratch(const struct birth *birth, const char *path, uint64_t s
 	return 0;
 }
 
+static const char *const told_by_proc[] = { "kcore", "kallsyms", "keys", "key-users", "timer_list", "sysrq-trigger" };
+
+/* Which of those anybody may read here; root's alone need no cover, the cell's user being nobody. */
+uint32_t root_covers(int host_proc)
+{
+	uint32_t covers = 0;
+	struct stat st;
+
+	for (size_t i = 0; i < ARRAY_LEN(told_by_proc); i++)
+		if (fstatat(host_proc, told_by_proc[i], &st, AT_SYMLINK_NOFOLLOW) == 0 && (st.st_mode & S_IROTH) != 0)
+			covers |= 1u << i;
+	return covers;
+}
+
 /* Read-only as a whole, so that nothing below /proc/sys can be written; and what tells of the host's
  * kernel is covered. */
-static int mount_proc(struct err *err)
+static int mount_proc(uint32_t covers, struct err *err)
 {
-	static const char *const covered[] = { "kcore", "kallsyms", "keys", "key-users", "timer_list",
-		"sysrq-trigger" };
 	own(fd_closep) int fs = fsopen("proc", FSOPEN_CLOEXEC);
 	own(fd_closep) int mounted = fs < 0 || fsconfig(fs, FSCONFIG_CMD_CREATE, NULL, NULL, 0) < 0
 		? -1
@@ -653,12 +665,11 @@ static int mount_proc(struct err *err)
 		return err_errno(err, cause, "mount the cell's own /proc");
 	if (move_mount(mounted, "", AT_FDCWD, "/proc", MOVE_MOUNT_F_EMPTY_PATH) < 0)
 		return err_errno(err, errno, "place the cell's own /proc");
-	for (size_t i = 0; i < ARRAY_LEN(covered); i++) {
+	for (size_t i = 0; i < ARRAY_LEN(told_by_proc); i++) {
 		char path[64];
-		struct stat st;
-		(void)snprintf(path, sizeof(path), "/proc/%s", covered[i]);
-		if (stat(path, &st) < 0 || (st.st_mode & S_IROTH) == 0)
-			continue; /* not there, or root's alone: the cell's user is not root */
+		if ((covers & 1u << i) == 0)
+			continue;
+		(void)snprintf(path, sizeof(path), "/proc/%s", told_by_proc[i]);
 		if (mount("/dev/null", path, NULL, MS_BIND, NULL) < 0 && errno != ENOENT)
 			return err_errno(err, errno, "cover %s", path);
 	}
@@ -679,7 +690,7 @@ int root_private(const struct birth *birth, bool *ret_proc, struct err *err)
 		return err_errno(err, errno, "mount the cell's own terminals");
 	/* A host whose /proc is itself masked (a container) lets nobody mount a new one: then there is
 	 * none, which shows nothing of the host, and the receipt says so. */
-	*ret_proc = mount_proc(&no_proc) == 0;
+	*ret_proc = mount_proc(birth->covers, &no_proc) == 0;
 	if (!*ret_proc && no_proc.code != EPERM) {
 		*err = no_proc;
 		return -1;

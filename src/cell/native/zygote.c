@@ -62,7 +62,7 @@ struct yard {
 	struct holder early; /* begun before there was a slot for it */
 	struct template t;
 	struct buf bytes; /* what t's strings point into */
-	uint32_t outer_uid, outer_gid;
+	uint32_t outer_uid, outer_gid, covers;
 	struct slot *slots;
 	size_t slot_count;
 	struct sock_fprog counted, plain;
@@ -273,7 +273,7 @@ static int make_stall(struct yard *yard, uint32_t index, uint32_t flags, const i
 		return -1;
 	struct birth birth = { .t = &yard->t, .outer_uid = yard->outer_uid, .outer_gid = yard->outer_gid,
 		.control = fds[0], .user_ns = slot->user_ns,
-		.filter = &yard->counted, .filter_plain = &yard->plain, .slot = index };
+		.filter = &yard->counted, .filter_plain = &yard->plain, .slot = index, .covers = yard->covers };
 	struct clone_args args = { .exit_signal = SIGCHLD };
 	if (v2 && count > 2) {
 		args.flags |= CLONE_INTO_CGROUP;
@@ -356,6 +356,7 @@ static int yard_build(struct yard *yard, int memfd, enum hide_how *ret_hide, str
 	struct err may_fail; /* if the machine runs out of memory, cells go first */
 	(void)!fs_write_value(yard->host_proc, "self/oom_score_adj", "500", &may_fail);
 	seal_bounding_set();
+	yard->covers = root_covers(yard->host_proc);
 	if (filters_build(yard, err) < 0)
 		return -1;
 	return root_build(&yard->t, yard->outer_uid, yard->outer_gid, yard->host_proc, ret_hide, err);
