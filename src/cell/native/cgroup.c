@@ -19,7 +19,8 @@
 #include "cell/native/cgroup_paths.h"
 
 struct hierarchy {
-	char *path; /* our folder: <own cgroup>/hotcell-<pid> */
+	char *own; /* the cgroup we are in */
+	char *path; /* our folder: <own>/hotcell-<pid> */
 	int fd; /* of it; -1: none */
 	bool v2;
 };
@@ -75,12 +76,17 @@ static void sweep_dead(const char *own_path)
 		(void)closedir(dir);
 }
 
-static int hierarchy_make(struct hierarchy *at, const char *own_path, bool v2, unsigned number, struct err *err)
+static void hierarchy_name(struct hierarchy *at, const char *own_path, bool v2, unsigned number)
 {
-	sweep_dead(own_path);
+	at->own = xstrdup(own_path);
 	at->path = number == 0 ? xfmt("%s/hotcell-%d", own_path, (int)getpid())
 			       : xfmt("%s/hotcell-%d-%u", own_path, (int)getpid(), number);
 	at->v2 = v2;
+}
+
+static int hierarchy_make(struct hierarchy *at, struct err *err)
+{
+	sweep_dead(at->own);
 	if (mkdir(at->path, 0755) < 0 && errno != EEXIST)
 		return err_errno(err, errno, "make cgroup '%s'", at->path);
 	at->fd = open(at->path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -151,9 +157,11 @@ static int v2_make(struct cgroup_host *host, const char *own_path, struct err *e
 	sweep_dead(own_path);
 	if (v2_step_aside(host, own_path, err) < 0)
 		return -1;
-	for (int c = 0; c < CONTROLLER_COUNT; c++)
-		if (hierarchy_make(&host->at[c], own_path, true, host->number, err) < 0)
+	for (int c = 0; c < CONTROLLER_COUNT; c++) {
+		hierarchy_name(&host->at[c], own_path, true, host->number);
+		if (hierarchy_make(&host->at[c], err) < 0)
 			return -1;
+	}
 	return fs_write_value(host->at[MEMORY].fd, "cgroup.subtree_control", "+memory +cpu +pids", err);
 }
 
@@ -162,7 +170,8 @@ static void hierarchy_forget(struct hierarchy *at)
 	if (at->path != NULL)
 		(void)rmdir(at->path);
 	free(at->path);
-	at->path = NULL;
+	free(at->own);
+	at->path = at->own = NULL;
 	fd_close(&at->fd);
 }
 
@@ -187,8 +196,7 @@ struct cgroup_host *cgroup_open(struct err *err)
 		if (found.v1[c] == NULL)
 			continue;
 		any_v1 = true;
-		if (hierarchy_make(&host->at[c], found.v1[c], false, host->number, &why) < 0)
-			hierarchy_forget(&host->at[c]);
+		hierarchy_name(&host->at[c], found.v1[c], false, host->number);
 	}
 	if (!any_v1 && found.v2 == NULL)
 		(void)err_set(&why, ERR_MISSING, "no cgroup file system is mounted");
@@ -199,10 +207,21 @@ struct cgroup_host *cgroup_open(struct err *err)
 		free(host->supervisor_v2);
 		host->supervisor_v2 = NULL;
 	}
-	if (host->at[MEMORY].fd < 0 || host->at[CPU].fd < 0 || host->at[PIDS].fd < 0)
+	(void)snprintf(host->why, sizeof(host->why), "%.190s", why.text);
+	return host;
+}
+
+void cgroup_make(struct cgroup_host *host)
+{
+	struct err why = { 0 };
+
+	for (int c = 0; c < CONTROLLER_COUNT; c++)
+		if (host->at[c].path != NULL && host->at[c].fd < 0 && hierarchy_make(&host->at[c], &why) < 0)
+			hierarchy_forget(&host->at[c]);
+	bool all = host->at[MEMORY].fd >= 0 && host->at[CPU].fd >= 0 && host->at[PIDS].fd >= 0;
+	if (!all && host->why[0] == '\0')
 		(void)snprintf(host->why, sizeof(host->why), "%.190s",
 			why.text[0] != '\0' ? why.text : "a controller is not mounted");
-	return host;
 }
 
 bool cgroup_sweep(const struct cgroup_host *host)

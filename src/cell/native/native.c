@@ -56,41 +56,22 @@ static struct cell_backend_pool *native_open(struct loop *loop, struct err *err)
 		free(pool);
 		return NULL;
 	}
+	cgroup_make(pool->cgroup); /* while the zygote starts */
 	return pool;
 }
 
-static bool pool_quiet(const struct cell_backend_pool *pool)
-{
-	for (const struct kind *kind = pool->kinds; kind != NULL; kind = kind->next)
-		for (const struct slot *slot = kind->slots; slot != NULL; slot = slot->next)
-			if (slot->pidfd >= 0 || slot->state == MAKING)
-				return false;
-	return true;
-}
-
+/* Every process below ends when its socket does, and waits for those below it: the zygote goes last, and
+ * then the cgroups are empty. */
 static void native_close(struct cell_backend_pool *pool)
 {
 	if (pool == NULL)
 		return;
-	for (struct kind *kind = pool->kinds; kind != NULL; kind = kind->next) {
-		kind->warm = 0;
-		for (struct slot *slot = kind->slots; slot != NULL; slot = slot->next) {
-			if (slot->state == READY) { /* a cell nobody needed: it ends with its sockets */
-				slot->control_source = loop_remove(slot->control_source);
-				fd_close(&slot->control);
-			}
-			if (slot->state == WANTED)
-				slot->state = EMPTY;
-		}
-	}
-	for (uint64_t until = clock_now() + 3 * NS_PER_S; !pool_quiet(pool) && clock_now() < until;)
-		(void)loop_turn(pool->loop, 50);
 	while (pool->kinds != NULL) {
 		struct kind *kind = pool->kinds;
 		pool->kinds = kind->next;
 		(void)kind_free(kind);
 	}
-	zygote_drop(pool); /* it waits for its yards, and they for their cells: then the cgroups are empty */
+	zygote_drop(pool);
 	pool->cgroup = cgroup_free(pool->cgroup);
 	free(pool);
 }

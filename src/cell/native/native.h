@@ -168,7 +168,10 @@ MUST_CHECK int seal_self(const struct birth *birth, int *ret_listener, uint32_t 
 /* ---- cgroups (supervisor) ---- */
 
 struct cgroup_slot;
-MUST_CHECK struct cgroup_host *cgroup_open(struct err *err); /* never fails for want of cgroups: see why */
+/* Finds our cgroups and, on v2, steps aside; cgroup_make then makes our folders, and may come after the
+ * zygote was forked. Neither fails for want of cgroups: see why. */
+MUST_CHECK struct cgroup_host *cgroup_open(struct err *err);
+void cgroup_make(struct cgroup_host *host);
 struct cgroup_host *cgroup_free(struct cgroup_host *host); /* removes what we made */
 /* Removes what is empty, for the zygote after our death; true when nothing is left. */
 bool cgroup_sweep(const struct cgroup_host *host);

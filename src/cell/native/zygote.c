@@ -54,7 +54,7 @@ struct slot {
 
 struct holder { /* a process that holds a new slot's namespaces */
 	pid_t pid; /* 0: none */
-	int ready; /* a byte comes when it is */
+	int ready; /* an errno comes when it is, or 0 */
 };
 
 struct yard {
@@ -87,20 +87,29 @@ static int loopback_up(void)
 }
 
 /* Holds the namespaces of a new slot open until the yard has descriptors of them. */
-static _Noreturn void holder_main(const struct yard *yard, int tell, bool user_ns)
+static int holder_become(const struct yard *yard, bool user_ns)
 {
-	char ok = 1;
-
-	if (loopback_up() < 0)
-		ok = 2; /* a cell without loopback is poorer, not weaker */
+	/* Mounts of its own too: while the yard changes its root, whoever shares them counts as in a chroot,
+	 * and may make no user namespace. */
+	if (unshare(CLONE_NEWNS | CLONE_NEWNET) < 0)
+		return errno;
+	(void)loopback_up(); /* a cell without loopback is poorer, not weaker */
 	/* kernel quotas (inotify, timers, ...) count against the namespace's owner: not real root */
 	if (user_ns && yard->outer_uid != 0 &&
 		(setgroups(0, NULL) < 0 || setresgid(yard->outer_gid, yard->outer_gid, yard->outer_gid) < 0 ||
 			setresuid(yard->outer_uid, yard->outer_uid, yard->outer_uid) < 0))
-		ok = 0;
+		return errno;
 	if (user_ns && unshare(CLONE_NEWUSER) < 0)
-		ok = 0;
-	(void)!write(tell, &ok, 1);
+		return errno;
+	(void)prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0); /* after the change of user, which undoes it */
+	return 0;
+}
+
+static _Noreturn void holder_main(const struct yard *yard, int tell, bool user_ns)
+{
+	int failed = holder_become(yard, user_ns);
+
+	(void)!write(tell, &failed, sizeof(failed));
 	for (;;)
 		(void)pause();
 }
@@ -151,7 +160,7 @@ static int holder_begin(const struct yard *yard, bool user_ns, struct holder *re
 
 	if (pipe2(tell, O_CLOEXEC) < 0)
 		return err_errno(err, errno, "make a pipe");
-	ret->pid = (pid_t)syscall(SYS_clone, CLONE_NEWNET | SIGCHLD, 0, 0, 0, 0);
+	ret->pid = fork();
 	if (ret->pid == 0)
 		holder_main(yard, tell[1], user_ns);
 	int cause = errno;
@@ -161,20 +170,21 @@ static int holder_begin(const struct yard *yard, bool user_ns, struct holder *re
 		return 0;
 	fd_close(&ret->ready);
 	ret->pid = 0;
-	return err_errno(err, cause, "make a network namespace");
+	return err_errno(err, cause, "start a process for new namespaces");
 }
 
 static int slot_fill(struct yard *yard, struct slot *slot, struct err *err)
 {
 	struct holder holder = yard->early;
-	char ok = 0;
-	int result = 0;
+	int failed = EPIPE, result = 0;
 
 	yard->early = (struct holder){ 0, -1 };
 	if (holder.pid == 0)
 		result = holder_begin(yard, yard->t.user_ns && slot->user_ns < 0, &holder, err);
-	if (result == 0 && (read(holder.ready, &ok, 1) != 1 || ok == 0))
-		result = err_set(err, EPERM, "make a user namespace for a cell: the kernel refuses");
+	if (result == 0 && read(holder.ready, &failed, sizeof(failed)) != (ssize_t)sizeof(failed))
+		failed = EPIPE;
+	if (result == 0 && failed != 0)
+		result = err_errno(err, failed, "make a network and a user namespace for a cell");
 	fd_close(&holder.ready);
 	if (result == 0)
 		result = slot_take(yard, slot, holder.pid, err);
@@ -373,6 +383,8 @@ void yard_main(int socket, int memfd)
 	(void)prctl(PR_SET_NAME, "hotcell-yard", 0, 0, 0);
 	(void)umask(022);
 	if (yard_build(&yard, memfd, &hide, &err) < 0) {
+		if (yard.early.pid > 0)
+			(void)kill(yard.early.pid, SIGKILL);
 		yard_fail(&yard, NO_SLOT, &err);
 		_exit(125);
 	}
@@ -381,6 +393,8 @@ void yard_main(int socket, int memfd)
 	wire_put_u32(&message, hide);
 	(void)!wire_send(socket, message.data, message.len, NULL, 0);
 	yard_serve(&yard);
+	if (yard.early.pid > 0)
+		(void)kill(yard.early.pid, SIGKILL);
 	wait_for_children();
 	_exit(0);
 }
