@@ -89,9 +89,7 @@ static int loopback_up(void)
 /* Holds the namespaces of a new slot open until the yard has descriptors of them. */
 static int holder_become(const struct yard *yard, bool user_ns)
 {
-	/* Mounts of its own too: while the yard changes its root, whoever shares them counts as in a chroot,
-	 * and may make no user namespace. */
-	if (unshare(CLONE_NEWNS | CLONE_NEWNET) < 0)
+	if (unshare(CLONE_NEWNET) < 0)
 		return errno;
 	(void)loopback_up(); /* a cell without loopback is poorer, not weaker */
 	/* kernel quotas (inotify, timers, ...) count against the namespace's owner: not real root */
@@ -160,7 +158,9 @@ static int holder_begin(const struct yard *yard, bool user_ns, struct holder *re
 
 	if (pipe2(tell, O_CLOEXEC) < 0)
 		return err_errno(err, errno, "make a pipe");
-	ret->pid = fork();
+	/* Born with mounts of its own: while the yard changes its root, whoever shares or copies its mounts
+	 * counts as in a chroot, and may make no user namespace. */
+	ret->pid = (pid_t)syscall(SYS_clone, CLONE_NEWNS | SIGCHLD, 0, 0, 0, 0);
 	if (ret->pid == 0)
 		holder_main(yard, tell[1], user_ns);
 	int cause = errno;
