@@ -71,7 +71,7 @@ static void read_job(struct wire_reader *reader)
 	job_encode(&first, &job);
 	struct wire_reader back = {.data = first.data, .len = first.len};
 	assert(job_decode(&again, &back, &err) == 0 && back.pos == back.len);
-	job_encode(&second, again.argv, again.env, again.cwd, again.tty, again.rows, again.columns);
+	job_encode(&second, &again);
 	assert(first.len == second.len && memcmp(first.data, second.data, first.len) == 0);
 }
 
