@@ -235,7 +235,7 @@ void slot_rest(struct slot *slot)
 	unsigned empty = 0;
 
 	for (const struct slot *other = slot->kind->slots; other != NULL; other = other->next)
-		empty += other->state == EMPTY && other->cgroup != NULL;
+		empty += other->state == EMPTY && other->stall >= 0;
 	if (empty <= MAX_RESTING)
 		return;
 	fd_close(&slot->stall);
