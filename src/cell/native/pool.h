@@ -72,6 +72,8 @@ struct cell_backend_run {
 	int stdio[3]; /* until then */
 	bool tty, started, over, reported, killed;
 	struct cell_end end;
+	struct err err; /* why it never ran */
+	struct loop_source *failing; /* tells so, from the loop */
 	int workspace;
 	struct waiting_exec *execs;
 	uint32_t next_exec;

@@ -23,12 +23,22 @@ static void slot_over(struct slot *slot);
 
 /* ---- runs ---- */
 
+static void tell_failed(void *data)
+{
+	struct cell_backend_run *run = data;
+
+	run->failing = loop_remove(run->failing);
+	run->events.failed(run->events.data, &run->err);
+}
+
 void run_fail(struct cell_backend_run *run, const struct err *err)
 {
 	if (run == NULL || run->over)
 		return;
 	run->over = true;
-	run->events.failed(run->events.data, err);
+	run->err = *err;
+	/* never from within start: what goes wrong at once is told a turn later */
+	run->failing = loop_add_timer(run->slot->kind->pool->loop, clock_now(), tell_failed, run);
 }
 
 static void run_started(struct cell_backend_run *run, uint32_t facts, int tty)
@@ -88,6 +98,7 @@ void run_free(struct cell_backend_run *run)
 		exec->done(exec->data, 0, &gone);
 		free(exec);
 	}
+	run->failing = loop_remove(run->failing);
 	run_sent(run);
 	fd_close(&run->workspace);
 	free(run);
