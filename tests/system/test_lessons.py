@@ -7,7 +7,7 @@ import time
 
 import pytest
 
-from harness import HOTCELL, IS_ROOT, PRETEND, Live, hotcell, run
+from harness import HOTCELL, IS_ROOT, PRETEND, Live, run
 
 
 def test_an_image_cannot_lend_its_links_to_our_own_folders(place, programs):
@@ -145,14 +145,15 @@ def test_quotas_used_up_in_a_cell_are_not_root_s():
             ["/usr/bin/python3", "-c", "import ctypes; print(ctypes.CDLL(None).inotify_init1(0) >= 0)"],
             capture_output=True,
         )
-        if IS_ROOT and "no-userns" not in PRETEND:
-            assert mine.stdout == b"True\n"
+        # an ordinary user's cells are his own: they share his quota, as docs/SECURITY.md says
+        shared = not IS_ROOT
+        assert mine.stdout == (b"False\n" if shared else b"True\n")
 
 
 def test_a_program_that_asks_to_be_traced_is_not_taken_for_dead():
     script = (
         "import ctypes, os, signal; c = ctypes.CDLL(None); c.ptrace(0, 0, 0, 0)\n"
-        "os.kill(os.getpid(), signal.SIGUSR2) if False else os.kill(os.getpid(), signal.SIGCONT)\n"
+        "os.kill(os.getpid(), signal.SIGCONT)\n"
         "os._exit(7)"
     )
     assert run("--", "/usr/bin/python3", "-c", script).code == 7
@@ -178,7 +179,3 @@ def test_root_of_a_user_namespace_is_an_ordinary_user():
         return  # root without user namespaces cannot be root of one either
     done = subprocess.run(["unshare", "-Ur", HOTCELL, "run", "-q", "--", "id", "-u"], capture_output=True)
     assert (done.returncode, done.stdout) == (0, b"1000\n"), done
-
-
-def test_hotcell_ps_answers_while_nothing_runs():
-    assert hotcell("ps").code == 0
