@@ -88,6 +88,7 @@ def test_a_stopped_zygote_does_not_keep_a_run_for_ever():
     deadline = time.monotonic() + 2
     while not stopped and process.poll() is None and time.monotonic() < deadline:
         stopped = children_named("hotcell-zygote", process.pid) or children_named("hotcell", process.pid)
+    assert stopped, "the run was over before its zygote was seen"
     for pid in stopped:
         os.kill(pid, 19)
     time.sleep(0.3)
