@@ -39,7 +39,8 @@ struct cell_backend_events {
 struct cell_backend {
 	const char *name;
 	MUST_CHECK struct cell_backend_pool *(*open)(struct loop *loop, struct err *err);
-	void (*close)(struct cell_backend_pool *pool); /* waits until nothing is left */
+	/* Waits until nothing is left; need not, if we are `leaving`: this process is about to end. */
+	void (*close)(struct cell_backend_pool *pool, bool leaving);
 	MUST_CHECK int (*warm)(struct cell_backend_pool *pool, const struct cell_spec *spec, unsigned count,
 		struct err *err);
 	/* stdio are the cell's ends (all -1 with spec->tty); they stay the caller's, which closes them

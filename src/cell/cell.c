@@ -122,22 +122,32 @@ static bool pool_is_idle(const struct cell_pool *pool)
 	return true;
 }
 
-struct cell_pool *cell_pool_free(struct cell_pool *pool)
+static void pool_close(struct cell_pool *pool, bool leaving)
 {
 	if (!pool)
-		return NULL;
+		return;
 	for (struct cell *cell = pool->cells; cell; cell = cell->next)
 		cell_cancel(cell);
 	uint64_t until = clock_now() + FREE_NS;
 	while (!pool_is_idle(pool) && clock_now() < until && loop_turn(pool->loop, 100) == 0)
 		;
 	if (pool->backend_pool)
-		pool->backend->close(pool->backend_pool);
+		pool->backend->close(pool->backend_pool, leaving);
 	for (struct cell *cell = pool->cells; cell; cell = cell->next)
 		cell->pool = NULL; /* what is done can still be read and freed */
 	fd_close(&pool->null_fd);
 	free(pool);
+}
+
+struct cell_pool *cell_pool_free(struct cell_pool *pool)
+{
+	pool_close(pool, false);
 	return NULL;
+}
+
+void cell_pool_leave(struct cell_pool *pool)
+{
+	pool_close(pool, true);
 }
 
 void cell_pool_freep(struct cell_pool **pool)

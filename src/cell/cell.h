@@ -162,6 +162,8 @@ typedef void cell_done_fn(void *data, struct cell *cell, const struct cell_resul
 
 MUST_CHECK struct cell_pool *cell_pool_open(const char *backend, struct loop *loop, struct err *err);
 struct cell_pool *cell_pool_free(struct cell_pool *pool); /* kills what runs; waits until nothing is left */
+/* The same for a process about to end: what is left when all cells are dead goes by itself, soon after. */
+void cell_pool_leave(struct cell_pool *pool);
 void cell_pool_freep(struct cell_pool **pool);
 /* Keep `count` cells of this spec ready beforehand; they are refilled as they are used. Optional. */
 MUST_CHECK int cell_pool_warm(struct cell_pool *pool, const struct cell_spec *spec, unsigned count, struct err *err);

@@ -337,8 +337,9 @@ static struct cell_backend_pool *none_open(struct loop *loop, struct err *err)
 	return pool;
 }
 
-static void none_close(struct cell_backend_pool *pool)
+static void none_close(struct cell_backend_pool *pool, bool leaving)
 {
+	(void)leaving;
 	uint64_t until = clock_now() + NS_PER_S;
 	while (pool->runs > 0 && clock_now() < until && loop_turn(pool->loop, 10) == 0)
 		;

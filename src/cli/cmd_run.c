@@ -42,7 +42,8 @@ static void run_done(struct run *run)
 		live_remove(run->live, run->cell);
 	run->cell = cell_free(run->cell);
 	run->live = live_free(run->live);
-	run->pool = cell_pool_free(run->pool);
+	cell_pool_leave(run->pool);
+	run->pool = NULL;
 	run->loop = loop_free(run->loop);
 	fd_close(&run->stdin_fd);
 	fd_close(&run->json_fd);

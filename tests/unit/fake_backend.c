@@ -188,8 +188,9 @@ static struct cell_backend_pool *fake_open(struct loop *loop, struct err *err)
 	return pool;
 }
 
-static void fake_close(struct cell_backend_pool *pool)
+static void fake_close(struct cell_backend_pool *pool, bool leaving)
 {
+	(void)leaving;
 	fake.closed++;
 	free(pool);
 }

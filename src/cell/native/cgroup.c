@@ -28,6 +28,7 @@ struct hierarchy {
 struct cgroup_host {
 	struct hierarchy at[CONTROLLER_COUNT]; /* on v2 all three are the same folder */
 	char *own_v2, *supervisor_v2; /* where we were, and where we moved */
+	bool left; /* what we made is the zygote's to remove */
 	unsigned number; /* of pools this process has opened before */
 	char why[200];
 };
@@ -165,9 +166,9 @@ static int v2_make(struct cgroup_host *host, const char *own_path, struct err *e
 	return fs_write_value(host->at[MEMORY].fd, "cgroup.subtree_control", "+memory +cpu +pids", err);
 }
 
-static void hierarchy_forget(struct hierarchy *at)
+static void hierarchy_forget(struct hierarchy *at, bool keep)
 {
-	if (at->path != NULL)
+	if (at->path != NULL && !keep)
 		(void)rmdir(at->path);
 	free(at->path);
 	free(at->own);
@@ -202,7 +203,7 @@ struct cgroup_host *cgroup_open(struct err *err)
 		(void)err_set(&why, ERR_MISSING, "no cgroup file system is mounted");
 	if (!any_v1 && found.v2 != NULL && v2_make(host, found.v2, &why) < 0) {
 		for (int c = 0; c < CONTROLLER_COUNT; c++)
-			hierarchy_forget(&host->at[c]);
+			hierarchy_forget(&host->at[c], false);
 		v2_step_back(host);
 		free(host->supervisor_v2);
 		host->supervisor_v2 = NULL;
@@ -217,7 +218,7 @@ void cgroup_make(struct cgroup_host *host)
 
 	for (int c = 0; c < CONTROLLER_COUNT; c++)
 		if (host->at[c].path != NULL && host->at[c].fd < 0 && hierarchy_make(&host->at[c], &why) < 0)
-			hierarchy_forget(&host->at[c]);
+			hierarchy_forget(&host->at[c], false);
 	bool all = host->at[MEMORY].fd >= 0 && host->at[CPU].fd >= 0 && host->at[PIDS].fd >= 0;
 	if (!all && host->why[0] == '\0')
 		(void)snprintf(host->why, sizeof(host->why), "%.190s",
@@ -246,14 +247,21 @@ struct cgroup_host *cgroup_free(struct cgroup_host *host)
 {
 	if (host == NULL)
 		return NULL;
-	(void)cgroup_sweep(host);
-	v2_step_back(host);
+	if (!host->left) {
+		(void)cgroup_sweep(host);
+		v2_step_back(host);
+	}
 	for (int c = 0; c < CONTROLLER_COUNT; c++)
-		hierarchy_forget(&host->at[c]);
+		hierarchy_forget(&host->at[c], host->left);
 	free(host->own_v2);
 	free(host->supervisor_v2);
 	free(host);
 	return NULL;
+}
+
+void cgroup_leave(struct cgroup_host *host)
+{
+	host->left = true;
 }
 
 bool cgroup_memory(const struct cgroup_host *host)
@@ -422,7 +430,7 @@ struct cgroup_slot *cgroup_slot_free(struct cgroup_slot *slot)
 	fd_close(&slot->cpu_time[1]);
 	for (int c = 0; c < CONTROLLER_COUNT; c++) {
 		fd_close(&slot->enter[c]);
-		if (slot->dir[c] >= 0)
+		if (slot->dir[c] >= 0 && !slot->host->left)
 			(void)unlinkat(slot->host->at[c].fd, name, AT_REMOVEDIR);
 		fd_close(&slot->dir[c]);
 	}

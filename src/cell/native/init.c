@@ -287,7 +287,7 @@ static void kill_all(struct init *init)
 
 static void obey(struct init *init)
 {
-	char message[MAX_MESSAGE];
+	static char message[MAX_MESSAGE]; /* on the stack each of its pages would be touched, and so copied */
 	int fds[4];
 	size_t count = 0;
 	ssize_t len = wire_recv(init->control, message, sizeof(message), fds, 4, &count, MSG_DONTWAIT);

@@ -22,7 +22,7 @@
 
 void kind_die(struct kind *kind, const struct err *err)
 {
-	kind->dead = true;
+	kind->dead = kind->pool->troubled = true;
 	kind->err = *err;
 	kind->source = loop_remove(kind->source);
 	fd_close(&kind->yard);

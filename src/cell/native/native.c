@@ -61,17 +61,23 @@ static struct cell_backend_pool *native_open(struct loop *loop, struct err *err)
 }
 
 /* Every process below ends when its socket does, and waits for those below it: the zygote goes last, and
- * then the cgroups are empty. */
-static void native_close(struct cell_backend_pool *pool)
+ * then the cgroups are empty. It removes them itself, as it does for a supervisor that was killed, if we
+ * are leaving: waiting for it would be a fifth of a short run. */
+static void native_close(struct cell_backend_pool *pool, bool leaving)
 {
 	if (pool == NULL)
 		return;
+	bool wait = !leaving || pool->troubled || strcmp(cgroup_kind(pool->cgroup), "cgroup v2") == 0;
+	if (!wait)
+		cgroup_leave(pool->cgroup);
 	while (pool->kinds != NULL) {
 		struct kind *kind = pool->kinds;
 		pool->kinds = kind->next;
 		(void)kind_free(kind);
 	}
-	zygote_drop(pool);
+	if (wait)
+		zygote_drop(pool);
+	fd_close(&pool->zygote);
 	pool->cgroup = cgroup_free(pool->cgroup);
 	free(pool);
 }
@@ -155,6 +161,7 @@ static void on_grace(void *data)
 	struct slot *slot = data;
 
 	slot->grace = loop_remove(slot->grace);
+	slot->kind->pool->troubled = true;
 	if (slot->pidfd >= 0) {
 		(void)syscall(SYS_pidfd_send_signal, slot->pidfd, SIGKILL, NULL, 0);
 	} else if (slot->state == MAKING) { /* its yard hangs: on a dead file system, or because it was stopped */

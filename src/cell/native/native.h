@@ -173,6 +173,7 @@ struct cgroup_slot;
 MUST_CHECK struct cgroup_host *cgroup_open(struct err *err);
 void cgroup_make(struct cgroup_host *host);
 struct cgroup_host *cgroup_free(struct cgroup_host *host); /* removes what we made */
+void cgroup_leave(struct cgroup_host *host); /* to the zygote, to be removed by it: free only frees then */
 /* Removes what is empty, for the zygote after our death; true when nothing is left. */
 bool cgroup_sweep(const struct cgroup_host *host);
 bool cgroup_memory(const struct cgroup_host *host);

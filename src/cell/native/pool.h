@@ -50,6 +50,7 @@ struct cell_backend_pool {
 	struct loop *loop;
 	struct cgroup_host *cgroup;
 	bool user_ns, landlock;
+	bool troubled; /* something below us did not answer: see to its end */
 	int zygote;
 	pid_t zygote_pid;
 	uint32_t outer_id;
