@@ -18,7 +18,7 @@ lacks() {
 
 has() { command -v "$1"; }
 has_libc() { [ -e /usr/include/stdio.h ]; }
-has_cmocka() { pkg-config --exists cmocka; }
+has_library() { pkg-config --exists "$1"; }
 has_venv() { "$(system_python)" -c 'import ensurepip, venv'; }
 system_python() { if [ -x /usr/bin/python3 ]; then echo /usr/bin/python3; else command -v python3; fi; }
 
@@ -90,8 +90,10 @@ lacks libc6-dev "the C library's headers" has_libc
 lacks meson "the build system" has meson
 lacks ninja-build "runs the build" has ninja
 lacks pkg-config "finds libraries for the build" has pkg-config
+lacks libsqlite3-dev "the ledger of campaigns" has_library sqlite3
+lacks libyaml-dev "reads campaign files" has_library yaml-0.1
 if [ "$wanted" = test ]; then
-	lacks libcmocka-dev "unit tests" has_cmocka
+	lacks libcmocka-dev "unit tests" has_library cmocka
 	lacks python3 "runs the system tests and the checks" has python3
 	lacks python3-venv "keeps pytest out of the system" has_venv
 	lacks clang "builds the fuzz harnesses" has clang

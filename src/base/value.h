@@ -1,0 +1,27 @@
+/* A tree of values as read from YAML: JSON's kinds, each knowing the line it was on. */
+#ifndef HOTCELL_BASE_VALUE_H
+#define HOTCELL_BASE_VALUE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "base/err.h"
+
+enum value_kind { VALUE_NULL, VALUE_BOOL, VALUE_NUMBER, VALUE_TEXT, VALUE_LIST, VALUE_MAP };
+
+struct value {
+	enum value_kind kind;
+	unsigned line; /* from 1 */
+	char *text; /* a scalar as it was written, quotes and escapes resolved; NULL for lists and maps */
+	bool truth; /* VALUE_BOOL */
+	size_t count; /* of a list's or map's items */
+	char **keys; /* a map's, in the order of the file; key i belongs to items[i] */
+	unsigned *key_lines;
+	struct value *items;
+};
+
+void value_done(struct value *value);
+const char *value_kind_name(enum value_kind kind); /* "a list", "a number", ... for errors */
+const struct value *value_get(const struct value *map, const char *key); /* NULL if it is not there */
+
+#endif

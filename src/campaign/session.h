@@ -1,0 +1,44 @@
+/* A session's folder, `fuzz/runs/NNN/`: what is left of a run for people and scripts.
+ *
+ *	stdout.log stderr.log	while it runs, and after
+ *	result.json		how it ended, with the receipt
+ *	...			what the run left in its workspace
+ *	SUCCESS|ERROR|TIMEOUT	exactly one, made last, by a rename
+ *
+ * The names above are ours: a file of the run with such a name is not taken over (and is reported).
+ * All of the campaign's folders are in one folder that belongs to it: `.hotcell-campaign` in it says whose. */
+#ifndef HOTCELL_CAMPAIGN_SESSION_H
+#define HOTCELL_CAMPAIGN_SESSION_H
+
+#include "base/buf.h"
+#include "base/err.h"
+#include "campaign/record.h"
+
+#define SESSION_TAIL 4096 /* bytes of the log that an ERROR marker carries */
+
+extern const char *const session_reserved[]; /* the names above, NULL-terminated */
+
+/* The folder of all sessions. Takes one that is missing or empty, or that this uuid has taken before; any
+ * other is an error that says what is in it. `*ret_fd` is the folder. */
+MUST_CHECK int sessions_open(const char *path, const char *uuid, int *ret_fd, struct err *err);
+/* Whether a new campaign could take it: missing or empty. */
+bool sessions_free(const char *path);
+
+struct session {
+	int dir, out, err; /* the folder and its two logs; -1: none */
+	char name[24];
+};
+/* Makes it afresh: what an earlier try left there is removed. */
+MUST_CHECK int session_open(struct session *ret, int sessions, const char *name, struct err *err);
+void session_done(struct session *session); /* closes; removes nothing */
+MUST_CHECK int session_result(const struct session *session, const struct campaign_record *campaign,
+	const struct run_record *run, const struct cell_result *result, struct err *err);
+/* Makes the marker of a final state, from what the ledger knows. One that is there already is left. */
+MUST_CHECK int session_mark(int sessions, const char *name, const struct run_record *run, uint64_t timeout_ms,
+	struct err *err);
+MUST_CHECK int session_remove(int sessions, const char *name, struct err *err);
+/* "Completed in 42.3s\n", "Exit code: 3\n\nLogs:\n...", "Timed out after 900s\n". Pure. */
+void session_marker_text(const struct run_record *run, uint64_t timeout_ms, const char *tail, size_t tail_len,
+	struct buf *ret);
+
+#endif

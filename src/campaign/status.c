@@ -1,0 +1,1 @@
+#include "campaign/status.h"
