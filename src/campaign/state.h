@@ -18,7 +18,7 @@ char *state_campaign(const char *state, const char *name); /* a campaign's own f
 
 /* Held while the descriptor is open, whatever kills us. Another holder is ERR_USAGE: who it is. */
 MUST_CHECK int state_lock(const char *state, const char *name, struct err *err);
-/* The pid of the supervisor that holds it now; 0 if none does. */
+/* The pid of the supervisor that holds it now; 0 if none does, -1 if it has not said who it is. */
 int state_holder(const char *state, const char *name);
 
 #endif
