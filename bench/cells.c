@@ -139,12 +139,6 @@ static int run(void *options, const struct cli_args *args)
 /* The command line's tables, used for one verb at a time; its list of verbs is hotcell's affair. */
 const struct cli_verb *const cli_verbs[] = {NULL};
 
-const struct cli_verb *cli_verb_find(const char *name)
-{
-	(void)name;
-	return NULL;
-}
-
 static int usage(void)
 {
 	fputs("usage: cells MEASUREMENT [options]; 'cells MEASUREMENT --help' lists them\n\n", stderr);

@@ -277,6 +277,9 @@ static int word_take(struct parser *parser, char *word)
 static int rest_take(struct parser *parser)
 {
 	if (parser->verb->takes_command) {
+		if (parser->next == parser->argc && parser->verb->command_optional)
+			return err_set(parser->err, ERR_USAGE,
+				"no command follows '--'; give one, or leave the '--' out");
 		command_begin(parser, parser->next);
 		return 0;
 	}
@@ -294,10 +297,10 @@ static int complete_check(const struct parser *parser)
 	if (parser->args->word_count < verb->words_min)
 		return err_set(parser->err, ERR_USAGE, "no %s given: hotcell %s %s", verb->word,
 			verb->name, verb->usage);
-	if (verb->takes_command && !parser->args->command)
+	if (verb->takes_command && !verb->command_optional && !parser->args->command)
 		return err_set(parser->err, ERR_USAGE, "no command given: hotcell %s %s",
 			verb->name, verb->usage);
-	if (verb->takes_command && !*parser->args->command[0])
+	if (parser->args->command && !*parser->args->command[0])
 		return err_set(parser->err, ERR_USAGE,
 			"the command is empty: give the name or path of a program");
 	return 0;

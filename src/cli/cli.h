@@ -88,7 +88,7 @@ struct cli_args {
 };
 
 struct cli_verb {
-	const char *name;
+	const char *name; /* "ps", or two words: "campaign run" is one of the group "campaign" */
 	const char *summary; /* one line for the list of verbs */
 	const char *usage; /* after "hotcell NAME": "[options] -- COMMAND [ARGUMENT...]" */
 	const char *details; /* further paragraphs for --help; may be NULL */
@@ -100,12 +100,36 @@ struct cli_verb {
 	enum cli_hint word_hint;
 	const char *word_choices;
 	bool takes_command; /* after words_max words, or "--", a command follows: one is required */
+	bool command_optional; /* with takes_command: there may be none */
 	bool hidden; /* not in the help */
 	int (*run)(void *options, const struct cli_args *args); /* returns the exit code */
 };
 
 extern const struct cli_verb *const cli_verbs[]; /* NULL-terminated, in the order of the help */
-const struct cli_verb *cli_verb_find(const char *name); /* NULL if there is none */
+/* By its name, or its manual's: "campaign run" is also "campaign-run". NULL if there is none. */
+const struct cli_verb *cli_verb_find(const char *name);
+/* "run" when the verb is "campaign run" and the group "campaign", else NULL. */
+const char *cli_verb_second(const struct cli_verb *verb, const char *group);
+bool cli_verb_is_group(const char *word);
+
+struct cli_names {
+	char **items;
+	size_t count;
+};
+
+/* What may be typed first (group NULL) or after a group's name, in the order of the help, each
+ * once, hidden ones left out. */
+void cli_verb_names(const char *group, struct cli_names *ret);
+void cli_names_done(struct cli_names *names);
+
+struct cli_pick {
+	const struct cli_verb *verb; /* or NULL, and then */
+	const char *group; /* the first word is that of a group, and no second word follows */
+	int words; /* taken by the name: 1 or 2 */
+};
+
+/* Which verb the words, of which there is at least one, begin with. Errors have code ERR_USAGE. */
+MUST_CHECK int cli_verb_pick(int count, char *const *words, struct cli_pick *ret, struct err *err);
 
 /* ---- from words to calls ---- */
 
@@ -118,6 +142,8 @@ MUST_CHECK int cli_parse(const struct cli_verb *verb, int argc, char **argv, voi
 void cli_parse_done(const struct cli_verb *verb, void *options, struct cli_args *args);
 /* The whole life of a verb: defaults, parse, --help or run. Returns the exit code. */
 int cli_run(const struct cli_verb *verb, int argc, char **argv);
+/* Runs the verb that the words, of which there is at least one, begin with. Returns the exit code. */
+int cli_dispatch(int argc, char **argv);
 
 /* The nearest of the names to a mistyped one, or NULL when none is near. `next` yields one name a
  * call. */
@@ -127,6 +153,7 @@ const char *cli_nearest(const char *typed, cli_name_fn *name, const void *data);
 /* ---- texts from the tables ---- */
 
 void cli_help_verb(const struct cli_verb *verb, struct buf *out);
+void cli_help_group(const char *group, struct buf *out);
 void cli_help_all(struct buf *out);
 void cli_man_options(const struct cli_verb *verb, struct buf *out); /* as an mdoc list */
 void cli_completion_bash(struct buf *out);

@@ -4,30 +4,40 @@
 #include "base/term.h"
 #include "cli/verbs.h"
 
-static int verb_of(const struct cli_args *args, const struct cli_verb **ret)
+/* Fails, and says why, unless the words are the name of a verb or group and nothing else. */
+static int verb_of(const struct cli_args *args, struct cli_pick *ret)
 {
-	*ret = cli_verb_find(args->words[0]);
-	if (*ret)
-		return 0;
 	own(buf_done) struct buf shown = {0};
-	term_line(args->words[0], strlen(args->words[0]), 60, &shown);
-	cli_say("unknown verb '%s'; 'hotcell help' lists them", buf_text(&shown));
+	struct err err = {0};
+
+	if (cli_verb_pick(args->word_count, args->words, ret, &err) < 0) {
+		(void)cli_fail(&err);
+		return -1;
+	}
+	if (ret->words == args->word_count)
+		return 0;
+	const char *more = args->words[ret->words];
+	term_line(more, strlen(more), 60, &shown);
+	cli_say("one VERB is taken, but '%s' is one more", buf_text(&shown));
 	return -1;
 }
 
 static int help_run(void *options, const struct cli_args *args)
 {
 	own(buf_done) struct buf out = {0};
-	const struct cli_verb *verb;
+	struct cli_pick pick;
 
 	(void)options;
 	if (args->word_count == 0) {
 		cli_help_all(&out);
 		return cli_print(&out);
 	}
-	if (verb_of(args, &verb) < 0)
+	if (verb_of(args, &pick) < 0)
 		return EXIT_USAGE;
-	cli_help_verb(verb, &out);
+	if (pick.verb)
+		cli_help_verb(pick.verb, &out);
+	else
+		cli_help_group(pick.group, &out);
 	return cli_print(&out);
 }
 
@@ -44,12 +54,16 @@ static int version_run(void *options, const struct cli_args *args)
 static int internal_man_run(void *options, const struct cli_args *args)
 {
 	own(buf_done) struct buf out = {0};
-	const struct cli_verb *verb;
+	struct cli_pick pick;
 
 	(void)options;
-	if (verb_of(args, &verb) < 0)
+	if (verb_of(args, &pick) < 0)
 		return EXIT_USAGE;
-	cli_man_options(verb, &out);
+	if (!pick.verb) {
+		cli_say("'%s' is a group of verbs: name one of them", pick.group);
+		return EXIT_USAGE;
+	}
+	cli_man_options(pick.verb, &out);
 	return cli_print(&out);
 }
 
@@ -57,7 +71,7 @@ const struct cli_verb verb_help = {
 	.name = "help",
 	.summary = "tell how hotcell, or one verb of it, is used",
 	.usage = "[VERB]",
-	.words_max = 1,
+	.words_max = 2, /* a name may be two words */
 	.word = "VERB",
 	.word_hint = CLI_HINT_VERB,
 	.run = help_run,
@@ -74,7 +88,7 @@ const struct cli_verb verb_internal_man = {
 	.summary = "print the option list of a verb as mdoc",
 	.usage = "VERB",
 	.words_min = 1,
-	.words_max = 1,
+	.words_max = 2, /* a name may be two words */
 	.word = "VERB",
 	.word_hint = CLI_HINT_VERB,
 	.hidden = true,

@@ -30,7 +30,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/term.h"
 #include "cli/verbs.h"
 
 const struct cli_verb *const cli_verbs[] = {
@@ -58,36 +57,13 @@ static const struct {
 	{"-V", &verb_version},
 };
 
-const struct cli_verb *cli_verb_find(const char *name)
+static const struct cli_verb *alias_find(const char *word)
 {
-	for (const struct cli_verb *const *verb = cli_verbs; *verb; verb++) {
-		if (strcmp((*verb)->name, name) == 0)
-			return *verb;
-	}
 	for (size_t i = 0; i < ARRAY_LEN(aliases); i++) {
-		if (strcmp(aliases[i].word, name) == 0)
+		if (strcmp(aliases[i].word, word) == 0)
 			return aliases[i].verb;
 	}
 	return NULL;
-}
-
-static const char *verb_name(const void *data, size_t index)
-{
-	(void)data;
-	return cli_verbs[index] && !cli_verbs[index]->hidden ? cli_verbs[index]->name : NULL;
-}
-
-static int verb_unknown(const char *typed)
-{
-	own(buf_done) struct buf shown = {0};
-	const char *near = cli_nearest(typed, verb_name, NULL);
-
-	term_line(typed, strlen(typed), 60, &shown);
-	if (near)
-		cli_say("unknown verb '%s'; did you mean '%s'?", buf_text(&shown), near);
-	else
-		cli_say("unknown verb '%s'; 'hotcell help' lists them", buf_text(&shown));
-	return EXIT_USAGE;
 }
 
 static int standard_descriptors(void)
@@ -112,8 +88,8 @@ int main(int argc, char **argv)
 		cli_say("no verb given; 'hotcell help' lists them, 'hotcell run -- COMMAND' runs one");
 		return EXIT_USAGE;
 	}
-	const struct cli_verb *verb = cli_verb_find(argv[1]);
-	if (!verb)
-		return verb_unknown(argv[1]);
-	return cli_run(verb, argc - 2, argv + 2);
+	const struct cli_verb *verb = alias_find(argv[1]);
+	if (verb)
+		return cli_run(verb, argc - 2, argv + 2);
+	return cli_dispatch(argc - 1, argv + 1);
 }

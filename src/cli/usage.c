@@ -5,6 +5,7 @@
 
 #define HELP_COLUMN 30
 #define HELP_WIDTH 100
+#define VERB_COLUMN 14
 
 static void pad_to(struct buf *out, size_t line_start, size_t column)
 {
@@ -66,19 +67,41 @@ void cli_help_verb(const struct cli_verb *verb, struct buf *out)
 		buf_fmt(out, "\n%s", verb->details);
 }
 
+/* Those of a group, or all when it is NULL, their summaries in one column. */
+static void verb_lines(struct buf *out, const char *group)
+{
+	size_t column = VERB_COLUMN;
+
+	for (const struct cli_verb *const *verb = cli_verbs; *verb; verb++) {
+		size_t needed = strlen((*verb)->name) + 4;
+		if (!(*verb)->hidden && needed > column)
+			column = needed;
+	}
+	for (const struct cli_verb *const *verb = cli_verbs; *verb; verb++) {
+		size_t start = out->len;
+		if ((*verb)->hidden || (group && !cli_verb_second(*verb, group)))
+			continue;
+		buf_fmt(out, "  %s", (*verb)->name);
+		pad_to(out, start, column);
+		buf_fmt(out, "%s\n", (*verb)->summary);
+	}
+}
+
+void cli_help_group(const char *group, struct buf *out)
+{
+	buf_fmt(out, "Usage: hotcell %s VERB [options] [arguments]\n\nVerbs:\n", group);
+	verb_lines(out, group);
+	buf_fmt(out,
+		"\n'hotcell help %s VERB' tells more of one, and 'man hotcell-%s-VERB' all of it.\n",
+		group, group);
+}
+
 void cli_help_all(struct buf *out)
 {
 	buf_str(out,
 		"Usage: hotcell VERB [options] [arguments]\n\n"
 		"Runs what nobody should run unprotected, each run sealed in a cell of its own.\n\nVerbs:\n");
-	for (const struct cli_verb *const *verb = cli_verbs; *verb; verb++) {
-		size_t start = out->len;
-		if ((*verb)->hidden)
-			continue;
-		buf_fmt(out, "  %s", (*verb)->name);
-		pad_to(out, start, 14);
-		buf_fmt(out, "%s\n", (*verb)->summary);
-	}
+	verb_lines(out, NULL);
 	buf_str(out,
 		"\n'hotcell help VERB' tells more of one, and 'man hotcell-VERB' all of it.\n"
 		"Begin with: hotcell run -- sh -c 'id; ls -l /'\n");

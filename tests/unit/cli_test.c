@@ -4,6 +4,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 
+#include <stdio.h>
 #include <string.h>
 
 #include "cli/cli.h"
@@ -60,7 +61,19 @@ static const struct cli_verb ends = {
 };
 static const struct cli_verb lists = { .name = "lists", .summary = "takes nothing", .usage = "" };
 
-const struct cli_verb *const cli_verbs[] = { &runs, &enters, &ends, &lists, NULL };
+static const struct cli_verb group_runs = {
+	.name = "group run", .summary = "may take a command", .usage = "[FILE] [-- COMMAND]", .options = table,
+	.options_size = sizeof(struct options), .words_max = 1, .word = "FILE", .word_hint = CLI_HINT_CHOICE,
+	.word_choices = "this.yaml that.yaml", .takes_command = true, .command_optional = true,
+};
+static const struct cli_verb group_ends = { .name = "group end", .summary = "is the second of two words" };
+static const struct cli_verb group_hides = { .name = "group hide", .summary = "is not shown", .hidden = true };
+static const struct cli_verb helps = {
+	.name = "helps", .summary = "takes a verb", .words_max = 2, .word = "VERB", .word_hint = CLI_HINT_VERB,
+};
+
+const struct cli_verb *const cli_verbs[] = { &runs, &enters, &ends, &lists, &group_runs, &group_ends,
+	&group_hides, &helps, NULL };
 
 /* One command line: words are split at blanks into an argv of its own. */
 struct line {
@@ -157,6 +170,30 @@ static void the_command_begins_at_the_first_word_and_is_left_alone(void **state)
 	assert_int_equal(line.rc, 0);
 	assert_string_equal(line.args.command[0], "-o");
 	done(&enters, &line);
+}
+
+static void a_command_may_be_optional(void **state)
+{
+	struct line line;
+
+	(void)state;
+	parse(&line, &group_runs, "-f this.yaml");
+	assert_int_equal(line.rc, 0);
+	assert_string_equal(line.args.words[0], "this.yaml");
+	assert_null(line.args.command);
+	done(&group_runs, &line);
+	parse(&line, &group_runs, "-f -- prog -x");
+	assert_int_equal(line.rc, 0);
+	assert_int_equal(line.args.word_count, 0);
+	assert_string_equal(line.args.command[1], "-x");
+	done(&group_runs, &line);
+	parse(&line, &group_runs, "");
+	assert_int_equal(line.rc, 0);
+	done(&group_runs, &line);
+	parse(&line, &group_runs, "this.yaml --");
+	assert_int_equal(line.rc, -1);
+	assert_non_null(strstr(line.err.text, "no command follows '--'"));
+	done(&group_runs, &line);
 }
 
 static void words_and_options_mix_where_there_is_no_command(void **state)
@@ -302,18 +339,190 @@ static void help_manual_and_completion_have_every_option(void **state)
 	buf_done(&zsh);
 }
 
+static void a_verb_is_named_by_one_word_or_by_two(void **state)
+{
+	static const struct {
+		const char *words[3];
+		const struct cli_verb *verb;
+		const char *group, *says;
+		int taken;
+	} rows[] = {
+		{ .words = { "runs", "x" }, .verb = &runs, .taken = 1 },
+		{ .words = { "group", "run", "x" }, .verb = &group_runs, .taken = 2 },
+		{ .words = { "group", "hide" }, .verb = &group_hides, .taken = 2 },
+		{ .words = { "group-run" }, .verb = &group_runs, .taken = 1 },
+		{ .words = { "group run" }, .verb = &group_runs, .taken = 1 },
+		{ .words = { "group" }, .group = "group", .taken = 1 },
+		{ .words = { "group", "--help" }, .group = "group", .taken = 1 },
+		{ .words = { "group", "rnu" }, .says = "unknown verb 'group rnu'; did you mean 'group run'?" },
+		{ .words = { "group", "zzz" }, .says = "unknown verb 'group zzz'; 'hotcell help group' lists them" },
+		{ .words = { "group", "" }, .says = "unknown verb 'group '" },
+		{ .words = { "group", "hides" }, .says = "'hotcell help group' lists them" },
+		{ .words = { "gruop", "run" }, .says = "unknown verb 'gruop'; did you mean 'group'?" },
+		{ .words = { "grou" }, .says = "did you mean 'group'?" },
+		{ .words = { "run" }, .says = "did you mean 'runs'?" },
+		{ .words = { "zzzz" }, .says = "unknown verb 'zzzz'; 'hotcell help' lists them" },
+		{ .words = { "\033[2J" }, .says = "unknown verb '\\x1b[2J'" },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		char *words[3] = { 0 };
+		struct cli_pick pick;
+		struct err err = { 0 };
+		int count = 0;
+
+		for (; count < 3 && rows[i].words[count]; count++)
+			words[count] = (char *)(uintptr_t)rows[i].words[count];
+		int rc = cli_verb_pick(count, words, &pick, &err);
+		if (rc != (rows[i].says ? -1 : 0))
+			fail_msg("'%s' %s", words[0], rc ? err.text : "is a verb");
+		if (rc < 0) {
+			assert_int_equal(err.code, ERR_USAGE);
+			if (!strstr(err.text, rows[i].says))
+				fail_msg("'%s' says: %s", words[0], err.text);
+			continue;
+		}
+		assert_ptr_equal(pick.verb, rows[i].verb);
+		assert_int_equal(pick.words, rows[i].taken);
+		if (rows[i].group)
+			assert_string_equal(pick.group, rows[i].group);
+		else
+			assert_null(pick.group);
+	}
+}
+
+/* The exit code, and what it printed to `fd`. */
+static int dispatched(int fd, const char *first, const char *second, char *said, size_t len)
+{
+	char *argv[] = { (char *)(uintptr_t)first, (char *)(uintptr_t)second, NULL };
+	int pipes[2], kept = dup(fd);
+
+	assert_true(kept >= 0 && pipe(pipes) == 0);
+	(void)fflush(NULL);
+	assert_true(dup2(pipes[1], fd) == fd);
+	int code = cli_dispatch(second ? 2 : 1, argv);
+	(void)fflush(NULL);
+	assert_true(dup2(kept, fd) == fd);
+	(void)close(pipes[1]);
+	ssize_t got = read(pipes[0], said, len - 1);
+	assert_true(got >= 0);
+	said[got] = '\0';
+	(void)close(pipes[0]);
+	(void)close(kept);
+	return code;
+}
+
+static void a_group_alone_names_its_verbs(void **state)
+{
+	char said[2000];
+
+	(void)state;
+	assert_int_equal(dispatched(STDERR_FILENO, "group", NULL, said, sizeof(said)), EXIT_USAGE);
+	assert_string_equal(said,
+		"hotcell: 'hotcell group' needs one more word after it, run or end; 'hotcell help group' tells of each\n");
+	assert_int_equal(dispatched(STDERR_FILENO, "group", "--flag", said, sizeof(said)), EXIT_USAGE);
+	assert_non_null(strstr(said, "needs one more word"));
+	assert_int_equal(dispatched(STDOUT_FILENO, "group", "--help", said, sizeof(said)), 0);
+	assert_non_null(strstr(said, "  group run   may take a command\n"));
+	assert_int_equal(dispatched(STDOUT_FILENO, "group", "-h", said, sizeof(said)), 0);
+	assert_int_equal(dispatched(STDERR_FILENO, "group", "rnu", said, sizeof(said)), EXIT_USAGE);
+	assert_non_null(strstr(said, "did you mean 'group run'?"));
+}
+
+static void the_help_aligns_verbs_of_two_words(void **state)
+{
+	struct buf all = { 0 }, group = { 0 };
+
+	(void)state;
+	cli_help_all(&all);
+	cli_help_group("group", &group);
+	assert_non_null(strstr(buf_text(&all), "  runs        takes a command\n"));
+	assert_non_null(strstr(buf_text(&all), "  group run   may take a command\n"));
+	assert_non_null(strstr(buf_text(&group), "Usage: hotcell group VERB"));
+	assert_non_null(strstr(buf_text(&group), "  group run   may take a command\n  group end   is the"));
+	assert_null(strstr(buf_text(&group), "  runs"));
+	assert_null(strstr(buf_text(&group), "hide"));
+	buf_done(&all);
+	buf_done(&group);
+}
+
+/* What bash offers for the last of the words. */
+static void bash_offers(const char *words, const char *expected)
+{
+	struct buf script = { 0 };
+	char path[] = "/tmp/cli_test_XXXXXX", answer[2000] = "";
+	int fd = mkstemp(path);
+
+	assert_true(fd >= 0);
+	cli_completion_bash(&script);
+	buf_fmt(&script, "compopt() { :; }\nCOMP_WORDS=(%s)\nCOMP_CWORD=$((${#COMP_WORDS[@]} - 1))\n"
+			 "_hotcell\necho \"${COMPREPLY[*]}\"\n", words);
+	assert_int_equal(write(fd, script.data, script.len), script.len);
+	(void)close(fd);
+	char *call = xfmt("bash %s", path);
+	FILE *bash = popen(call, "r");
+	assert_non_null(bash);
+	size_t got = fread(answer, 1, sizeof(answer) - 1, bash);
+	assert_int_equal(pclose(bash), 0);
+	assert_true(got > 0);
+	answer[got - 1] = '\0';
+	if (strcmp(answer, expected) != 0)
+		fail_msg("for (%s) bash offers: %s", words, answer);
+	(void)unlink(path);
+	free(call);
+	buf_done(&script);
+}
+
+static void bash_completes_both_words_and_then_the_options(void **state)
+{
+	(void)state;
+	bash_offers("hotcell ''", "runs enters ends lists group helps --help --version");
+	bash_offers("hotcell gr", "group");
+	bash_offers("hotcell group ''", "run end --help");
+	bash_offers("hotcell group r", "run");
+	bash_offers("hotcell group run --fl", "--flag");
+	bash_offers("hotcell group run --choice ''", "one two");
+	bash_offers("hotcell group run tha", "that.yaml");
+	bash_offers("hotcell group end --", "--help");
+	bash_offers("hotcell runs --fl", "--flag");
+	bash_offers("hotcell helps gr", "group");
+	bash_offers("hotcell helps group e", "end");
+}
+
+static void zsh_completes_both_words(void **state)
+{
+	struct buf zsh = { 0 };
+
+	(void)state;
+	cli_completion_zsh(&zsh);
+	assert_non_null(strstr(buf_text(&zsh), "\t\t'group:run end'\n"));
+	assert_non_null(strstr(buf_text(&zsh),
+		"\tgroup) verbs=(\n\t\t'run:may take a command'\n\t\t'end:is the second of two words'\n\t) ;;\n"));
+	assert_non_null(strstr(buf_text(&zsh), "\t'group run')\n\t\t_arguments"));
+	assert_non_null(strstr(buf_text(&zsh), "\t\t\t'1:FILE:(this.yaml that.yaml)' \\\n"
+					       "\t\t\t'2:command:_command_names -e' \\\n"));
+	buf_done(&zsh);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(every_kind_of_option_reaches_its_place),
 		cmocka_unit_test(letters_may_be_joined_with_each_other_and_with_their_value),
 		cmocka_unit_test(the_command_begins_at_the_first_word_and_is_left_alone),
+		cmocka_unit_test(a_command_may_be_optional),
 		cmocka_unit_test(words_and_options_mix_where_there_is_no_command),
 		cmocka_unit_test(help_is_heard_everywhere_but_in_the_command),
 		cmocka_unit_test(what_is_wrong_is_named_with_the_way_out),
 		cmocka_unit_test(a_secret_is_kept_and_wiped_from_the_arguments),
 		cmocka_unit_test(the_nearest_name_is_near),
 		cmocka_unit_test(help_manual_and_completion_have_every_option),
+		cmocka_unit_test(a_verb_is_named_by_one_word_or_by_two),
+		cmocka_unit_test(a_group_alone_names_its_verbs),
+		cmocka_unit_test(the_help_aligns_verbs_of_two_words),
+		cmocka_unit_test(bash_completes_both_words_and_then_the_options),
+		cmocka_unit_test(zsh_completes_both_words),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
