@@ -16,6 +16,7 @@ struct fs_caps {
 	uint64_t bytes; /* of data, holes not counted */
 	uint64_t entries; /* files and folders */
 	unsigned depth;
+	const char *const *reserved; /* names at the top that are not taken; NULL-terminated; or NULL */
 };
 
 #define FS_SKIPPED_KEPT 20
@@ -38,8 +39,9 @@ struct fs_copy_report {
  * times do not come along (modes become 0644/0755 by the owner's x bit); holes stay holes, and a
  * file whose length exceeds caps->bytes is skipped as sparse; a folder without r-x for us is
  * opened anyway where we own it. Names with control bytes or invalid UTF-8 are written with those
- * bytes as %NN. Never overwrites: an existing name is skipped as "exists". An error is only ours
- * (the destination failed: disk full); what was copied stays. */
+ * bytes as %NN. Never overwrites: an existing name is skipped as "exists", one of caps->reserved (before or
+ * after that change) as "reserved name". An error is only ours (the destination failed: disk full); what
+ * was copied stays. */
 MUST_CHECK int fs_copy_tree(int from, int to, const struct fs_caps *caps, struct fs_copy_report *ret,
 	struct err *err);
 void fs_copy_report_done(struct fs_copy_report *report);

@@ -91,6 +91,18 @@ static bool copy_rename(struct copy *copy, const char *name)
 	return changed;
 }
 
+/* Somebody else's at the destination, whether or not it is there already. */
+static bool copy_is_reserved(struct copy *copy, const char *name)
+{
+	if (copy->walk.depth > 1 || !copy->caps->reserved)
+		return false;
+	(void)copy_rename(copy, name);
+	for (const char *const *reserved = copy->caps->reserved; *reserved; reserved++)
+		if (strcmp(name, *reserved) == 0 || strcmp(buf_text(&copy->name), *reserved) == 0)
+			return true;
+	return false;
+}
+
 static int copy_fail(struct copy *copy, int code, const char *doing)
 {
 	return err_errno(copy->err, code, "%s '%s'", doing, buf_text(&copy->name));
@@ -307,6 +319,10 @@ static int copy_entry(struct copy *copy, const char *name)
 	const int flags = AT_SYMLINK_NOFOLLOW | AT_NO_AUTOMOUNT;
 	struct stat st;
 
+	if (copy_is_reserved(copy, name)) {
+		copy_skip(copy, "reserved name");
+		return 0;
+	}
 	if (fstatat(fs_walk_fd(&copy->walk), name, &st, flags) < 0) {
 		copy_skip(copy, open_reason(errno));
 		return 0;

@@ -60,6 +60,7 @@ struct cell {
 	uint32_t required;
 	int output_fd;
 	char *output_made; /* the folder for output, when we made it */
+	char **reserved; /* what caps.reserved points to */
 	struct fs_caps caps;
 	cell_done_fn *done;
 	void *data;
@@ -185,6 +186,9 @@ static struct cell *cell_destroy(struct cell *cell)
 		*cell->freed = true;
 	fd_close(&cell->output_fd);
 	free(cell->output_made);
+	for (size_t i = 0; cell->reserved && cell->reserved[i]; i++)
+		free(cell->reserved[i]);
+	free(cell->reserved);
 	free(cell);
 	return NULL;
 }
@@ -372,8 +376,7 @@ static void on_failed(void *data, const struct err *err)
 
 /* ---- starting ---- */
 
-/* Held from before the start, so that nobody can put something else in its place meanwhile. */
-static int output_open(struct cell *cell, const char *path, struct err *err)
+static int output_open_dir(struct cell *cell, const char *path, struct err *err)
 {
 	struct stat st;
 	bool missing = lstat(path, &st) < 0 && errno == ENOENT;
@@ -384,6 +387,28 @@ static int output_open(struct cell *cell, const char *path, struct err *err)
 	cell->output_fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	if (cell->output_fd < 0)
 		return err_errno(err, errno, "open the output folder '%s'", path);
+	return 0;
+}
+
+/* Held from before the start, so that nobody can put something else in its place meanwhile. */
+static int output_open(struct cell *cell, const struct cell_spec *spec, struct err *err)
+{
+	size_t count = 0;
+	if (spec->output_dir && output_open_dir(cell, spec->output_dir, err) < 0)
+		return -1;
+	if (!spec->output_dir && spec->output_fd >= 0) {
+		cell->output_fd = fcntl(spec->output_fd, F_DUPFD_CLOEXEC, 3);
+		if (cell->output_fd < 0)
+			return err_errno(err, errno, "keep the output folder");
+	}
+	if (cell->output_fd < 0 || !spec->output_reserved)
+		return 0;
+	while (spec->output_reserved[count])
+		count++;
+	cell->reserved = xcalloc(count + 1, sizeof(*cell->reserved));
+	for (size_t i = 0; i < count; i++)
+		cell->reserved[i] = xstrdup(spec->output_reserved[i]);
+	cell->caps.reserved = (const char *const *)cell->reserved;
 	return 0;
 }
 
@@ -408,7 +433,8 @@ static struct cell *cell_new(struct cell_pool *pool, const struct cell_spec *spe
 	cell->timeout_ns = spec->limits.timeout_ms * NS_PER_MS;
 	cell->required = cell_required(spec);
 	cell->output_fd = -1;
-	cell->caps = (struct fs_caps){spec->limits.collect, spec->limits.collect_files, COLLECT_DEPTH};
+	cell->caps = (struct fs_caps){
+		.bytes = spec->limits.collect, .entries = spec->limits.collect_files, .depth = COLLECT_DEPTH};
 	cell->done = done;
 	cell->data = data;
 	cell->result.exit_code = -1;
@@ -455,7 +481,7 @@ struct cell *cell_start(struct cell_pool *pool, const struct cell_spec *spec, co
 	/* pump_done is due whatever happens next */
 	cell->pump.out[0].fd = cell->pump.out[0].sink.fd = -1;
 	cell->pump.out[1].fd = cell->pump.out[1].sink.fd = cell->pump.in.to = -1;
-	if (spec->output_dir && output_open(cell, spec->output_dir, err) < 0)
+	if (output_open(cell, spec, err) < 0)
 		return NULL;
 	if (cell_launch(cell, spec, io, err) < 0) {
 		output_unmake(cell);

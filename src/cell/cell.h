@@ -39,7 +39,7 @@ struct cell_limits {
 	uint64_t file_size; /* largest single file */
 	uint64_t open_files; /* per process */
 	uint64_t output; /* stdout + stderr, bytes */
-	uint64_t collect; /* bytes taken back by `output_dir` */
+	uint64_t collect; /* bytes taken back from the workspace */
 	uint64_t collect_files; /* files and folders taken back */
 };
 
@@ -55,7 +55,12 @@ struct cell_spec {
 	bool tmp_exec; /* programs may be run from /tmp */
 	bool tty; /* a terminal of its own for stdin, stdout and stderr */
 	unsigned rows, columns; /* of it, at the start; 0: not known */
-	const char *output_dir; /* what the run left in its workspace is copied here; may be NULL */
+	/* What the run left in its workspace is copied into a folder: a new or an empty one by its path; or, when
+	 * that is NULL, an open one (-1: none), which may hold files already and keeps them. The descriptor stays
+	 * the caller's. */
+	const char *output_dir;
+	int output_fd;
+	const char *const *output_reserved; /* names not to be taken into it; NULL-terminated; may be NULL */
 	struct cell_limits limits;
 	const char *const *require; /* names of protections without which it must not start; "full" = all */
 };
@@ -67,6 +72,7 @@ struct cell_spec {
 
 /* Default limits, user and hide list; argv and the rest empty. */
 void cell_spec_defaults(struct cell_spec *spec);
+bool cell_spec_collects(const struct cell_spec *spec); /* whether the workspace is wanted afterwards */
 extern const char *const cell_default_hide[]; /* NULL-terminated */
 extern const char *const cell_default_env[];
 /* Everything that can be judged without making a cell. Errors have code ERR_USAGE. */

@@ -47,6 +47,7 @@ void cell_spec_defaults(struct cell_spec *spec)
 		.hide = cell_default_hide,
 		.uid = 1000,
 		.gid = 1000,
+		.output_fd = -1,
 		.limits = {
 			.memory = 512 * MIB,
 			.cpus_milli = 1000,
@@ -62,6 +63,11 @@ void cell_spec_defaults(struct cell_spec *spec)
 			.collect_files = 100000,
 		},
 	};
+}
+
+bool cell_spec_collects(const struct cell_spec *spec)
+{
+	return spec->output_dir || spec->output_fd >= 0;
 }
 
 /* ---- limits ---- */
@@ -198,6 +204,21 @@ static int check_output_dir(const char *path, struct err *err)
 	(void)closedir(dir);
 	if (!empty)
 		return err_set(err, ERR_USAGE, "output folder '%s' is not empty: name a new or an empty one", path);
+	return 0;
+}
+
+static int check_output(const struct cell_spec *spec, struct err *err)
+{
+	struct stat st;
+	if (spec->output_dir)
+		return check_output_dir(spec->output_dir, err);
+	if (spec->output_fd < 0)
+		return 0;
+	if (fstat(spec->output_fd, &st) < 0)
+		return err_set(err, ERR_USAGE, "output folder (descriptor %d): %s", spec->output_fd, strerror(errno));
+	if (!S_ISDIR(st.st_mode))
+		return err_set(err, ERR_USAGE, "output folder (descriptor %d) is %s", spec->output_fd,
+			kind_name(st.st_mode));
 	return 0;
 }
 
@@ -373,7 +394,5 @@ int cell_spec_check(const struct cell_spec *spec, struct err *err)
 		return -1;
 	if (spec->uid == UINT32_MAX || spec->gid == UINT32_MAX)
 		return err_set(err, ERR_USAGE, "%" PRIu32 " is not a user or group number", UINT32_MAX);
-	if (spec->output_dir && check_output_dir(spec->output_dir, err) < 0)
-		return -1;
-	return 0;
+	return check_output(spec, err);
 }

@@ -445,6 +445,27 @@ static bool locked_copy(struct world *world)
 		reads(world, "file", "f") && world->report.skipped_count == 0;
 }
 
+static void reserved_names_are_left_at_the_top_and_only_there(void **state)
+{
+	static const char *const reserved[] = {"report.json", "a%01b", "state", NULL};
+	struct fs_caps caps = roomy;
+	struct world *world = *state;
+
+	caps.reserved = reserved;
+	assert_true(put(world, "report.json", "lies") && put(world, "Report.json", "fine") && put(world, "a\x01" "b", "x"));
+	assert_true(folder(world, "state") && put(world, "state/x", "x"));
+	assert_true(folder(world, "sub") && put(world, "sub/report.json", "deep"));
+	assert_int_equal(copy_with(world, &caps), 0);
+	assert_true(absent(world, "report.json") && absent(world, "state") && absent(world, "a%01b"));
+	assert_true(reads(world, "Report.json", "fine") && reads(world, "sub/report.json", "deep"));
+	assert_true(skipped_as(world, "report.json", "reserved name"));
+	assert_true(skipped_as(world, "a\x01" "b", "reserved name"));
+	assert_true(skipped_as(world, "state", "reserved name"));
+	assert_int_equal(world->report.skipped_count, 3);
+	assert_int_equal(world->report.files, 2);
+	assert_int_equal(world->report.renamed_count, 0);
+}
+
 static void what_its_owner_locked_is_copied_by_its_owner(void **state)
 {
 	(void)state;
@@ -851,6 +872,7 @@ int main(void)
 		test(names_that_could_hurt_are_written_with_percent_signs),
 		test(a_name_too_long_to_be_written_safely_is_skipped),
 		test(what_exists_is_never_overwritten_nor_entered),
+		test(reserved_names_are_left_at_the_top_and_only_there),
 		test(what_its_owner_locked_is_copied_by_its_owner),
 		test(what_somebody_else_locked_is_skipped),
 		test(a_destination_that_takes_no_more_is_an_error_and_leaves_no_half_file),

@@ -325,6 +325,21 @@ static void an_output_folder_is_new_or_empty(void **state)
 	refuses(&spec, "no name");
 }
 
+static void an_open_output_folder_may_hold_files_but_must_be_a_folder(void **state)
+{
+	(void)state;
+	struct cell_spec spec = good();
+	assert_false(cell_spec_collects(&spec));
+	own(fd_closep) int dir = open(folder, O_PATH | O_DIRECTORY | O_CLOEXEC), file = open(at("file"), O_PATH | O_CLOEXEC);
+	spec.output_fd = dir;
+	accepts(&spec);
+	assert_true(cell_spec_collects(&spec));
+	spec.output_fd = file;
+	refuses(&spec, "a file");
+	spec.output_fd = 1 << 20;
+	refuses(&spec, "Bad file descriptor");
+}
+
 static void required_protections_are_known_and_checked(void **state)
 {
 	static const char *const full[] = {"full", NULL}, *const two[] = {"seccomp", "memory-limit", NULL},
@@ -396,6 +411,7 @@ int main(void)
 		cmocka_unit_test(the_working_folder_is_absolute),
 		cmocka_unit_test(an_image_is_a_folder),
 		cmocka_unit_test(an_output_folder_is_new_or_empty),
+		cmocka_unit_test(an_open_output_folder_may_hold_files_but_must_be_a_folder),
 		cmocka_unit_test(required_protections_are_known_and_checked),
 	};
 	return cmocka_run_group_tests(tests, make_folder, remove_folder);

@@ -607,6 +607,37 @@ static void the_workspace_is_collected(void **state)
 	assert_int_equal(fs_remove_tree(tmp, to + 5, &err), 0);
 }
 
+static void a_folder_in_use_takes_what_is_new_and_not_reserved(void **state)
+{
+	static const struct fake_action actions[] = {{.kind = FAKE_STARTED}, {.kind = FAKE_ENDED}};
+	char from[] = "/tmp/hotcell-from-XXXXXX", to[] = "/tmp/hotcell-to-XXXXXX", name[] = "report";
+	const char *reserved[] = {name, NULL};
+	struct world *world = *state;
+	struct err err = {0};
+	assert_non_null(mkdtemp(from));
+	assert_non_null(mkdtemp(to));
+	own(fd_closep) int workspace = open(from, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	own(fd_closep) int folder = open(to, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	for (int i = 0; i < 3; i++)
+		(void)close(openat(workspace, (const char *[]){"report", "ours", "new"}[i], O_CREAT | O_WRONLY, 0600));
+	(void)close(openat(folder, "ours", O_CREAT | O_WRONLY, 0600));
+	fake.workspace = workspace;
+	world->spec.output_fd = folder;
+	world->spec.output_reserved = reserved;
+	start(world, actions);
+	name[0] = 'R'; /* the request need not live on */
+	until_done(world);
+	assert_true(world->result.collected);
+	assert_int_equal(world->result.collect.files, 1);
+	assert_int_equal(world->result.collect.skipped_count, 2);
+	assert_int_equal(faccessat(folder, "new", F_OK, 0), 0);
+	assert_int_equal(faccessat(folder, "report", F_OK, 0), -1);
+	assert_int_equal(fcntl(folder, F_GETFD) >= 0, true);
+	own(fd_closep) int tmp = open("/tmp", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	assert_int_equal(fs_remove_tree(tmp, from + 5, &err), 0);
+	assert_int_equal(fs_remove_tree(tmp, to + 5, &err), 0);
+}
+
 static void a_cell_that_never_ran_leaves_no_output_folder(void **state)
 {
 	static const struct fake_action actions[] = {{.kind = FAKE_FAILED, .text = "no"}};
@@ -776,6 +807,7 @@ int main(void)
 		TEST(no_input_is_an_end_of_file),
 		TEST(a_program_that_does_not_read_is_no_fault),
 		TEST(the_workspace_is_collected),
+		TEST(a_folder_in_use_takes_what_is_new_and_not_reserved),
 		TEST(a_cell_that_never_ran_leaves_no_output_folder),
 		TEST(without_a_sandbox_the_program_still_runs),
 		TEST(without_a_sandbox_the_receipt_says_so),

@@ -376,9 +376,9 @@ static void put_back(struct page *page, const struct cell_spec *spec)
 
 	page_label(page, "comes back");
 	page_line(page, "what it prints, made safe where that is a terminal, and how it ended");
-	if (spec->output_dir == NULL)
+	if (!cell_spec_collects(spec))
 		return;
-	own(freep) char *path = shown(spec->output_dir);
+	own(freep) char *path = shown(spec->output_dir == NULL ? "the output folder" : spec->output_dir);
 	page_line(page,
 		"%s <- what it left in " CELL_WORKSPACE ": at most %s and %llu files and folders;",
 		path, size_text(spec->limits.collect, size, sizeof(size)),

@@ -95,7 +95,7 @@ static void template_from_spec(const struct cell_backend_pool *pool, const struc
 		.tmp = limits->tmp, .disk = limits->disk, .shm = limits->shm, .file_size = limits->file_size,
 		.open_files = limits->open_files, .processes = limits->processes, .user_ns = pool->user_ns,
 		.landlock = pool->landlock, .overlay = !pretend("no-overlay"), .tmp_exec = spec->tmp_exec,
-		.tty = spec->tty, .want_workspace = spec->output_dir != NULL };
+		.tty = spec->tty, .want_workspace = cell_spec_collects(spec) };
 	if (!cgroup_memory(pool->cgroup))
 		t->watch_memory = limits->memory;
 	if (!cgroup_cpu(pool->cgroup))
