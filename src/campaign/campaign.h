@@ -14,9 +14,10 @@
 struct campaign;
 
 struct campaign_events {
-	void (*started)(void *data, const char *session, const struct run_record *run);
-	/* In a final state, or to be done again. */
-	void (*ended)(void *data, const char *session, const struct run_record *run);
+	/* The cell lives until after `ended`. */
+	void (*started)(void *data, const char *session, const struct run_record *run, struct cell *cell);
+	/* In a final state, or to be done again. cell may be NULL: it could not be made. */
+	void (*ended)(void *data, const char *session, const struct run_record *run, struct cell *cell);
 	void (*alert)(void *data, const struct alert_rule *rule, double value);
 	void (*said)(void *data, const char *text); /* a line for the user: paused, disk full, draining ... */
 	void *data;

@@ -22,15 +22,14 @@ static bool something_left(const struct sched *sched)
 
 static struct sched_next take(struct sched *sched, uint64_t now_ns)
 {
-	struct sched_next next = { .what = SCHED_START, .attempt = 1 };
+	struct sched_next next = { .what = SCHED_START, .run = { .attempt = 1 } };
 
 	if (sched->again_count > 0) {
-		next.number = sched->again[0].number;
-		next.attempt = sched->again[0].attempt;
+		next.run = sched->again[0];
 		sched->again_count--;
 		memmove(sched->again, sched->again + 1, sched->again_count * sizeof(*sched->again));
 	} else {
-		next.number = sched->next++;
+		next.run.number = sched->next++;
 	}
 	sched->running++;
 	if (sched->plan.rate > 0) /* what was not used is not saved up: no burst after a pause */
@@ -51,17 +50,17 @@ struct sched_next sched_next(struct sched *sched, uint64_t now_ns)
 	return take(sched, now_ns);
 }
 
-void sched_add_again(struct sched *sched, uint64_t number, unsigned attempt)
+void sched_add_again(struct sched *sched, const struct sched_run *run)
 {
 	sched->again = xrealloc(sched->again, sched->again_count + 1, sizeof(*sched->again));
-	sched->again[sched->again_count++] = (struct sched_again){ number, attempt };
+	sched->again[sched->again_count++] = *run;
 }
 
-void sched_ended(struct sched *sched, uint64_t number, unsigned attempt, bool again)
+void sched_ended(struct sched *sched, const struct sched_run *again)
 {
 	sched->running--;
-	if (again)
-		sched_add_again(sched, number, attempt);
+	if (again != NULL)
+		sched_add_again(sched, again);
 }
 
 bool sched_failure(struct sched *sched)

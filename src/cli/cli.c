@@ -123,7 +123,7 @@ static int choice_check(const struct cli_option *option, const char *value, stru
 		buf_text(&shown), option->choices);
 }
 
-static int value_set(struct parser *parser, const struct cli_option *option, char *value)
+static int value_store(struct parser *parser, const struct cli_option *option, char *value)
 {
 	char *into = (char *)parser->options + option->offset;
 	char what[64];
@@ -149,6 +149,15 @@ static int value_set(struct parser *parser, const struct cli_option *option, cha
 	case CLI_OTHER: return option->set(parser->options, value, parser->err);
 	}
 	return 0;
+}
+
+/* Notes what was given in its long form, secrets too: cli_parse_done wipes them. */
+static int value_set(struct parser *parser, const struct cli_option *option, char *value)
+{
+	char *word = value ? xfmt("--%s=%s", option->name, value) : xfmt("--%s", option->name);
+
+	list_add(&parser->args->given, word);
+	return value_store(parser, option, value);
 }
 
 /* Takes the next word as the option's value. One that looks like an option is refused: it is far
@@ -356,6 +365,12 @@ void cli_parse_done(const struct cli_verb *verb, void *options, struct cli_args 
 		free(list->items);
 		*list = (struct cli_list){0};
 	}
+	for (size_t i = 0; i < args->given.count; i++) {
+		char *word = (char *)(uintptr_t)args->given.items[i]; /* ours: value_set made it */
+		explicit_bzero(word, strlen(word));
+		free(word);
+	}
+	free(args->given.items);
 	free(args->words);
 	*args = (struct cli_args){0};
 }

@@ -85,6 +85,7 @@ struct cli_args {
 	char **words; /* NULL-terminated */
 	int word_count;
 	char **command; /* NULL-terminated; NULL when none was given */
+	struct cli_list given; /* the options in their order, as --NAME=VALUE or --NAME */
 };
 
 struct cli_verb {

@@ -1,0 +1,97 @@
+/* The inside of a campaign at work, shared by campaign.c (the whole), runs.c (one run from its folder to
+ * its end) and batch.c (what is written to the ledger, and when). */
+#ifndef HOTCELL_CAMPAIGN_WORK_H
+#define HOTCELL_CAMPAIGN_WORK_H
+
+#include "campaign/campaign.h"
+#include "campaign/sched.h"
+#include "campaign/session.h"
+
+#define GRID_MAX 4096
+
+struct worker {
+	struct campaign *campaign;
+	unsigned index; /* from 1 */
+	bool busy; /* has a run */
+	bool over; /* which has ended: its cell is to be freed */
+	bool recorded; /* its start is in the ledger */
+	struct cell *cell;
+	struct session session;
+	int in; /* the run's own stdin; -1: none */
+	struct run_record run;
+	unsigned ours; /* see sched_run */
+};
+
+struct ended { /* a run that is over and not yet in the ledger */
+	struct run_record run;
+	uint64_t seq; /* 0: not final */
+	struct ended *next;
+};
+
+struct note { /* an event for the ledger */
+	char kind[16];
+	uint64_t run;
+	char *text;
+	struct note *next;
+};
+
+struct campaign {
+	struct loop *loop;
+	struct campaign_events events;
+	struct ledger *ledger;
+	struct cell_pool *pool;
+	struct campaign_status status; /* with the record, sums and live data */
+	struct sched sched;
+	struct alerts alerts;
+	const char *backend; /* static */
+	int lock, sessions, stdin_fd;
+	struct cell_spec spec;
+	const char **env; /* the spec's, with room for ours behind */
+	size_t env_count;
+	struct worker *workers;
+	uint8_t *grid;
+	size_t grid_count;
+	unsigned lost_in_a_row; /* cells that could not be made, without one that could */
+
+	struct ended *ended, **ended_end;
+	struct ended *unmarked, **unmarked_end; /* in the ledger, their markers not yet in their folders */
+	struct note *notes, **notes_end;
+	bool dirty; /* the campaign's own row has changed */
+	uint64_t flushed_ns; /* when last */
+	bool blocked; /* nothing can be written or started now */
+	char blocked_said[400]; /* why, as the user was told; "" if all is well */
+	uint64_t blocked_until_ns;
+	bool cancelling, finished, warm, hopeless, too_many;
+	uint64_t pulsed_ns, second; /* the second that live.done's last entry counts */
+	uint64_t busy_before, total_before; /* of /proc/stat */
+	struct loop_source *tend, *flush, *pulse, *wake;
+};
+
+/* ---- runs.c ---- */
+
+/* Makes the folder and starts the cell. On failure the run is put back, and *err says why. */
+MUST_CHECK int run_begin(struct campaign *campaign, struct worker *worker, const struct sched_run *run,
+	struct err *err);
+void run_free(struct worker *worker); /* after its end: the worker is free again */
+
+/* ---- batch.c ---- */
+
+uint64_t batch_now_ms(void);
+void batch_add(struct campaign *campaign, const struct run_record *run, uint64_t seq); /* copies */
+void batch_note(struct campaign *campaign, const char *kind, uint64_t run, const char *format, ...)
+	PRINTF_LIKE(4, 5);
+/* Writes everything that is not yet written, then makes the markers. Later, again, if it fails. */
+bool batch_flush(struct campaign *campaign);
+void batch_soon(struct campaign *campaign); /* at once if it has been quiet, else within a tenth of a second */
+bool batch_clean(const struct campaign *campaign); /* nothing is left to write */
+void batch_done(struct campaign *campaign);
+
+/* ---- campaign.c ---- */
+
+void campaign_tend_soon(struct campaign *campaign);
+/* Nothing is started for a second; said once for each cause. */
+void campaign_block(struct campaign *campaign, const struct err *err);
+void campaign_say(struct campaign *campaign, const char *format, ...) PRINTF_LIKE(2, 3);
+void campaign_grid_set(struct campaign *campaign, uint64_t number, enum run_state state);
+
+#endif
