@@ -21,6 +21,27 @@ void status_done(struct campaign_status *status);
 MUST_CHECK int status_read(struct ledger *ledger, const char *state_dir, const char *name,
 	struct campaign_status *ret, struct err *err);
 void status_derive(struct campaign_status *status); /* pure */
-void status_json(const struct campaign_status *status, struct json *json); /* one object */
+/* A supervisor holds it and has pulsed within the last seconds: what `live` says is so. */
+bool status_fresh(const struct campaign_status *status);
+/* "running", ..., or "interrupted": it was running and its supervisor is gone. */
+const char *status_word(const struct campaign_status *status);
+uint64_t status_lived(const struct campaign_sums *sums); /* cells that were really made: those wall_ns is summed over */
+
+/* One object. A unit is in the name: _ms, _ns and _us are durations or, with now_, created_ and so on,
+ * milliseconds since 1970; _bytes; _milli are thousandths. What is not known is null. Names are never
+ * renamed or taken away; others may be added.
+ *
+ *	name uuid state note held holder_pid output cwd command[] env_names[]
+ *	now_ms created_ms updated_ms ended_ms active_ms next
+ *	plan	{runs workers retries seed rate_per_minute stop_after_failures}
+ *	limits	{memory_bytes timeout_ms}
+ *	derived	{complete failed left running rate_per_s eta_ms}
+ *	sums	{states{success error timeout} outcomes{exited signaled ...} cells cell_failures
+ *		 cleanup_failures orphans retried cancelled weaker wall_ns mean_wall_ns user_us system_us
+ *		 written_bytes peak_memory_sum_bytes peak_memory_max_bytes}
+ *	live	{at_ms memory_bytes cpu_milli done_per_s[] workers[{worker run session since_ms
+ *		 running_ms memory_bytes}]}, or null while no supervisor is at work; run is null when idle
+ *	alerts	[names of the rules that are firing] */
+void status_json(const struct campaign_status *status, struct json *json);
 
 #endif
