@@ -20,7 +20,7 @@ struct value {
 	struct value *items;
 };
 
-void value_done(struct value *value);
+void value_done(struct value *value); /* leaves it empty: a null without text */
 const char *value_kind_name(enum value_kind kind); /* "a list", "a number", ... for errors */
 const struct value *value_get(const struct value *map, const char *key); /* NULL if it is not there */
 
