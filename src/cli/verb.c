@@ -139,10 +139,12 @@ static int group_run(const char *group, const char *next)
 		return cli_print(&out);
 	}
 	cli_verb_names(group, &names);
-	for (size_t i = 0; i < names.count; i++)
-		buf_fmt(&out, "%s%s", i == 0 ? "" : i + 1 < names.count ? ", " : " or ", names.items[i]);
-	cli_say("'hotcell %s' needs one more word after it, %s; 'hotcell help %s' tells of each", group,
-		buf_text(&out), group);
+	for (size_t i = 0; i < names.count; i++) {
+		const char *join = i + 1 < names.count ? ", " : " or ";
+		buf_fmt(&out, "%s%s", i > 0 ? join : "", names.items[i]);
+	}
+	cli_say("'hotcell %s' needs one more word after it, %s; 'hotcell help %s' tells of each",
+		group, buf_text(&out), group);
 	return EXIT_USAGE;
 }
 
