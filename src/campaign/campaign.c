@@ -120,7 +120,7 @@ static void keep_warm(struct campaign *campaign)
 static void finish(struct campaign *campaign)
 {
 	struct campaign_record *record = &campaign->status.campaign;
-	uint64_t complete = record->sums.state[RUN_SUCCESS] + record->sums.state[RUN_ERROR] + record->sums.state[RUN_TIMEOUT];
+	uint64_t complete = campaign_sums_complete(&record->sums);
 
 	if (!campaign->finished) {
 		bool all = complete >= record->plan.runs;
@@ -357,6 +357,16 @@ const struct campaign_status *campaign_status(struct campaign *campaign)
 	return &campaign->status;
 }
 
+const struct campaign_record *campaign_record(const struct campaign *campaign)
+{
+	return &campaign->status.campaign;
+}
+
+uint64_t campaign_alerts(const struct campaign *campaign)
+{
+	return campaign->alerts.fired;
+}
+
 const uint8_t *campaign_grid(const struct campaign *campaign, size_t *ret_count)
 {
 	*ret_count = campaign->grid_count;
@@ -453,8 +463,11 @@ static int open_all(struct campaign *campaign, const struct campaign_setup *setu
 	if (campaign->lock < 0)
 		return -1;
 	campaign->ledger = ledger_open(path, LEDGER_WRITE, err);
-	if (campaign->ledger == NULL || ledger_campaign_get(campaign->ledger, setup->name, record, err) < 0 ||
-		plan_check(&record->plan, err) < 0 ||
+	if (campaign->ledger == NULL || ledger_campaign_get(campaign->ledger, setup->name, record, err) < 0)
+		return -1;
+	if (setup->workers > 0)
+		record->plan.workers = setup->workers;
+	if (plan_check(&record->plan, err) < 0 ||
 		sessions_open(record->output, record->uuid, &campaign->sessions, err) < 0)
 		return -1;
 	make_room(campaign);

@@ -28,6 +28,7 @@ struct campaign_setup {
 	const char *name;
 	const char *backend;
 	const struct cell_spec *spec; /* of every run; its environment is added to */
+	unsigned workers; /* 0: as many as the ledger says */
 	int stdin_fd; /* the same for each run, from its beginning; -1: nothing */
 	struct alerts alerts;
 };
@@ -40,6 +41,8 @@ bool campaign_over(const struct campaign *campaign); /* nothing runs, nothing mo
 void campaign_drain(struct campaign *campaign); /* starts no more; over when what runs has ended */
 void campaign_cancel(struct campaign *campaign); /* ends what runs, too; it stays to be done */
 void campaign_pause(struct campaign *campaign, bool paused);
+const struct campaign_record *campaign_record(const struct campaign *campaign);
+uint64_t campaign_alerts(const struct campaign *campaign); /* how often one began to fire */
 /* As of now; the strings are the campaign's. Ask status_derive not again. */
 const struct campaign_status *campaign_status(struct campaign *campaign);
 /* As view_look wants it: one byte a run, or where there are more than 4096, one for each 4096th part. */

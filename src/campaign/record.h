@@ -62,6 +62,12 @@ struct campaign_sums {
 	uint64_t weaker; /* cells whose receipt was less than full */
 };
 
+/* Runs in a final state. */
+static inline uint64_t campaign_sums_complete(const struct campaign_sums *sums)
+{
+	return sums->state[RUN_SUCCESS] + sums->state[RUN_ERROR] + sums->state[RUN_TIMEOUT];
+}
+
 struct campaign_record {
 	int64_t id;
 	char *name, *uuid;

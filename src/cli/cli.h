@@ -75,6 +75,7 @@ struct cli_option {
 	cli_set_fn *set; /* CLI_OTHER */
 	enum cli_hint hint;
 	const char *choices; /* space-separated; a value outside is refused */
+	bool not_in_file; /* of the command line alone: a campaign file may not have it */
 	bool secret; /* what follows '=' in the value is wiped from our own argv */
 };
 

@@ -11,6 +11,7 @@
 
 #include "base/clock.h"
 #include "base/json.h"
+#include "cli/backend.h"
 #include "cli/run_spec.h"
 #include "cli/tty.h"
 #include "cli/verbs.h"
@@ -248,46 +249,6 @@ static int run_cell(struct run *run, struct cell_spec *spec)
 
 /* ---- before it runs ---- */
 
-static void warn_unprotected(void)
-{
-	bool color = cli_color(STDERR_FILENO);
-	const char *on = color ? "\033[1;37;41m" : "", *off = color ? "\033[0m" : "";
-	static const char *const lines[] = {
-		"####################################################################",
-		"##   WARNING: NO SANDBOX. This program runs UNPROTECTED, as you.  ##",
-		"##   It can read, change and send away everything you can.        ##",
-		"##   Leave out --no-sandbox, --backend none and the environment   ##",
-		"##   variable FUZZING_DISABLE_SANDBOX to run it in a cell.        ##",
-		"####################################################################",
-	};
-	for (size_t i = 0; i < ARRAY_LEN(lines); i++)
-		cli_say("%s%s%s", on, lines[i], off);
-}
-
-static bool is_yes(const char *text)
-{
-	return text &&
-		(strcmp(text, "1") == 0 || strcasecmp(text, "true") == 0 ||
-			strcasecmp(text, "yes") == 0);
-}
-
-/* Flag before environment before default. */
-static int backend_choose(const struct run_options *options, const char **ret, struct err *err)
-{
-	*ret = cell_backends[0];
-	if (is_yes(getenv("FUZZING_DISABLE_SANDBOX")))
-		*ret = "none";
-	if (options->backend)
-		*ret = options->backend;
-	if (options->no_sandbox && options->backend && strcmp(options->backend, "none") != 0)
-		return err_set(err, ERR_USAGE,
-			"--no-sandbox and --backend %s contradict each other; give one of them",
-			options->backend);
-	if (options->no_sandbox)
-		*ret = "none";
-	return 0;
-}
-
 static int files_open(struct run *run, struct err *err)
 {
 	const struct run_options *options = run->options;
@@ -333,7 +294,7 @@ static int run_verb(void *data, const struct cli_args *args)
 		return cli_fail(&err);
 	cli_env_forget();
 	if (strcmp(run.backend, "none") == 0)
-		warn_unprotected();
+		backend_warn_none();
 	if (options->explain)
 		return explain(&run, &built.spec);
 	if (files_open(&run, &err) < 0)

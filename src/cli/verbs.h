@@ -5,6 +5,6 @@
 #include "cli/cli.h"
 
 extern const struct cli_verb verb_run, verb_exec, verb_ps, verb_kill, verb_logs, verb_doctor,
-	verb_help, verb_version, verb_completion, verb_internal_man;
+	verb_campaign_run, verb_campaign_resume, verb_help, verb_version, verb_completion, verb_internal_man;
 
 #endif

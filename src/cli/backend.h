@@ -1,0 +1,11 @@
+/* Which backend makes the cells, as the user said it. */
+#ifndef HOTCELL_CLI_BACKEND_H
+#define HOTCELL_CLI_BACKEND_H
+
+#include "cli/run_spec.h"
+
+/* Flag before environment before default. Errors have code ERR_USAGE. */
+MUST_CHECK int backend_choose(const struct run_options *options, const char **ret, struct err *err);
+void backend_warn_none(void); /* on stderr: there is no sandbox, and it cannot be missed */
+
+#endif

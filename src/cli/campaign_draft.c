@@ -1,0 +1,347 @@
+#include "cli/campaign_draft.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/random.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+
+#include "base/fs.h"
+#include "base/size.h"
+#include "base/term.h"
+#include "campaign/ledger.h"
+#include "campaign/session.h"
+#include "campaign/state.h"
+#include "cli/backend.h"
+
+#define DEFAULT_OUTPUT "fuzz/runs"
+#define STDIN_MAX (UINT64_C(1) << 30)
+#define WORKER_PROCESSES 4 /* a slot's own, an init, the program, and one more */
+#define WORKER_FILES 24
+
+/* ---- what can be judged at once ---- */
+
+static uint64_t read_limit(const char *path)
+{
+	own(buf_done) struct buf text = {0};
+	struct err err;
+
+	return fs_read_small(AT_FDCWD, path, 64, &text, &err) < 0 ? UINT64_MAX : strtoull(buf_text(&text), NULL, 10);
+}
+
+static int check_workers(uint64_t workers, struct err *err)
+{
+	uint64_t may = read_limit("/proc/sys/kernel/pid_max"), threads = read_limit("/proc/sys/kernel/threads-max");
+	struct rlimit limit;
+
+	may = threads < may ? threads : may;
+	if (geteuid() != 0 && getrlimit(RLIMIT_NPROC, &limit) == 0 && limit.rlim_cur < may)
+		may = limit.rlim_cur;
+	if (workers * WORKER_PROCESSES > may)
+		return err_set(err, ERR_USAGE,
+			"--workers %llu needs at least %llu processes, but only %llu are allowed here: give fewer, or raise "
+			"the limit ('ulimit -u', kernel.pid_max)",
+			(unsigned long long)workers, (unsigned long long)(workers * WORKER_PROCESSES), (unsigned long long)may);
+	if (getrlimit(RLIMIT_NOFILE, &limit) == 0 && workers * WORKER_FILES > limit.rlim_max)
+		return err_set(err, ERR_USAGE,
+			"--workers %llu needs about %llu open files, but only %llu are allowed here: give fewer, or raise "
+			"the limit ('ulimit -Hn')",
+			(unsigned long long)workers, (unsigned long long)(workers * WORKER_FILES),
+			(unsigned long long)limit.rlim_max);
+	return 0;
+}
+
+static int random_seed(uint64_t *ret, struct err *err)
+{
+	if (getrandom(ret, sizeof(*ret), 0) != (ssize_t)sizeof(*ret))
+		return err_errno(err, errno, "get a random seed");
+	*ret >>= 11; /* 53 bits */
+	return 0;
+}
+
+static int place(struct campaign_record *record, const char *output, struct err *err)
+{
+	char cwd[PATH_MAX];
+
+	if (!getcwd(cwd, sizeof(cwd)))
+		return err_errno(err, errno, "find the current folder");
+	record->cwd = xstrdup(cwd);
+	if (!output)
+		output = DEFAULT_OUTPUT;
+	size_t len = strlen(output);
+	while (len > 1 && output[len - 1] == '/')
+		len--;
+	record->output = output[0] == '/' ? xfmt("%.*s", (int)len, output)
+					  : xfmt("%s/%.*s", strcmp(cwd, "/") == 0 ? "" : cwd, (int)len, output);
+	if (strchr(record->output, '\n'))
+		return err_set(err, ERR_USAGE, "--output: a folder's name cannot hold a newline");
+	return 0;
+}
+
+int draft_build(struct campaign_record *ret, const struct campaign_words *words, struct err *err)
+{
+	const struct campaign_options *options = &words->options;
+	own(run_spec_done) struct run_spec built = {0};
+	const char *backend;
+	struct alerts alerts;
+
+	campaign_words_save(words, ret);
+	if (options->seed == SEED_NOT_GIVEN && random_seed(&ret->plan.seed, err) < 0)
+		return -1;
+	if (options->name && plan_name_check(options->name, err) < 0)
+		return -1;
+	ret->name = xstrdup(options->name ? options->name : "");
+	if (plan_check(&ret->plan, err) < 0 || check_workers(ret->plan.workers, err) < 0 ||
+		draft_alerts(&alerts, options, err) < 0 || draft_spec(&built, words, &backend, err) < 0 ||
+		cell_spec_check(&built.spec, err) < 0)
+		return -1;
+	return place(ret, options->run.output, err);
+}
+
+int draft_alerts(struct alerts *ret, const struct campaign_options *options, struct err *err)
+{
+	alerts_defaults(ret);
+	for (size_t i = 0; i < options->alerts.count; i++)
+		if (alerts_add(ret, options->alerts.items[i], err) < 0)
+			return -1;
+	return 0;
+}
+
+int draft_spec(struct run_spec *ret, const struct campaign_words *words, const char **ret_backend,
+	struct err *err)
+{
+	struct run_options run = words->options.run;
+
+	run.output = NULL; /* a campaign's is the folder of all sessions */
+	run.stdin_file = NULL;
+	if (backend_choose(&run, ret_backend, err) < 0)
+		return -1;
+	return run_spec_build(ret, &run, words->command, err);
+}
+
+/* ---- into the ledger ---- */
+
+static int copy_stdin(const char *state, const struct campaign_record *record, const char *from, struct err *err)
+{
+	own(freep) char *folder = state_campaign(state, record->name);
+	own(freep) char *path = xfmt("%s/stdin", folder);
+	own(fd_closep) int in = open(from, O_RDONLY | O_NOCTTY | O_NONBLOCK | O_CLOEXEC);
+	struct stat st;
+
+	if (in < 0 || fstat(in, &st) < 0)
+		return err_errno(err, errno, "--stdin: open '%s'", from);
+	if (!S_ISREG(st.st_mode) || (uint64_t)st.st_size > STDIN_MAX)
+		return err_set(err, ERR_USAGE, "--stdin: '%s' must be a file of at most 1 GB: every run reads it from its beginning",
+			from);
+	if (fs_mkdirs(folder, err) < 0)
+		return -1;
+	own(fd_closep) int out = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0600);
+	char chunk[65536];
+	ssize_t got = -1;
+	while (out >= 0 && (got = read(in, chunk, sizeof(chunk))) > 0)
+		if (write(out, chunk, (size_t)got) != got)
+			break;
+	return out < 0 || got != 0 ? err_errno(err, errno, "keep a copy of '%s' in '%s'", from, path) : 0;
+}
+
+int draft_stdin(const char *state, const char *name, int *ret, struct err *err)
+{
+	own(freep) char *folder = state_campaign(state, name);
+	own(freep) char *path = xfmt("%s/stdin", folder);
+
+	*ret = open(path, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+	if (*ret < 0 && errno != ENOENT)
+		return err_errno(err, errno, "open '%s'", path);
+	return 0;
+}
+
+static int choose_name(struct ledger *ledger, struct campaign_record *record, struct err *err)
+{
+	if (record->name[0] != '\0')
+		return 0; /* one that is taken is refused by the ledger */
+	for (unsigned n = 1; n < 1000000; n++) {
+		free(record->name);
+		record->name = xfmt("c%u", n);
+		if (ledger_name_free(ledger, record->name))
+			return 0;
+	}
+	return err_set(err, ERR_USAGE, "give the campaign a --name");
+}
+
+/* The folder everybody expects, unless an earlier campaign has it. */
+static void choose_output(struct campaign_record *record, bool given)
+{
+	if (given || sessions_free(record->output))
+		return;
+	char *other = xfmt("%s-%s", record->output, record->name);
+	free(record->output);
+	record->output = other;
+}
+
+static int try_sessions(const struct campaign_record *record, struct err *err)
+{
+	own(fd_closep) int fd = -1;
+
+	return sessions_open(record->output, record->uuid, &fd, err);
+}
+
+int draft_register(const char *state, struct campaign_record *record, const struct campaign_words *words,
+	struct err *err)
+{
+	own(freep) char *path = state_ledger(state);
+	own(ledger_freep) struct ledger *ledger = ledger_open(path, LEDGER_CREATE, err);
+	const char *from = words->options.run.stdin_file;
+	struct err first;
+
+	if (!ledger || choose_name(ledger, record, err) < 0)
+		return -1;
+	choose_output(record, words->options.run.output != NULL);
+	record->state = CAMPAIGN_STOPPED;
+	record->next = 1;
+	if (ledger_campaign_add(ledger, record, err) < 0)
+		return -1;
+	if (try_sessions(record, err) == 0 && (!from || copy_stdin(state, record, from, err) == 0))
+		return 0;
+	(void)!ledger_campaign_remove(ledger, record->id, &first);
+	draft_forget(state, record);
+	record->id = 0;
+	return -1;
+}
+
+void draft_forget(const char *state, const struct campaign_record *record)
+{
+	own(freep) char *campaigns = xfmt("%s/campaigns", state);
+	own(freep) char *owner = xfmt("%s/.hotcell-campaign", record->output);
+	own(fd_closep) int dir = open(campaigns, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	own(buf_done) struct buf text = {0};
+	struct err err;
+
+	if (dir >= 0)
+		(void)!fs_remove_tree(dir, record->name, &err);
+	if (!record->uuid || fs_read_small(AT_FDCWD, owner, 256, &text, &err) < 0 ||
+		strncmp(buf_text(&text), record->uuid, strlen(record->uuid)) != 0)
+		return;
+	(void)unlink(owner);
+	(void)rmdir(record->output); /* stays if there is anything in it */
+}
+
+/* ---- for people ---- */
+
+char *draft_shown(const char *path)
+{
+	char cwd[PATH_MAX];
+
+	if (!getcwd(cwd, sizeof(cwd)))
+		return xstrdup(path);
+	size_t len = strlen(cwd);
+	return strncmp(path, cwd, len) == 0 && path[len] == '/' && path[len + 1] ? xstrdup(path + len + 1) : xstrdup(path);
+}
+
+static void add_text(struct buf *out, const char *text)
+{
+	term_line(text, strlen(text), 400, out);
+}
+
+/* The same for every run: written once. */
+static void describe(const struct cell_spec *spec, const char *backend, struct buf *out)
+{
+	char size[24];
+
+	buf_str(out, "         - Command:");
+	for (const char *const *word = spec->argv; *word; word++) {
+		buf_char(out, ' ');
+		add_text(out, *word);
+	}
+	buf_fmt(out, "\n         - Backend: %s, image %s\n         - Network: none\n", backend, spec->image);
+	for (size_t i = 0; i < spec->mount_count; i++) {
+		buf_str(out, "         - Mount: ");
+		add_text(out, spec->mounts[i].source);
+		buf_str(out, " at ");
+		add_text(out, spec->mounts[i].target);
+		buf_fmt(out, ", %s\n", spec->mounts[i].writable ? "writable" : "read-only");
+	}
+	buf_fmt(out, "         - Memory: %s, ", size_text(spec->limits.memory, size, sizeof(size)));
+	buf_fmt(out, "CPUs: %g, processes: %llu\n", (double)spec->limits.cpus_milli / 1000,
+		(unsigned long long)spec->limits.processes);
+	buf_fmt(out, "         - Timeout: %gs\n", (double)spec->limits.timeout_ms / 1000);
+	buf_str(out, "         - Environment: HOTCELL_RUN HOTCELL_SEED HOTCELL_CAMPAIGN");
+	for (const char *const *entry = spec->env; entry && *entry; entry++) {
+		buf_char(out, ' ');
+		term_line(*entry, strcspn(*entry, "="), 100, out); /* values may be secret */
+	}
+	buf_char(out, '\n');
+}
+
+static void describe_json(const struct campaign_record *record, const struct cell_spec *spec, const char *backend,
+	uint64_t number, const char *session, struct json *json)
+{
+	json_open(json, '{');
+	json_put_uint(json, "run", number);
+	json_put_uint(json, "seed", plan_seed(record->plan.seed, number));
+	json_put_string(json, "session", session);
+	json_put_string(json, "backend", backend);
+	json_put_string(json, "image", spec->image);
+	json_put_string(json, "network", "none");
+	json_put_uint(json, "memory", spec->limits.memory);
+	json_put_real(json, "cpus", (double)spec->limits.cpus_milli / 1000, 3);
+	json_put_uint(json, "processes", spec->limits.processes);
+	json_put_uint(json, "timeout_ms", spec->limits.timeout_ms);
+	json_key(json, "command");
+	json_open(json, '[');
+	for (const char *const *word = spec->argv; *word; word++)
+		json_string(json, *word);
+	json_close(json, ']');
+	json_key(json, "mounts");
+	json_open(json, '[');
+	for (size_t i = 0; i < spec->mount_count; i++) {
+		json_open(json, '{');
+		json_put_string(json, "source", spec->mounts[i].source);
+		json_put_string(json, "target", spec->mounts[i].target);
+		json_put_bool(json, "writable", spec->mounts[i].writable);
+		json_close(json, '}');
+	}
+	json_close(json, ']');
+	json_key(json, "env");
+	json_open(json, '[');
+	for (const char *const *entry = spec->env; entry && *entry; entry++)
+		json_bytes(json, *entry, strcspn(*entry, "="));
+	json_close(json, ']');
+	json_close(json, '}');
+	buf_char(&json->out, '\n');
+}
+
+int draft_print(const struct campaign_record *record, const struct cell_spec *spec, const char *backend,
+	const char *shown, bool json)
+{
+	own(buf_done) struct buf common = {0}, head = {0};
+	uint64_t runs = record->plan.runs;
+	char name[24];
+	int code = 0;
+
+	describe(spec, backend, &common);
+	buf_fmt(&head, "Running %llu fuzz sessions with %u workers... (dry run: nothing is started)\n",
+		(unsigned long long)runs, record->plan.workers);
+	if (!json)
+		code = cli_print(&head);
+	for (uint64_t number = 1; number <= runs && code == 0; number++) {
+		own(json_done) struct json line = {0};
+		own(buf_done) struct buf out = {0};
+		(void)plan_session_name(runs, number, name, sizeof(name));
+		own(freep) char *session = xfmt("%s/%s", shown, name);
+		if (json) {
+			describe_json(record, spec, backend, number, session, &line);
+			code = cli_print(&line.out);
+			continue;
+		}
+		buf_fmt(&out, "[%s] Starting...\n[%s] DRY-RUN: Would run a cell with:\n         - Session dir: %s\n", name, name,
+			session);
+		buf_fmt(&out, "         - Seed: %llu\n", (unsigned long long)plan_seed(record->plan.seed, number));
+		buf_add(&out, common.data, common.len);
+		buf_fmt(&out, "[%s] DRY-RUN: Complete\n", name);
+		code = cli_print(&out);
+	}
+	return code;
+}

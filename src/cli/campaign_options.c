@@ -1,0 +1,190 @@
+#include "cli/campaign_options.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "cli/config.h"
+#include "cli/verbs.h"
+
+#define TIMEOUT_MS (15 * 60 * 1000)
+
+void campaign_options_defaults(void *options)
+{
+	struct campaign_options *campaign = options;
+
+	run_options_defaults(&campaign->run);
+	campaign->run.limits.timeout_ms = TIMEOUT_MS;
+	campaign->runs = 100;
+	campaign->workers = 3;
+	campaign->seed = SEED_NOT_GIVEN;
+}
+
+/* ---- words ---- */
+
+static void word_add(struct campaign_words *words, const char *word)
+{
+	words->argv = xrealloc(words->argv, (size_t)words->argc + 2, sizeof(*words->argv));
+	words->argv[words->argc++] = xstrdup(word);
+	words->argv[words->argc] = NULL;
+}
+
+static void words_add(struct campaign_words *words, const struct cli_list *list)
+{
+	for (size_t i = 0; i < list->count; i++)
+		word_add(words, list->items[i]);
+}
+
+static const struct cli_option *option_of(const char *word)
+{
+	size_t len = strcspn(word + 2, "=");
+
+	for (const struct cli_option *option = verb_campaign_run.options; option->name; option++)
+		if (strlen(option->name) == len && strncmp(option->name, word + 2, len) == 0)
+			return option;
+	return NULL;
+}
+
+static int parse(struct campaign_words *words, struct err *err)
+{
+	bool help;
+
+	campaign_options_defaults(&words->options);
+	if (cli_parse(&verb_campaign_run, words->argc, words->argv, &words->options, &words->args, &help, err) < 0)
+		return -1;
+	if (words->args.command)
+		words->command = words->args.command;
+	return 0;
+}
+
+int campaign_words_build(struct campaign_words *ret, const char *file, const struct cli_args *typed, struct err *err)
+{
+	*ret = (struct campaign_words){0};
+	if (file) {
+		struct config_words config = {0};
+		if (config_read(&verb_campaign_run, file, &config, err) < 0)
+			return -1;
+		for (size_t i = 0; i < config.count; i++)
+			word_add(ret, config.words[i]);
+		ret->file_command = ptr_take(&config.command);
+		config_words_done(&config);
+	}
+	words_add(ret, &typed->given);
+	if (parse(ret, err) < 0)
+		return -1;
+	ret->command = typed->command ? typed->command : ret->file_command;
+	if (!ret->command)
+		return err_set(err, ERR_USAGE,
+			"no command given: name one after '--', or with 'command:' in a campaign file");
+	return 0;
+}
+
+/* ---- to the ledger and back ---- */
+
+static void bytes_add(char **bytes, size_t *len, const char *text)
+{
+	size_t more = strlen(text) + 1;
+
+	*bytes = xrealloc(*bytes, *len + more, 1);
+	memcpy(*bytes + *len, text, more);
+	*len += more;
+}
+
+void campaign_words_save(const struct campaign_words *words, struct campaign_record *record)
+{
+	const struct campaign_options *options = &words->options;
+
+	for (int i = 0; i < words->argc; i++) {
+		const struct cli_option *option = option_of(words->argv[i]);
+		if (!option || option->not_in_file)
+			continue;
+		if (!option->secret) {
+			bytes_add(&record->words, &record->words_len, words->argv[i]);
+			continue;
+		}
+	}
+	for (size_t i = 0; i < options->run.env.count; i++) {
+		own(freep) char *name = xstrdup(options->run.env.items[i]);
+		name[strcspn(name, "=")] = '\0';
+		bytes_add(&record->env_names, &record->env_names_len, name);
+	}
+	bytes_add(&record->words, &record->words_len, "--");
+	for (char **word = words->command; *word; word++)
+		bytes_add(&record->words, &record->words_len, *word);
+	record->plan = (struct campaign_plan){.runs = options->runs,
+		.workers = (unsigned)options->workers,
+		.retries = (unsigned)options->retries,
+		.seed = options->seed,
+		.rate = options->rate,
+		.stop_after_failures = options->stop_after_failures};
+	record->memory_limit = options->run.limits.memory;
+	record->timeout_ms = options->run.limits.timeout_ms;
+}
+
+/* Only what the ledger does not keep is taken from the file. */
+static int add_env_of_file(struct campaign_words *words, const char *file, struct err *err)
+{
+	struct config_words config = {0};
+
+	if (config_read(&verb_campaign_run, file, &config, err) < 0)
+		return -1;
+	for (size_t i = 0; i < config.count; i++)
+		if (strncmp(config.words[i], "--env=", strlen("--env=")) == 0)
+			word_add(words, config.words[i]);
+	config_words_done(&config);
+	return 0;
+}
+
+static int check_env(const struct campaign_words *words, const struct campaign_record *record, struct err *err)
+{
+	const struct cli_list *env = &words->options.run.env;
+
+	for (size_t at = 0; at < record->env_names_len; at += strlen(record->env_names + at) + 1) {
+		const char *name = record->env_names + at;
+		size_t len = strlen(name);
+		bool found = false;
+		for (size_t i = 0; i < env->count && !found; i++)
+			found = strncmp(env->items[i], name, len) == 0 && env->items[i][len] == '=';
+		if (!found)
+			return err_set(err, ERR_USAGE,
+				"campaign '%s' was started with --env %s=...; values are not kept, as they may be "
+				"secret: give it again, or the file it came from",
+				record->name, name);
+	}
+	return 0;
+}
+
+int campaign_words_load(struct campaign_words *ret, const struct campaign_record *record, const char *file,
+	const struct cli_args *typed, struct err *err)
+{
+	size_t at = 0;
+
+	*ret = (struct campaign_words){0};
+	for (; at < record->words_len && strcmp(record->words + at, "--") != 0; at += strlen(record->words + at) + 1)
+		word_add(ret, record->words + at);
+	if (file && add_env_of_file(ret, file, err) < 0)
+		return -1;
+	words_add(ret, &typed->given);
+	for (; at < record->words_len; at += strlen(record->words + at) + 1)
+		word_add(ret, record->words + at);
+	if (parse(ret, err) < 0)
+		return err_wrap(err, "the ledger's command line of campaign '%s'", record->name);
+	if (!ret->command)
+		return err_set(err, EINVAL, "the ledger has no command for campaign '%s': it is damaged", record->name);
+	ret->options.seed = record->plan.seed;
+	return check_env(ret, record, err);
+}
+
+void campaign_words_done(struct campaign_words *words)
+{
+	if (words->args.words)
+		cli_parse_done(&verb_campaign_run, &words->options, &words->args);
+	for (int i = 0; i < words->argc; i++) {
+		explicit_bzero(words->argv[i], strlen(words->argv[i]));
+		free(words->argv[i]);
+	}
+	free(words->argv);
+	for (char **word = words->file_command; word && *word; word++)
+		free(*word);
+	free(words->file_command);
+	*words = (struct campaign_words){0};
+}

@@ -1,0 +1,496 @@
+/* hotcell campaign run, hotcell campaign resume: the supervisor of a campaign.
+ *
+ * Order: everything that can be judged is judged before anything is made; then the campaign is put into the
+ * ledger, and from there on it is resumable, whatever happens. The first Ctrl-C drains, the second cancels
+ * what runs, the third leaves at once; each time what is not done stays to be done. */
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/wait.h>
+
+#include "campaign/state.h"
+#include "cli/campaign_detach.h"
+#include "cli/campaign_options.h"
+#include "cli/campaign_draft.h"
+#include "cli/campaign_screen.h"
+#include "cli/verbs.h"
+#include "live/live.h"
+
+#define EXIT_FAILURES 1 /* not every run succeeded */
+#define EXIT_NOTHING 3 /* not one run really ran */
+#define EXIT_ALERT 4 /* the cells themselves were in trouble */
+#define EXIT_INTERRUPTED 130
+
+struct supervisor {
+	const struct campaign_options *options;
+	const char *shown; /* the sessions' folder, for people */
+	struct loop *loop;
+	struct live *live;
+	struct screen *screen;
+	struct campaign *campaign;
+	const struct cell_spec *spec;
+	int stdin_fd;
+	unsigned interrupts;
+	bool leave;
+};
+
+static void supervisor_done(struct supervisor *it)
+{
+	it->campaign = campaign_free(it->campaign);
+	it->screen = screen_free(it->screen);
+	it->live = live_free(it->live);
+	it->loop = loop_free(it->loop);
+	fd_close(&it->stdin_fd);
+}
+
+/* ---- what happens ---- */
+
+static void on_started(void *data, const char *session, const struct run_record *run, struct cell *cell)
+{
+	struct supervisor *it = data;
+
+	(void)run;
+	if (it->live)
+		live_add(it->live, cell, it->spec->argv);
+	screen_started(it->screen, session);
+}
+
+static void on_ended(void *data, const char *session, const struct run_record *run, struct cell *cell)
+{
+	struct supervisor *it = data;
+
+	if (it->live && cell)
+		live_remove(it->live, cell);
+	screen_ended(it->screen, session, run);
+}
+
+static void on_said(void *data, const char *text)
+{
+	struct supervisor *it = data;
+
+	screen_said(it->screen, text);
+}
+
+/* The user's own program, on this machine, not in a cell: it is told what happened by its environment. */
+static void call_hook(const struct supervisor *it, const struct alert_rule *rule, double value)
+{
+	pid_t pid = fork();
+
+	if (pid > 0)
+		(void)waitpid(pid, NULL, 0); /* it has left the work to a child of its own, which is nobody's to reap */
+	if (pid != 0)
+		return;
+	if (fork() != 0)
+		_exit(0);
+	char number[40];
+	(void)snprintf(number, sizeof(number), "%g", value);
+	sigset_t none;
+	(void)sigemptyset(&none);
+	(void)sigprocmask(SIG_SETMASK, &none, NULL);
+	(void)signal(SIGPIPE, SIG_DFL);
+	(void)setenv("HOTCELL_CAMPAIGN", campaign_record(it->campaign)->name, 1);
+	(void)setenv("HOTCELL_ALERT", rule->name, 1);
+	(void)setenv("HOTCELL_ALERT_METRIC", alert_metric_names[rule->metric], 1);
+	(void)setenv("HOTCELL_ALERT_VALUE", number, 1);
+	(void)setenv("HOTCELL_ALERT_SEVERITY", rule->critical ? "critical" : "warning", 1);
+	(void)close_range(3, ~0U, 0);
+	int null = open("/dev/null", O_RDWR);
+	(void)dup2(null, STDIN_FILENO);
+	(void)dup2(STDERR_FILENO, STDOUT_FILENO); /* our own stdout is the view's */
+	(void)execl("/bin/sh", "sh", "-c", it->options->on_alert, (char *)NULL);
+	_exit(127);
+}
+
+static void on_alert(void *data, const struct alert_rule *rule, double value)
+{
+	struct supervisor *it = data;
+	own(buf_done) struct buf text = {0};
+
+	buf_fmt(&text, "%s: %s: %s is %g", rule->firing ? (rule->critical ? "ALERT (critical)" : "alert") : "alert over",
+		rule->name, alert_metric_names[rule->metric], value);
+	screen_said(it->screen, buf_text(&text));
+	if (rule->firing && it->options->on_alert)
+		call_hook(it, rule, value);
+}
+
+static void say_draining(struct supervisor *it)
+{
+	const struct campaign_status *status = campaign_status(it->campaign);
+	const struct ledger_live *live = &status->live;
+	own(buf_done) struct buf text = {0};
+	char name[24];
+	unsigned named = 0;
+
+	buf_fmt(&text, "draining: waiting for %llu run%s", (unsigned long long)status->running, status->running == 1 ? "" : "s");
+	for (size_t i = 0; i < live->worker_count && named < 6; i++) {
+		if (live->workers[i].number == 0)
+			continue;
+		buf_fmt(&text, "%s[%s] %.0fs", named++ == 0 ? ": " : ", ",
+			plan_session_name(status->campaign.plan.runs, live->workers[i].number, name, sizeof(name)),
+			(double)(status->now_ms - live->workers[i].since_ms) / 1000);
+	}
+	buf_str(&text, "; Ctrl-C once more cancels them (they stay to be done)");
+	screen_said(it->screen, buf_text(&text));
+}
+
+static void on_signal(void *data, int number)
+{
+	struct supervisor *it = data;
+
+	if (number == SIGWINCH) {
+		screen_resized(it->screen);
+		return;
+	}
+	it->interrupts += number == SIGINT ? 1 : 2; /* who sends others does not wait for runs */
+	if (it->interrupts == 1) {
+		campaign_drain(it->campaign);
+		say_draining(it);
+	} else if (it->interrupts <= 3 && !it->leave) {
+		screen_said(it->screen, "cancelling what runs; it stays to be done");
+		campaign_cancel(it->campaign);
+		it->leave = it->interrupts == 3 && number == SIGINT;
+	} else {
+		it->leave = true;
+	}
+}
+
+static int take_signals(struct supervisor *it, struct err *err)
+{
+	static const int ours[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGWINCH};
+	sigset_t set;
+
+	(void)sigemptyset(&set);
+	for (size_t i = 0; i < ARRAY_LEN(ours); i++) {
+		struct sigaction now;
+		if (sigaction(ours[i], NULL, &now) == 0 && now.sa_handler == SIG_IGN)
+			continue; /* nohup and background jobs ask so to be left alone */
+		(void)sigaddset(&set, ours[i]);
+	}
+	return loop_take_signals(it->loop, &set, on_signal, it, err);
+}
+
+/* ---- the supervisor ---- */
+
+static int exit_code(const struct supervisor *it)
+{
+	const struct campaign_record *record = campaign_record(it->campaign);
+	const struct campaign_sums *sums = &record->sums;
+
+	if (it->interrupts > 0 || record->state == CAMPAIGN_STOPPED)
+		return EXIT_INTERRUPTED;
+	if (sums->cells > 0 && sums->outcome[CELL_SETUP_FAILED] == sums->cells)
+		return EXIT_NOTHING;
+	if (campaign_alerts(it->campaign) > 0)
+		return EXIT_ALERT;
+	return sums->state[RUN_ERROR] + sums->state[RUN_TIMEOUT] > 0 || record->state == CAMPAIGN_FAILED ? EXIT_FAILURES : 0;
+}
+
+static void print_begin(const struct supervisor *it)
+{
+	const struct campaign_record *record = campaign_record(it->campaign);
+	uint64_t complete = campaign_sums_complete(&record->sums);
+	own(buf_done) struct buf out = {0};
+
+	if (complete > 0)
+		buf_fmt(&out, "Resuming campaign '%s': %llu of %llu sessions are complete\n", record->name,
+			(unsigned long long)complete, (unsigned long long)record->plan.runs);
+	buf_fmt(&out, "Running %llu fuzz sessions with %u workers...\n",
+		(unsigned long long)(record->plan.runs - complete), record->plan.workers);
+	(void)!cli_print(&out);
+}
+
+static int supervise(struct supervisor *it, const struct campaign_setup *setup, int ready)
+{
+	const struct campaign_events events = {
+		.started = on_started, .ended = on_ended, .alert = on_alert, .said = on_said, .data = it};
+	struct err err = {0}, not_live;
+
+	it->loop = loop_open(&err);
+	if (!it->loop || take_signals(it, &err) < 0)
+		return detach_failed(ready, &err);
+	it->screen = screen_open(it->loop, !it->options->plain, it->options->run.quiet);
+	it->campaign = campaign_open(it->loop, setup, &events, &err);
+	if (!it->campaign)
+		return detach_failed(ready, &err);
+	it->live = live_open(it->loop, &not_live); /* without it ps and exec do not see these cells */
+	detach_ready(ready);
+	if (!it->options->run.quiet)
+		print_begin(it);
+	screen_watch(it->screen, it->campaign);
+	while (!campaign_over(it->campaign) && !it->leave)
+		if (loop_turn(it->loop, -1) < 0 && errno != EINTR)
+			break;
+	screen_end(it->screen, it->shown);
+	return exit_code(it);
+}
+
+/* From the options in effect to the work. */
+static int work(const char *state, const struct campaign_record *record, const struct campaign_words *words,
+	const struct campaign_options *typed, unsigned workers)
+{
+	own(supervisor_done) struct supervisor it = {.options = typed, .stdin_fd = -1};
+	own(run_spec_done) struct run_spec built = {0};
+	struct campaign_setup setup = {.state = state, .name = record->name, .workers = workers, .stdin_fd = -1};
+	struct err err = {0};
+	int ready = -1, code;
+
+	if (draft_spec(&built, words, &setup.backend, &err) < 0 ||
+		draft_alerts(&setup.alerts, &words->options, &err) < 0 ||
+		draft_stdin(state, record->name, &it.stdin_fd, &err) < 0)
+		return cli_fail(&err);
+	cli_env_forget();
+	setup.spec = it.spec = &built.spec;
+	setup.stdin_fd = it.stdin_fd;
+	own(freep) char *shown = draft_shown(record->output);
+	it.shown = shown;
+	if (typed->detach && detach(state, record->name, &ready, &code))
+		return code;
+	return supervise(&it, &setup, ready);
+}
+
+/* ---- run ---- */
+
+static int dry_run(const struct campaign_record *record, const struct campaign_words *words)
+{
+	own(run_spec_done) struct run_spec built = {0};
+	own(freep) char *shown = draft_shown(record->output);
+	const char *backend;
+	struct err err = {0};
+
+	if (draft_spec(&built, words, &backend, &err) < 0)
+		return cli_fail(&err);
+	return draft_print(record, &built.spec, backend, shown, words->options.run.json);
+}
+
+/* Undone if the campaign cannot even begin: then there is nothing to resume. */
+static void withdraw(const char *state, const struct campaign_record *record)
+{
+	own(freep) char *path = state_ledger(state);
+	struct campaign_record now = {0};
+	struct err err;
+	own(ledger_freep) struct ledger *ledger = ledger_open(path, LEDGER_WRITE, &err);
+
+	if (ledger && ledger_campaign_get(ledger, record->name, &now, &err) == 0 && now.next <= 1 &&
+		state_holder(state, record->name) == 0) {
+		(void)!ledger_campaign_remove(ledger, now.id, &err);
+		draft_forget(state, record);
+	}
+	campaign_record_done(&now);
+}
+
+static int run_new(const struct campaign_words *words, const struct campaign_options *typed)
+{
+	struct campaign_record record = {0};
+	struct err err = {0};
+	int code;
+
+	if (draft_build(&record, words, &err) < 0) {
+		code = cli_fail(&err);
+	} else if (typed->dry_run) {
+		code = dry_run(&record, words);
+	} else {
+		own(freep) char *state = state_folder(words->options.state, true, &err);
+		code = !state || draft_register(state, &record, words, &err) < 0 ? cli_fail(&err)
+									       : work(state, &record, words, typed, 0);
+		if (state && record.id > 0 && (code == EXIT_OURS || code == EXIT_USAGE))
+			withdraw(state, &record);
+	}
+	campaign_record_done(&record);
+	return code;
+}
+
+static int resume(const char *name, const char *file, const struct campaign_options *typed, const struct cli_args *args);
+
+static int run_verb(void *data, const struct cli_args *args)
+{
+	const struct campaign_options *typed = data;
+	own(campaign_words_done) struct campaign_words words = {0};
+	const char *file = args->word_count > 0 ? args->words[0] : NULL;
+	struct err err = {0};
+
+	if (typed->resume && (args->command || typed->dry_run)) {
+		(void)err_set(&err, ERR_USAGE, "--resume goes on with what the ledger has: it takes no %s",
+			args->command ? "command" : "--dry-run");
+		return cli_fail(&err);
+	}
+	if (typed->resume)
+		return resume(typed->name, file, typed, args);
+	if (campaign_words_build(&words, file, args, &err) < 0)
+		return cli_fail(&err);
+	return run_new(&words, typed);
+}
+
+/* ---- resume ---- */
+
+/* One that is paused has only to be told. */
+static int resume_live(struct ledger *ledger, const struct campaign_record *record, struct err *err)
+{
+	if (record->state != CAMPAIGN_PAUSED)
+		return err_set(err, ERR_USAGE,
+			"campaign '%s' is at work already, in process %d: 'hotcell status %s --watch' shows it",
+			record->name, record->holder, record->name);
+	if (ledger_wish_put(ledger, record->id, WISH_GO, err) < 0)
+		return -1;
+	cli_say("campaign '%s' goes on in process %d", record->name, record->holder);
+	return 0;
+}
+
+/* The newest that is not done. */
+static int take_open(void *data, const struct campaign_record *campaign)
+{
+	char **name = data;
+
+	if (campaign->state == CAMPAIGN_DONE)
+		return 0;
+	*name = xstrdup(campaign->name);
+	return 1;
+}
+
+static int find_open(struct ledger *ledger, char **ret, struct err *err)
+{
+	*ret = NULL;
+	if (ledger_campaigns(ledger, take_open, ret, err) < 0)
+		return -1;
+	if (*ret == NULL)
+		return err_set(err, ERR_USAGE, "no campaign here is left to be resumed; 'hotcell campaign list' lists them");
+	return 0;
+}
+
+/* Reads the campaign. 1: it is to be resumed by us; 0: it was told to go on; -1: error. */
+static int resume_prepare(const char *state, const char *name, struct campaign_record *ret, struct err *err)
+{
+	own(freep) char *path = state_ledger(state), *found = NULL;
+	own(ledger_freep) struct ledger *ledger = ledger_open(path, LEDGER_WRITE, err);
+
+	if (!ledger || (!name && find_open(ledger, &found, err) < 0))
+		return -1;
+	if (ledger_campaign_get(ledger, name ? name : found, ret, err) < 0)
+		return -1;
+	if (state_holder(state, ret->name) != 0)
+		return resume_live(ledger, ret, err);
+	if (ret->state == CAMPAIGN_DONE)
+		return err_set(err, ERR_USAGE, "campaign '%s' is done: all %llu runs are complete; 'hotcell report %s' shows them",
+			ret->name, (unsigned long long)ret->plan.runs, ret->name);
+	if (chdir(ret->cwd) < 0)
+		return err_errno(err, errno, "enter '%s', where campaign '%s' was started", ret->cwd, ret->name);
+	return 1;
+}
+
+static int resume(const char *name, const char *file, const struct campaign_options *typed, const struct cli_args *args)
+{
+	own(campaign_words_done) struct campaign_words words = {0};
+	struct campaign_record record = {0};
+	struct err err = {0};
+	own(freep) char *absolute = file ? realpath(file, NULL) : NULL; /* before the folder is changed */
+	own(freep) char *state = state_folder(typed->state, false, &err);
+	int todo = state ? resume_prepare(state, name, &record, &err) : -1, code = 0;
+
+	if (todo > 0 && campaign_words_load(&words, &record, absolute ? absolute : file, args, &err) < 0)
+		todo = -1;
+	if (todo < 0)
+		code = cli_fail(&err);
+	else if (todo > 0)
+		code = work(state, &record, &words, typed, (unsigned)words.options.workers);
+	campaign_record_done(&record);
+	return code;
+}
+
+static int resume_verb(void *data, const struct cli_args *args)
+{
+	return resume(args->word_count > 0 ? args->words[0] : NULL, args->word_count > 1 ? args->words[1] : NULL, data, args);
+}
+
+/* ---- the tables ---- */
+
+#define INTO(member) CLI_INTO(struct run_options, member)
+#define ALSO_INTO(member) CLI_INTO(struct campaign_options, member)
+
+/* clang-format off */
+#define WORK_OPTIONS \
+	{.name = "state", .value = "DIR", .kind = CLI_TEXT, ALSO_INTO(state), .hint = CLI_HINT_FOLDER, .not_in_file = true, \
+	 .fallback = ".hotcell", .help = "folder of the ledger"}, \
+	{.name = "detach", .letter = 'd', .kind = CLI_FLAG, ALSO_INTO(detach), .not_in_file = true, \
+	 .help = "go on in the background"}, \
+	{.name = "on-alert", .value = "COMMAND", .kind = CLI_TEXT, ALSO_INTO(on_alert), \
+	 .help = "shell command run on this machine when an alert begins"}, \
+	{.name = "plain", .kind = CLI_FLAG, ALSO_INTO(plain), .not_in_file = true, \
+	 .help = "plain lines, no live view"}, \
+	{.name = "quiet", .letter = 'q', .kind = CLI_FLAG, INTO(quiet), .not_in_file = true, \
+	 .help = "only the summary at the end"}
+
+static const struct cli_option run_table[] = {
+	{.name = "runs", .letter = 'n', .value = "N", .kind = CLI_COUNT, ALSO_INTO(runs), .min = 1, .max = PLAN_MAX_RUNS,
+	 .fallback = "100", .help = "runs in all"},
+	{.name = "workers", .letter = 'j', .value = "N", .kind = CLI_COUNT, ALSO_INTO(workers), .min = 1,
+	 .max = PLAN_MAX_WORKERS, .fallback = "3", .help = "runs at once"},
+	{.name = "name", .value = "NAME", .kind = CLI_TEXT, ALSO_INTO(name), .fallback = "c1, c2, ...",
+	 .help = "what the campaign is called"},
+	{.name = "seed", .value = "N", .kind = CLI_COUNT, ALSO_INTO(seed), .min = 0, .max = (UINT64_C(1) << 53) - 1,
+	 .fallback = "random", .help = "from which each run's HOTCELL_SEED is derived"},
+	{.name = "retries", .value = "N", .kind = CLI_COUNT, ALSO_INTO(retries), .min = 0, .max = 1000, .fallback = "0",
+	 .help = "further tries of a run that did not succeed"},
+	{.name = "rate", .value = "N", .kind = CLI_COUNT, ALSO_INTO(rate), .min = 1, .max = 60000000,
+	 .fallback = "no limit", .help = "starts per minute at most"},
+	{.name = "stop-after-failures", .value = "N", .kind = CLI_COUNT, ALSO_INTO(stop_after_failures), .min = 1,
+	 .max = PLAN_MAX_RUNS, .help = "start no more after so many failed runs"},
+	{.name = "timeout", .letter = 't', .value = "DURATION", .kind = CLI_DURATION, INTO(limits.timeout_ms),
+	 .fallback = "15m", .help = "time after which a run is ended"},
+	{.name = "output", .value = "DIR", .kind = CLI_TEXT, INTO(output), .hint = CLI_HINT_FOLDER, .fallback = "fuzz/runs",
+	 .help = "folder of the sessions, one folder each"},
+	{.name = "alert", .value = "RULE", .kind = CLI_LIST, ALSO_INTO(alerts),
+	 .help = "'NAME: METRIC > NUMBER[%] [warning|critical]', besides the usual three; repeatable"},
+	WORK_OPTIONS,
+	{.name = "resume", .kind = CLI_FLAG, ALSO_INTO(resume), .not_in_file = true,
+	 .help = "go on with the campaign of that --name, or the newest that is not done"},
+	{.name = "dry-run", .kind = CLI_FLAG, ALSO_INTO(dry_run), .not_in_file = true,
+	 .help = "print each run's plan; start nothing"},
+	{.name = "json", .kind = CLI_FLAG, INTO(json), .not_in_file = true,
+	 .help = "with --dry-run: one JSON object a run"},
+#include "cli/run_options.inc"
+	{0},
+};
+
+static const struct cli_option resume_table[] = {
+	{.name = "workers", .letter = 'j', .value = "N", .kind = CLI_COUNT, ALSO_INTO(workers), .min = 1,
+	 .max = PLAN_MAX_WORKERS, .fallback = "as before", .help = "runs at once"},
+	{.name = "env", .value = "NAME=VALUE", .kind = CLI_LIST, INTO(env), .secret = true,
+	 .help = "give a value again that the ledger does not keep; repeatable"},
+	WORK_OPTIONS,
+	{0},
+};
+/* clang-format on */
+
+const struct cli_verb verb_campaign_run = {
+	.name = "campaign run",
+	.summary = "run a program many times, each in a cell of its own",
+	.usage = "[FILE.yaml] [options] [-- COMMAND [ARGUMENT...]]",
+	.details =
+		"Each run gets HOTCELL_RUN, HOTCELL_SEED and HOTCELL_CAMPAIGN, and leaves a folder fuzz/runs/NNN with\n"
+		"stdout.log, stderr.log, result.json, what it wrote to /workspace, and SUCCESS, ERROR or TIMEOUT.\n"
+		"Exit code: 0 all succeeded; 1 some did not; 3 none really ran; 4 an alert; 130 interrupted.\n",
+	.options = run_table,
+	.options_size = sizeof(struct campaign_options),
+	.defaults = campaign_options_defaults,
+	.words_max = 1,
+	.word = "FILE",
+	.word_hint = CLI_HINT_FILE,
+	.takes_command = true,
+	.command_optional = true,
+	.run = run_verb,
+};
+
+const struct cli_verb verb_campaign_resume = {
+	.name = "campaign resume",
+	.summary = "go on with a campaign that was paused, stopped, or killed",
+	.usage = "[NAME] [FILE.yaml] [options]",
+	.details = "Without NAME, the newest that is not done. FILE gives the values of its 'env:' again.\n",
+	.options = resume_table,
+	.options_size = sizeof(struct campaign_options),
+	.defaults = campaign_options_defaults,
+	.words_max = 2,
+	.word = "NAME",
+	.run = resume_verb,
+};
