@@ -17,16 +17,16 @@ void view_sparkline(const uint32_t *values, size_t count, struct buf *out)
 struct grid_look {
 	char letter;
 	unsigned char badness; /* the highest wins where several share a cell */
-	const char *style;
+	const char *style, *sign;
 };
 
 static const struct grid_look grid_looks[] = {
-	[RUN_RUNNING] = {'r', 2, "34"},
-	[RUN_AGAIN] = {'a', 3, "35"},
-	[RUN_SUCCESS] = {'s', 1, "32"},
-	[RUN_ERROR] = {'x', 5, "31"},
-	[RUN_TIMEOUT] = {'t', 4, "33"},
-	[RUN_STATE_COUNT] = {'.', 0, "90"},
+	[RUN_RUNNING] = {'r', 2, "34", "■"},
+	[RUN_AGAIN] = {'a', 3, "35", "■"},
+	[RUN_SUCCESS] = {'s', 1, "32", "■"},
+	[RUN_ERROR] = {'x', 5, "31", "■"},
+	[RUN_TIMEOUT] = {'t', 4, "33", "■"},
+	[RUN_STATE_COUNT] = {'.', 0, "90", "·"},
 };
 _Static_assert(ARRAY_LEN(grid_looks) == RUN_STATE_COUNT + 1, "a state has no look");
 
@@ -52,7 +52,7 @@ static void put_grid_cell(
 	}
 	if (look != before)
 		buf_fmt(out, "\033[%sm", look->style);
-	buf_str(out, "■");
+	buf_str(out, look->sign);
 }
 
 void view_grid(const uint8_t *grid, size_t count, unsigned columns, unsigned max_lines, bool color,
