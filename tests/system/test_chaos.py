@@ -1,0 +1,64 @@
+"""Everything of a campaign is killed at random instants, over and over; in the end every run is accounted
+for exactly once, in the ledger and in the folders."""
+
+import os
+import random
+import signal
+import time
+
+from campaigns import Supervisor, ledger_rows, prove_accounting, sessions
+from harness import PRETEND, descendants, stat_of
+
+KILLS = 40 if PRETEND else 200
+RUNS = 100 if PRETEND else 400
+PER_MINUTE = 720 # so that the campaign outlasts the killing
+TARGET = r"""
+echo "run $HOTCELL_RUN seed $HOTCELL_SEED"
+echo "$HOTCELL_SEED" > seed.txt
+if [ $((HOTCELL_RUN % 9)) = 0 ]; then exit 3; fi
+if [ $((HOTCELL_RUN % 4)) = 0 ]; then sleep 0.15; fi
+"""
+
+
+def victims(supervisor, chance):
+    """Of the supervisor, what makes cells, and what is in them: one, at random."""
+    if chance.random() < 0.4:
+        return [supervisor.pid]
+    below = [pid for pid in descendants(supervisor.pid) if stat_of(pid)]
+    return [chance.choice(below)] if below else []
+
+
+def kill(pid):
+    try:
+        os.kill(pid, signal.SIGKILL)
+        return 1
+    except (ProcessLookupError, PermissionError):
+        return 0
+
+
+def test_killed_at_random_every_run_is_counted_once(place):
+    chance = random.Random(20)
+    first = ["--name", "chaos", "--runs", RUNS, "--workers", 4, "--timeout", "20s", "--seed", 5, "--plain",
+             "--rate", PER_MINUTE,
+             "--", "/bin/bash", "-c", TARGET]
+    killed = lives = 0
+    while killed < KILLS:
+        begun = (place / ".hotcell" / "ledger.db").exists() and ledger_rows(place, "select 1 from campaigns")
+        args, verb = (["chaos", "--plain"], "resume") if begun else (list(map(str, first)), "run")
+        with Supervisor(place, *args, verb=verb) as supervisor:
+            lives += 1
+            while supervisor.process.poll() is None and killed < KILLS:
+                time.sleep(chance.random() ** 2 * 0.3)
+                for pid in victims(supervisor, chance):
+                    killed += kill(pid)
+        assert killed >= KILLS or supervisor.process.returncode == -signal.SIGKILL, supervisor.text()[-3000:]
+    log = (place / "supervisor.log").read_text()
+    with Supervisor(place, "chaos", "--plain", verb="resume") as last:
+        code = last.finish(120)
+    assert code == 1, last.text()[-3000:]
+    marked = prove_accounting(place, "chaos", RUNS)
+    for number, folder in sessions(place).items():
+        assert marked[number] == ("ERROR" if number % 9 == 0 else "SUCCESS"), (number, (folder / marked[number]).read_text())
+        seed = (folder / "seed.txt").read_text().strip()
+        assert f"run {number} seed {seed}\n" == (folder / "stdout.log").read_text()
+    assert lives > 20, log[-2000:]
