@@ -90,6 +90,11 @@ static const struct cli_option *option_find(
 	return NULL;
 }
 
+const struct cli_option *cli_option_find(const struct cli_verb *verb, const char *name)
+{
+	return option_find(verb, name, strlen(name), 0);
+}
+
 /* ---- values ---- */
 
 static void list_add(struct cli_list *list, const char *item)
@@ -138,6 +143,8 @@ static int value_store(struct parser *parser, const struct cli_option *option, c
 	case CLI_FLAG: *(bool *)into = true; return 0;
 	case CLI_TEXT: *(const char **)into = value; return 0;
 	case CLI_LIST:
+		if (option->set && option->set(parser->options, value, parser->err) < 0)
+			return -1;
 		list_add((struct cli_list *)into, option->secret ? secret_take(value) : value);
 		return 0;
 	case CLI_SIZE: return size_parse(value, what, (uint64_t *)into, parser->err);
@@ -348,6 +355,21 @@ int cli_parse(const struct cli_verb *verb, int argc, char **argv, void *options,
 			return -1;
 	}
 	return *ret_help ? 0 : complete_check(&parser);
+}
+
+int cli_option_check(const struct cli_verb *verb, const struct cli_option *option,
+	const char *value, struct err *err)
+{
+	own(freep) void *scratch = xcalloc(1, verb->options_size ? verb->options_size : 1);
+	own(freep) char *copy = xstrdup(value); /* parsing wipes secrets */
+	struct parser parser = {.verb = verb, .options = scratch, .err = err};
+	struct cli_args none = {0};
+
+	if (verb->defaults)
+		verb->defaults(scratch);
+	int failed = value_store(&parser, option, copy);
+	cli_parse_done(verb, scratch, &none);
+	return failed;
 }
 
 void cli_parse_done(const struct cli_verb *verb, void *options, struct cli_args *args)

@@ -60,7 +60,8 @@ struct cli_list {
 	size_t count;
 };
 
-/* Called for CLI_OTHER with the verb's options struct. Errors have code ERR_USAGE. */
+/* Called with the verb's options struct: for CLI_OTHER, and for each item of a CLI_LIST that has one,
+ * before the item is added. Errors have code ERR_USAGE. */
 typedef int cli_set_fn(void *options, const char *value, struct err *err);
 
 struct cli_option {
@@ -72,7 +73,7 @@ struct cli_option {
 	enum cli_kind kind;
 	size_t offset; /* into the options struct */
 	uint64_t min, max; /* CLI_COUNT */
-	cli_set_fn *set; /* CLI_OTHER */
+	cli_set_fn *set; /* CLI_OTHER; CLI_LIST may have one */
 	enum cli_hint hint;
 	const char *choices; /* space-separated; a value outside is refused */
 	bool not_in_file; /* of the command line alone: a campaign file may not have it */
@@ -142,6 +143,10 @@ MUST_CHECK int cli_verb_pick(int count, char *const *words, struct cli_pick *ret
 MUST_CHECK int cli_parse(const struct cli_verb *verb, int argc, char **argv, void *options,
 	struct cli_args *ret, bool *ret_help, struct err *err);
 void cli_parse_done(const struct cli_verb *verb, void *options, struct cli_args *args);
+/* Whether the option takes the value: 0, or -1 and the sentence that cli_parse would give. */
+MUST_CHECK int cli_option_check(const struct cli_verb *verb, const struct cli_option *option,
+	const char *value, struct err *err);
+const struct cli_option *cli_option_find(const struct cli_verb *verb, const char *name); /* or NULL */
 /* The whole life of a verb: defaults, parse, --help or run. Returns the exit code. */
 int cli_run(const struct cli_verb *verb, int argc, char **argv);
 /* Runs the verb that the words, of which there is at least one, begin with. Returns the exit code. */

@@ -1,13 +1,412 @@
+/* From a tree of values to the words that would have said the same on the command line. */
 #include "cli/config.h"
 
-int config_read(const struct cli_verb *verb, const char *path, struct config_words *ret, struct err *err)
+#include <errno.h>
+#include <fcntl.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "base/term.h"
+#include "base/yaml.h"
+
+#define SHOWN_MAX 60 /* bytes of the file repeated in an error */
+#define NAME_SHOWN 160
+
+struct config {
+	const struct cli_verb *verb;
+	const char *file;
+	struct config_words *words;
+	struct err *err;
+};
+
+/* ---- errors ---- */
+
+static int fail(struct config *config, unsigned line, const char *format, ...) PRINTF_LIKE(3, 4);
+
+static int fail(struct config *config, unsigned line, const char *format, ...)
 {
-	(void)verb;
-	(void)ret;
-	return err_set(err, ERR_USAGE, "%s: campaign files are not read yet", path);
+	own(buf_done) struct buf file = {0};
+	char sentence[sizeof(config->err->text)];
+	va_list args;
+
+	va_start(args, format);
+	(void)vsnprintf(sentence, sizeof(sentence), format, args);
+	va_end(args);
+	term_line(config->file, strlen(config->file), NAME_SHOWN, &file);
+	return err_set(config->err, ERR_USAGE, "%s:%u: %s", buf_text(&file), line, sentence);
+}
+
+/* What a value of this kind is called: "'runs' must be ..." */
+static const char *kind_wanted(const struct cli_option *option)
+{
+	switch (option->kind) {
+	case CLI_FLAG: return "true or false";
+	case CLI_LIST: return "text or a list of text";
+	case CLI_SIZE: return "a size such as 512M";
+	case CLI_DURATION: return "a duration such as 15m";
+	case CLI_COUNT:
+	case CLI_CPUS: return "a number";
+	case CLI_TEXT:
+	case CLI_OTHER: break;
+	}
+	return "text";
+}
+
+static int wrong_kind(
+	struct config *config, const char *key, const struct value *value, const char *wanted)
+{
+	bool quotes = value->kind == VALUE_BOOL && strncmp(wanted, "text", 4) == 0;
+	return fail(config, value->line, "'%s' must be %s, not %s%s", key, wanted,
+		value_kind_name(value->kind),
+		quotes ? "; put it in quotes to have it as text" : "");
+}
+
+/* ---- words ---- */
+
+static void word_add(struct config *config, char *word)
+{
+	struct config_words *words = config->words;
+
+	words->words = xrealloc(words->words, words->count + 1, sizeof(*words->words));
+	words->words[words->count++] = word;
+}
+
+/* Refuses what the option's parser would; its sentence begins with the flag, ours with the key. */
+static int option_add(struct config *config, const char *key, const struct cli_option *option,
+	unsigned line, const char *text)
+{
+	struct err err = {0};
+	size_t len = strlen(option->name);
+
+	if (cli_option_check(config->verb, option, text, &err) == 0) {
+		word_add(config, xfmt("--%s=%s", option->name, text));
+		return 0;
+	}
+	if (strncmp(err.text, "--", 2) == 0 && strncmp(err.text + 2, option->name, len) == 0)
+		return fail(config, line, "%s%s", key, err.text + 2 + len);
+	return fail(config, line, "%s: %s", key, err.text);
+}
+
+static bool is_text(const struct value *value)
+{
+	return value->kind == VALUE_TEXT || value->kind == VALUE_NUMBER;
+}
+
+/* ---- lists whose items have a form of their own ---- */
+
+struct form {
+	const char *key, *option;
+	/* An item that is a map; or the whole, where `whole` is set. */
+	int (*map)(struct config *config, const struct form *form, const struct cli_option *option,
+		const struct value *map);
+	bool whole;
+	bool pairs; /* a text is NAME=VALUE */
+};
+
+/* NAME: VALUE. True and false are text here, as they are written: so programs read them. */
+static int pairs_add(struct config *config, const struct form *form,
+	const struct cli_option *option, const struct value *map)
+{
+	for (size_t i = 0; i < map->count; i++) {
+		const struct value *value = &map->items[i];
+		const char *name = map->keys[i];
+		own(buf_done) struct buf shown = {0};
+
+		term_line(name, strlen(name), SHOWN_MAX, &shown);
+		if (!*name || strchr(name, '='))
+			return fail(config, map->key_lines[i],
+				"'%s' cannot be the name of a variable", buf_text(&shown));
+		if (!value->text)
+			return wrong_kind(config, buf_text(&shown), value, "text");
+		if (value->kind == VALUE_NULL)
+			return fail(config, value->line,
+				"'%s' has no value; write \"\" to set it to nothing",
+				buf_text(&shown));
+		own(freep) char *pair = xfmt("%s=%s", name, value->text);
+		if (option_add(config, form->key, option, value->line, pair) < 0)
+			return -1;
+	}
+	return 0;
+}
+
+enum { ALERT_NAME, ALERT_CONDITION, ALERT_SEVERITY, ALERT_KEYS };
+static const char *const alert_keys[] = {
+	[ALERT_NAME] = "name", [ALERT_CONDITION] = "condition", [ALERT_SEVERITY] = "severity"};
+_Static_assert(ARRAY_LEN(alert_keys) == ALERT_KEYS, "a key has no name");
+
+/* {name, condition, severity}; the severity may be missing. */
+static int alert_add(struct config *config, const struct form *form,
+	const struct cli_option *option, const struct value *map)
+{
+	const char *texts[ALERT_KEYS] = {0};
+
+	for (size_t i = 0; i < map->count; i++) {
+		size_t at = 0;
+		while (at < ALERT_KEYS && strcmp(alert_keys[at], map->keys[i]) != 0)
+			at++;
+		if (at == ALERT_KEYS) {
+			own(buf_done) struct buf shown = {0};
+			term_line(map->keys[i], strlen(map->keys[i]), SHOWN_MAX, &shown);
+			return fail(config, map->key_lines[i],
+				"unknown key '%s': an alert has name, condition and severity",
+				buf_text(&shown));
+		}
+		if (!is_text(&map->items[i]))
+			return wrong_kind(config, alert_keys[at], &map->items[i], "text");
+		texts[at] = map->items[i].text;
+	}
+	for (size_t i = ALERT_NAME; i <= ALERT_CONDITION; i++) {
+		if (!texts[i])
+			return fail(config, map->line, "this alert has no %s", alert_keys[i]);
+	}
+	const char *severity = texts[ALERT_SEVERITY];
+	own(freep) char *text = xfmt("%s: %s%s%s", texts[ALERT_NAME], texts[ALERT_CONDITION],
+		severity ? " " : "", severity ? severity : "");
+	return option_add(config, form->key, option, map->line, text);
+}
+
+static const struct form forms[] = {
+	{.key = "env", .option = "env", .map = pairs_add, .whole = true, .pairs = true},
+	{.key = "alerts", .option = "alert", .map = alert_add},
+	{.key = "alert", .option = "alert", .map = alert_add},
+};
+
+static const struct form *form_find(const char *key)
+{
+	for (size_t i = 0; i < ARRAY_LEN(forms); i++) {
+		if (strcmp(forms[i].key, key) == 0)
+			return &forms[i];
+	}
+	return NULL;
+}
+
+/* ---- one key ---- */
+
+static int item_add(struct config *config, const char *key, const struct form *form,
+	const struct cli_option *option, const struct value *item)
+{
+	if (item->kind == VALUE_MAP && form && !form->whole)
+		return form->map(config, form, option, item);
+	if (!is_text(item))
+		return wrong_kind(config, key, item, kind_wanted(option));
+	const char *equals = strchr(item->text, '=');
+	if (form && form->pairs && (!equals || equals == item->text))
+		return fail(config, item->line, "an item of '%s' must be NAME=VALUE", key);
+	return option_add(config, key, option, item->line, item->text);
+}
+
+static int list_add(struct config *config, const char *key, const struct cli_option *option,
+	const struct value *value)
+{
+	const struct form *form = form_find(key);
+
+	if (value->kind == VALUE_MAP && form && form->whole)
+		return form->map(config, form, option, value);
+	if (value->kind != VALUE_LIST)
+		return item_add(config, key, form, option, value);
+	for (size_t i = 0; i < value->count; i++) {
+		if (item_add(config, key, form, option, &value->items[i]) < 0)
+			return -1;
+	}
+	return 0;
+}
+
+static int key_add(struct config *config, const char *key, const struct cli_option *option,
+	const struct value *value)
+{
+	if (option->kind == CLI_LIST)
+		return list_add(config, key, option, value);
+	if (option->kind == CLI_FLAG && value->kind == VALUE_BOOL) {
+		if (value->truth)
+			word_add(config, xfmt("--%s", option->name));
+		return 0;
+	}
+	if (option->kind == CLI_FLAG || !is_text(value))
+		return wrong_kind(config, key, value, kind_wanted(option));
+	return option_add(config, key, option, value->line, value->text);
+}
+
+/* ---- the command ---- */
+
+static void command_add(struct config_words *words, size_t at, const char *word)
+{
+	words->command = xrealloc(words->command, at + 2, sizeof(*words->command));
+	words->command[at] = xstrdup(word);
+	words->command[at + 1] = NULL;
+}
+
+/* "true" is a program like any other, and "null" an argument. */
+static int command_set(struct config *config, const struct value *value)
+{
+	const struct value *items = value->kind == VALUE_LIST ? value->items : value;
+	size_t count = value->kind == VALUE_LIST ? value->count : 1, at = 0;
+
+	if (value->kind == VALUE_MAP)
+		return wrong_kind(config, "command", value, "a list of text, or one text");
+	if (count == 0 || (items[0].text && !items[0].text[strspn(items[0].text, " \t\n")]))
+		return fail(config, value->line,
+			"the command is empty: give the name or path of a program");
+	if (items == value) {
+		command_add(config->words, at++, "/bin/sh");
+		command_add(config->words, at++, "-c");
+	}
+	for (size_t i = 0; i < count; i++) {
+		if (!items[i].text)
+			return fail(config, items[i].line,
+				"an item of 'command' must be text, not %s",
+				value_kind_name(items[i].kind));
+		if (items[i].kind == VALUE_NULL && !*items[i].text)
+			return fail(config, items[i].line,
+				"an item of 'command' is missing; write \"\" for an empty argument");
+		command_add(config->words, at++, items[i].text);
+	}
+	return 0;
+}
+
+/* ---- all keys ---- */
+
+/* Those that a file may have: of options, of forms, and "command". */
+static const char *key_at(const void *data, size_t index)
+{
+	const struct cli_verb *verb = data;
+
+	for (const struct cli_option *option = verb->options; option && option->name; option++) {
+		if (!option->not_in_file && index-- == 0)
+			return option->name;
+	}
+	for (size_t i = 0; i < ARRAY_LEN(forms); i++) {
+		const struct cli_option *option = cli_option_find(verb, forms[i].option);
+		if (option && !option->not_in_file && index-- == 0)
+			return forms[i].key;
+	}
+	return verb->takes_command && index == 0 ? "command" : NULL;
+}
+
+static int key_unknown(struct config *config, unsigned line, const char *key)
+{
+	own(buf_done) struct buf shown = {0};
+	const char *near = cli_nearest(key, key_at, config->verb);
+
+	term_line(key, strlen(key), SHOWN_MAX, &shown);
+	if (near)
+		return fail(config, line, "unknown key '%s'; did you mean '%s'?", buf_text(&shown),
+			near);
+	return fail(config, line, "unknown key '%s'; 'hotcell %s --help' lists the options",
+		buf_text(&shown), config->verb->name);
+}
+
+static int key_take(struct config *config, const struct value *root, size_t at)
+{
+	const char *key = root->keys[at];
+	const struct value *value = &root->items[at];
+	const struct form *form = form_find(key);
+	const struct cli_option *option = cli_option_find(config->verb, form ? form->option : key);
+
+	if (!option && config->verb->takes_command && strcmp(key, "command") == 0)
+		return command_set(config, value);
+	if (strcmp(key, "help") == 0 || (option && option->not_in_file))
+		return fail(config, root->key_lines[at],
+			"'%s' cannot be set in a file; give --%s on the command line", key, key);
+	if (!option)
+		return key_unknown(config, root->key_lines[at], key);
+	return key_add(config, key, option, value);
+}
+
+int config_words(const struct cli_verb *verb, const struct value *root, const char *file,
+	struct config_words *ret, struct err *err)
+{
+	struct config config = {.verb = verb, .file = file, .words = ret, .err = err};
+
+	*ret = (struct config_words){0};
+	if (root->kind == VALUE_NULL)
+		return 0;
+	if (root->kind != VALUE_MAP)
+		return fail(&config, root->line,
+			"this must be a map of options (name: value), not %s",
+			value_kind_name(root->kind));
+	for (size_t i = 0; i < root->count; i++) {
+		if (key_take(&config, root, i) < 0) {
+			config_words_done(ret);
+			return -1;
+		}
+	}
+	return 0;
 }
 
 void config_words_done(struct config_words *words)
 {
+	for (size_t i = 0; i < words->count; i++) {
+		explicit_bzero(words->words[i], strlen(words->words[i]));
+		free(words->words[i]);
+	}
+	for (char **word = words->command; word && *word; word++)
+		free(*word);
+	free(words->words);
+	free(words->command);
 	*words = (struct config_words){0};
+}
+
+/* ---- the file ---- */
+
+static const char *file_kind(mode_t mode)
+{
+	if (S_ISDIR(mode))
+		return "a folder";
+	if (S_ISFIFO(mode))
+		return "a pipe";
+	return S_ISSOCK(mode) ? "a socket" : "a device";
+}
+
+static int file_open(const char *path, const char *shown, struct err *err)
+{
+	struct stat stat;
+	own(fd_closep) int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+
+	if (fd < 0 && errno == ENOENT)
+		return err_set(
+			err, ERR_USAGE, "there is no file '%s'; a command comes after '--'", shown);
+	if (fd < 0 || fstat(fd, &stat) < 0) {
+		(void)err_errno(err, errno, "open '%s'", shown);
+		err->code = ERR_USAGE;
+		return -1;
+	}
+	if (!S_ISREG(stat.st_mode))
+		return err_set(err, ERR_USAGE, "'%s' is %s, not a file of options", shown,
+			file_kind(stat.st_mode));
+	return fd_take(&fd);
+}
+
+/* One byte more than is taken, at most, so that too much is seen. */
+static int file_read(int fd, const char *shown, struct buf *ret, struct err *err)
+{
+	char part[16 << 10];
+
+	while (ret->len <= YAML_MAX_BYTES) {
+		ssize_t got = read(fd, part, sizeof(part));
+		if (got < 0 && errno == EINTR)
+			continue;
+		if (got < 0)
+			return err_errno(err, errno, "read '%s'", shown);
+		if (got == 0)
+			break;
+		buf_add(ret, part, (size_t)got);
+	}
+	return 0;
+}
+
+int config_read(
+	const struct cli_verb *verb, const char *path, struct config_words *ret, struct err *err)
+{
+	own(buf_done) struct buf shown = {0}, text = {0};
+	own(value_done) struct value root = {0};
+
+	*ret = (struct config_words){0};
+	term_line(path, strlen(path), NAME_SHOWN, &shown);
+	own(fd_closep) int fd = file_open(path, buf_text(&shown), err);
+	if (fd < 0 || file_read(fd, buf_text(&shown), &text, err) < 0 ||
+		yaml_parse(buf_text(&text), text.len, path, &root, err) < 0)
+		return -1;
+	return config_words(verb, &root, path, ret, err);
 }

@@ -1,7 +1,36 @@
+/* A file of options: its keys are the long names of a verb's options.
+ *
+ *	runs: 100			--runs=100
+ *	memory: 2g			--memory=2g
+ *	quiet: true			--quiet (false: nothing)
+ *	hide: [.netrc, "*.pem"]		--hide=.netrc --hide=*.pem
+ *	env: {MODE: fast}		--env=MODE=fast; a list of NAME=VALUE is taken too
+ *	alerts:				--alert=crowd: orphans > 5 critical; a list of text is taken too
+ *	  - {name: crowd, condition: orphans > 5, severity: critical}
+ *	command: [./fuzz, --fast]	what else comes after "--"; one text is run by /bin/sh -c
+ *
+ * Paths are as on the command line: relative to the folder hotcell was started in. Each value is
+ * checked by its option's own parser, so an error names the line: "FILE:LINE: ...", code ERR_USAGE.
+ * Options with `not_in_file` are refused. An empty file is a file without keys. */
 #ifndef HOTCELL_CLI_CONFIG_H
 #define HOTCELL_CLI_CONFIG_H
+
+#include "base/value.h"
 #include "cli/cli.h"
-struct config_words { char **words; size_t count; char **command; };
-int config_read(const struct cli_verb *verb, const char *path, struct config_words *ret, struct err *err);
-void config_words_done(struct config_words *words);
+
+struct config_words {
+	char **words; /* for cli_parse, before the user's own, which then win; lists add up */
+	size_t count;
+	char **command; /* NULL-terminated; NULL if the file has none */
+};
+
+/* Of a tree that was read from `file`. After a failure *ret is empty. */
+MUST_CHECK int config_words(const struct cli_verb *verb, const struct value *root, const char *file,
+	struct config_words *ret, struct err *err);
+/* Opens, reads and converts. Symbolic links are followed: the path is the user's own. What is no
+ * regular file, or larger than YAML_MAX_BYTES, is refused. */
+MUST_CHECK int config_read(const struct cli_verb *verb, const char *path, struct config_words *ret,
+	struct err *err);
+void config_words_done(struct config_words *words); /* wipes: some were secrets */
+
 #endif
