@@ -51,6 +51,7 @@ enum cli_hint { /* what completion offers for the value or word */
 	CLI_HINT_CHOICE, /* one of `choices` */
 	CLI_HINT_ENV, /* the name of an environment variable */
 	CLI_HINT_CELL, /* the id of a live cell */
+	CLI_HINT_CAMPAIGN, /* the name of a campaign */
 	CLI_HINT_COMMAND,
 	CLI_HINT_VERB,
 };

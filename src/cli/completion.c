@@ -5,8 +5,9 @@
 
 #include "cli/verbs.h"
 
-/* Live cells' ids, as both shells ask for them. */
+/* Live cells' ids and campaigns' names, as both shells ask for them. */
 #define CELL_IDS "hotcell ps 2>/dev/null | sed 1d | cut -d' ' -f1"
+#define CAMPAIGN_NAMES "hotcell campaign list 2>/dev/null | sed 1d | cut -d' ' -f1"
 
 static void names_put(struct buf *out, const char *group)
 {
@@ -40,6 +41,7 @@ static void bash_reply(struct buf *out, enum cli_hint hint, const char *choices)
 	case CLI_HINT_CHOICE: buf_fmt(out, "_hotcell_words \"%s\"", choices); return;
 	case CLI_HINT_ENV: buf_str(out, "mapfile -t COMPREPLY < <(compgen -e -- \"$cur\")"); return;
 	case CLI_HINT_CELL: buf_str(out, "_hotcell_words \"$(" CELL_IDS ")\""); return;
+	case CLI_HINT_CAMPAIGN: buf_str(out, "_hotcell_words \"$(" CAMPAIGN_NAMES ")\""); return;
 	case CLI_HINT_COMMAND: buf_str(out, "_hotcell_command"); return;
 	case CLI_HINT_VERB: buf_str(out, "_hotcell_verbs"); return;
 	}
@@ -147,6 +149,7 @@ static const char *zsh_action(enum cli_hint hint)
 		[CLI_HINT_CHOICE] = "",
 		[CLI_HINT_ENV] = "_parameters -g \"*export*\"",
 		[CLI_HINT_CELL] = "_hotcell_cells",
+		[CLI_HINT_CAMPAIGN] = "_hotcell_campaigns",
 		[CLI_HINT_COMMAND] = "_command_names -e",
 		[CLI_HINT_VERB] = "_hotcell_verbs",
 	};
@@ -275,7 +278,9 @@ void cli_completion_zsh(struct buf *out)
 		"#compdef hotcell\n"
 		"# zsh completion for hotcell: hotcell completion zsh >\"${fpath[1]}/_hotcell\"\n"
 		"_hotcell_cells() { local -a cells; cells=(${(f)\"$(" CELL_IDS
-		")\"}); _describe cell cells; }\n");
+		")\"}); _describe cell cells; }\n"
+		"_hotcell_campaigns() { local -a names; names=(${(f)\"$(" CAMPAIGN_NAMES
+		")\"}); _describe campaign names; }\n");
 	zsh_names(out);
 	buf_str(out,
 		"_hotcell() {\n"

@@ -5,6 +5,9 @@
 #include "cli/cli.h"
 
 extern const struct cli_verb verb_run, verb_exec, verb_ps, verb_kill, verb_logs, verb_doctor,
-	verb_campaign_run, verb_campaign_resume, verb_help, verb_version, verb_completion, verb_internal_man;
+	verb_help, verb_version, verb_completion, verb_internal_man;
+extern const struct cli_verb verb_campaign_run, verb_campaign_resume, verb_campaign_init, verb_campaign_list,
+	verb_campaign_show, verb_campaign_pause, verb_campaign_stop, verb_campaign_rm;
+extern const struct cli_verb verb_status, verb_report, verb_metrics, verb_clean;
 
 #endif
