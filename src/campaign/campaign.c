@@ -147,7 +147,7 @@ static bool start_next(struct campaign *campaign)
 		finish(campaign);
 	if (next.what != SCHED_START)
 		return false;
-	if (run_begin(campaign, free_worker(campaign), &next.run, &err) < 0) {
+	if (worker_begin(campaign, free_worker(campaign), &next.run, &err) < 0) {
 		campaign_block(campaign, &err);
 		return false;
 	}
@@ -164,7 +164,7 @@ static void on_tend(void *data)
 	campaign->wake = loop_remove(campaign->wake);
 	for (unsigned i = 0; i < campaign->status.campaign.plan.workers; i++)
 		if (campaign->workers[i].busy && campaign->workers[i].over)
-			run_free(&campaign->workers[i]);
+			worker_free(&campaign->workers[i]);
 	if (campaign->blocked) {
 		if (clock_now() < campaign->blocked_until_ns) {
 			tend_at(campaign, campaign->blocked_until_ns);
@@ -532,7 +532,7 @@ struct campaign *campaign_free(struct campaign *campaign)
 	campaign->flush = loop_remove(campaign->flush);
 	campaign->pulse = loop_remove(campaign->pulse);
 	for (unsigned i = 0; campaign->workers != NULL && i < campaign->status.campaign.plan.workers; i++) {
-		run_free(&campaign->workers[i]);
+		worker_free(&campaign->workers[i]);
 		run_record_done(&campaign->workers[i].run);
 	}
 	cell_pool_leave(campaign->pool);

@@ -248,7 +248,7 @@ static void refused(struct worker *worker, const struct err *err)
 	run_finish(worker, &result);
 }
 
-int run_begin(struct campaign *campaign, struct worker *worker, const struct sched_run *run, struct err *err)
+int worker_begin(struct campaign *campaign, struct worker *worker, const struct sched_run *run, struct err *err)
 {
 	char name[24];
 
@@ -273,7 +273,7 @@ int run_begin(struct campaign *campaign, struct worker *worker, const struct sch
 	return 0;
 }
 
-void run_free(struct worker *worker)
+void worker_free(struct worker *worker)
 {
 	worker->cell = cell_free(worker->cell);
 	session_done(&worker->session);

@@ -70,9 +70,9 @@ struct campaign {
 /* ---- runs.c ---- */
 
 /* Makes the folder and starts the cell. On failure the run is put back, and *err says why. */
-MUST_CHECK int run_begin(struct campaign *campaign, struct worker *worker, const struct sched_run *run,
+MUST_CHECK int worker_begin(struct campaign *campaign, struct worker *worker, const struct sched_run *run,
 	struct err *err);
-void run_free(struct worker *worker); /* after its end: the worker is free again */
+void worker_free(struct worker *worker); /* after its end: the worker is free again */
 
 /* ---- batch.c ---- */
 
