@@ -8,7 +8,10 @@
  * that are missing. What the kernel had not written when the machine died is as if it had never run.
  *
  * Errors are sentences that name the file. ERR_USAGE: what was asked for cannot be (no such campaign, the
- * name is taken, a newer version's ledger); ENOSPC: the disk is full, and the same call may be tried again. */
+ * name is taken, a newer version's ledger); ENOSPC: the disk is full (or a quota, or `ulimit -f`), and the same
+ * may be tried again; EBUSY: another process wrote for more than five seconds; EUCLEAN: the file is damaged.
+ *
+ * A callback may call anything here, on the same ledger too. */
 #ifndef HOTCELL_CAMPAIGN_LEDGER_H
 #define HOTCELL_CAMPAIGN_LEDGER_H
 
@@ -20,14 +23,21 @@ struct ledger;
 enum ledger_how {
 	LEDGER_CREATE, /* made if it is not there */
 	LEDGER_WRITE, /* must be there */
-	LEDGER_READ, /* must be there; works on a read-only file too */
+	LEDGER_READ, /* must be there; works on a read-only file and in a read-only folder too */
 };
 MUST_CHECK struct ledger *ledger_open(const char *path, enum ledger_how how, struct err *err);
 struct ledger *ledger_free(struct ledger *ledger); /* rolls back what is not committed; NULL is fine */
 void ledger_freep(struct ledger **ledger);
 const char *ledger_path(const struct ledger *ledger);
 
-/* Changes between begin and commit are one; a commit that fails leaves them all to be committed again. */
+/* Changes between begin and commit are one; without them, each call is one by itself. Keep it short: whoever
+ * else writes waits meanwhile. On a LEDGER_READ ledger all reads in between see the same moment.
+ *
+ * If the commit fails, or a call before it with anything but ERR_USAGE, none of the changes is there: all were
+ * rolled back at once, and until the commit every further change fails in the same way, as does the commit.
+ * So keep what is in a batch until its commit has succeeded; else (ENOSPC, EBUSY: when there is space or time)
+ * begin again, make every change again, commit again. Changes hold values, not differences: should a commit
+ * that failed be found done after a crash, it does no harm. */
 MUST_CHECK int ledger_begin(struct ledger *ledger, struct err *err);
 MUST_CHECK int ledger_commit(struct ledger *ledger, struct err *err);
 
@@ -43,14 +53,17 @@ MUST_CHECK int ledger_campaign_put(struct ledger *ledger, const struct campaign_
 /* Newest first; calls fn until it returns non-zero, which is returned. The record is the ledger's. */
 typedef int ledger_campaign_fn(void *data, const struct campaign_record *campaign);
 MUST_CHECK int ledger_campaigns(struct ledger *ledger, ledger_campaign_fn *fn, void *data, struct err *err);
+/* With everything of it. A million runs take seconds; unless within a batch, others get to write meanwhile. */
 MUST_CHECK int ledger_campaign_remove(struct ledger *ledger, int64_t id, struct err *err);
+/* True also when it cannot be known: adding it will say why. */
 MUST_CHECK bool ledger_name_free(struct ledger *ledger, const char *name);
 
 /* ---- runs ---- */
 
-/* It began (again): the row becomes RUN_RUNNING with this attempt. */
+/* It began (again): the row becomes RUN_RUNNING with this attempt; what an earlier one came to is forgotten. */
 MUST_CHECK int ledger_run_start(struct ledger *ledger, int64_t campaign, const struct run_record *run, struct err *err);
-/* It ended, finally or to be done again. `seq` is the campaign's last_seq + 1 for a final state, and 0 else. */
+/* It ended, finally or to be done again; needs no row that says it began. `seq` is the campaign's last_seq + 1
+ * for a final state, and 0 else. */
 MUST_CHECK int ledger_run_end(struct ledger *ledger, int64_t campaign, const struct run_record *run, uint64_t seq,
 	struct err *err);
 /* 1: found; 0: it never began; -1: error. */
@@ -58,7 +71,7 @@ MUST_CHECK int ledger_run_get(struct ledger *ledger, int64_t campaign, uint64_t 
 	struct err *err);
 MUST_CHECK int ledger_run_remove(struct ledger *ledger, int64_t campaign, uint64_t number, struct err *err);
 
-enum ledger_order { LEDGER_BY_NUMBER, LEDGER_SLOWEST, LEDGER_LATEST /* ended last first */ };
+enum ledger_order { LEDGER_BY_NUMBER, LEDGER_SLOWEST, LEDGER_LATEST /* final ones only, the last to end first */ };
 struct ledger_query {
 	unsigned states; /* bits 1u << enum run_state; 0: all */
 	enum ledger_order order;
@@ -93,7 +106,7 @@ MUST_CHECK int ledger_live_get(struct ledger *ledger, int64_t campaign, struct l
 
 enum ledger_wish { WISH_NONE, WISH_PAUSE, WISH_GO, WISH_STOP /* drain */, WISH_CANCEL /* now */, WISH_COUNT };
 MUST_CHECK int ledger_wish_put(struct ledger *ledger, int64_t campaign, enum ledger_wish wish, struct err *err);
-/* Cheap when nobody wrote since the last call. */
+/* WISH_NONE if there is none; a later wish replaces an earlier one. Cheap when nobody wrote since the last call. */
 MUST_CHECK int ledger_wish_take(struct ledger *ledger, int64_t campaign, enum ledger_wish *ret, struct err *err);
 
 /* ---- events: what happened, for people ---- */
@@ -106,6 +119,6 @@ struct ledger_event {
 };
 typedef int ledger_event_fn(void *data, const struct ledger_event *event);
 MUST_CHECK int ledger_events(struct ledger *ledger, int64_t campaign, uint64_t limit, ledger_event_fn *fn, void *data,
-	struct err *err); /* the latest, oldest of them first */
+	struct err *err); /* the latest (0: all), oldest of them first */
 
 #endif

@@ -1,0 +1,271 @@
+/* Opening the file, which may be missing, somebody else's, newer, damaged, a link, or not ours to write. */
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+
+#include "base/term.h"
+#include "campaign/ledger_private.h"
+
+#define SHOWN_PATH 160 /* bytes of a path in a sentence, so that the way out still fits */
+#define LOG_KEPT "16777216" /* bytes that the log keeps on disk after a reader has let it grow */
+
+static int no_ledger(struct ledger *ledger, struct err *err)
+{
+	return err_set(err, ERR_USAGE,
+		"there is no ledger at '%s': start a campaign first, or say where it is with --state", ledger->shown);
+}
+
+/* SQLite would refuse a link anywhere in the path, and somebody's home may well be behind one. Only the last
+ * step, which somebody else may have put there, must be none. */
+static int find_file(struct ledger *ledger, struct err *err)
+{
+	const char *slash = strrchr(ledger->path, '/');
+	const char *name = slash ? slash + 1 : ledger->path;
+	own(freep) char *folder = xstrdup(slash ? ledger->path : ".");
+
+	if (slash)
+		folder[slash == ledger->path ? 1 : slash - ledger->path] = '\0';
+	own(freep) char *real = realpath(folder, NULL);
+	if (!real && ledger->how != LEDGER_CREATE && (errno == ENOENT || errno == ENOTDIR))
+		return no_ledger(ledger, err);
+	if (!real)
+		return err_errno(err, errno, "find the folder of the ledger '%s'", ledger->shown);
+	ledger->file = xfmt("%s/%s", strcmp(real, "/") == 0 ? "" : real, name);
+	return 0;
+}
+
+/* By ourselves, for the mode: SQLite gives its -wal and -shm files the same. An empty file is an empty
+ * database to it. Opened and closed only when it is new: closing a file that a connection of this process has
+ * open would drop that connection's locks. */
+static int make_file(struct ledger *ledger, struct err *err)
+{
+	own(fd_closep) int fd = open(ledger->file, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+
+	if (fd < 0 && errno != EEXIST)
+		return err_set(err, errno, "the ledger '%s' cannot be made: %s; give another place with --state",
+			ledger->shown, strerror(errno));
+	return 0;
+}
+
+static int look_at_file(struct ledger *ledger, struct err *err)
+{
+	struct stat status;
+
+	if (lstat(ledger->file, &status) < 0) {
+		if (errno != ENOENT)
+			return err_errno(err, errno, "look at the ledger '%s'", ledger->shown);
+		return ledger->how == LEDGER_CREATE ? make_file(ledger, err) : no_ledger(ledger, err);
+	}
+	if (S_ISLNK(status.st_mode))
+		return err_set(err, ERR_USAGE,
+			"the ledger '%s' is a symbolic link, and none is followed: give the real place with --state",
+			ledger->shown);
+	if (!S_ISREG(status.st_mode))
+		return err_set(err, ERR_USAGE, "the ledger '%s' is not a file: move it away, or give another with --state",
+			ledger->shown);
+	return 0;
+}
+
+/* Whoever wrote the file may have put anything into its schema: no triggers, no views, no functions with
+ * side effects, nothing attached, nothing loaded. */
+static void harden(sqlite3 *db)
+{
+	static const int options[][2] = {
+		{SQLITE_DBCONFIG_DEFENSIVE, 1},
+		{SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0},
+		{SQLITE_DBCONFIG_ENABLE_TRIGGER, 0},
+		{SQLITE_DBCONFIG_ENABLE_VIEW, 0},
+		{SQLITE_DBCONFIG_ENABLE_LOAD_EXTENSION, 0},
+		{SQLITE_DBCONFIG_DQS_DML, 0},
+		{SQLITE_DBCONFIG_DQS_DDL, 0},
+	};
+	static const int limits[][2] = {
+		{SQLITE_LIMIT_LENGTH, LEDGER_MAX_VALUE},
+		{SQLITE_LIMIT_SQL_LENGTH, 64 << 10},
+		{SQLITE_LIMIT_COLUMN, 100},
+		{SQLITE_LIMIT_VARIABLE_NUMBER, 100},
+		{SQLITE_LIMIT_EXPR_DEPTH, 32},
+		{SQLITE_LIMIT_COMPOUND_SELECT, 4},
+		{SQLITE_LIMIT_ATTACHED, 0},
+		{SQLITE_LIMIT_TRIGGER_DEPTH, 1},
+		{SQLITE_LIMIT_WORKER_THREADS, 0},
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(options); i++)
+		(void)sqlite3_db_config(db, options[i][0], options[i][1], NULL);
+	for (size_t i = 0; i < ARRAY_LEN(limits); i++)
+		(void)sqlite3_limit(db, limits[i][0], limits[i][1]);
+	(void)sqlite3_busy_timeout(db, LEDGER_BUSY_MS);
+	(void)sqlite3_extended_result_codes(db, 1);
+}
+
+static int open_db(struct ledger *ledger, const char *file, int flags, struct err *err)
+{
+	int code = sqlite3_open_v2(file, &ledger->db, flags | SQLITE_OPEN_NOFOLLOW | SQLITE_OPEN_NOMUTEX, NULL);
+
+	if (!ledger->db)
+		return err_errno(err, ENOMEM, "open the ledger '%s'", ledger->shown);
+	if (code != SQLITE_OK)
+		return ledger_failed(ledger, err);
+	harden(ledger->db);
+	return ledger_run_sql(ledger, "PRAGMA cell_size_check = ON; PRAGMA mmap_size = 0;", err);
+}
+
+/* Whose file it is, and of which format; in one statement, as another process may just be making it.
+ * *ret_empty: nobody's yet. Writes nothing. */
+static int check_identity(struct ledger *ledger, bool *ret_empty, struct err *err)
+{
+	own(statement_finalizep) sqlite3_stmt *statement = ledger_prepare(ledger,
+		"SELECT application_id, user_version, (SELECT count(*) FROM sqlite_schema)"
+		" FROM pragma_application_id, pragma_user_version",
+		err);
+
+	if (!statement || ledger_step(ledger, statement, err) < 0)
+		return -1;
+	int64_t application = sqlite3_column_int64(statement, 0), format = sqlite3_column_int64(statement, 1);
+	int64_t tables = sqlite3_column_int64(statement, 2);
+	*ret_empty = application == 0 && format == 0 && tables == 0;
+	if (*ret_empty)
+		return 0;
+	if (application != LEDGER_APPLICATION)
+		return err_set(err, ERR_USAGE,
+			"'%s' is another program's database, not a ledger: move it away, or give another place with --state",
+			ledger->shown);
+	if (format > LEDGER_FORMAT)
+		return err_set(err, ERR_USAGE,
+			"the ledger '%s' was written by a newer hotcell (format %lld, this one knows %d): update hotcell or "
+			"give --state",
+			ledger->shown, (long long)format, LEDGER_FORMAT);
+	return format == LEDGER_FORMAT ? 0 : ledger_damaged(ledger, "its format is not known", err);
+}
+
+/* Switching to the log is refused at once, not waited for, while another process does the same. */
+static int use_log(struct ledger *ledger, struct err *err)
+{
+	const struct timespec pause = {.tv_nsec = 10000000};
+
+	for (int tries = LEDGER_BUSY_MS / 10;; tries--) {
+		own(statement_finalizep) sqlite3_stmt *statement =
+			ledger_prepare(ledger, "PRAGMA journal_mode = WAL", err);
+		int code = statement ? sqlite3_step(statement) : SQLITE_ERROR;
+		if (!statement)
+			return -1;
+		if (code == SQLITE_ROW && strcmp((const char *)sqlite3_column_text(statement, 0), "wal") == 0)
+			return 0;
+		if (code == SQLITE_ROW)
+			return err_set(err, ENOTSUP,
+				"the ledger '%s' is on a file system without shared memory: give a place on another with --state",
+				ledger->shown);
+		if ((code & 0xff) != SQLITE_BUSY || tries <= 0)
+			return ledger_failed(ledger, err);
+		(void)nanosleep(&pause, NULL);
+	}
+}
+
+static int make_schema(struct ledger *ledger, struct err *err)
+{
+	bool empty = false;
+
+	if (ledger_begin(ledger, err) < 0)
+		return -1;
+	/* Again, now that nobody else can: another process may just have made it. */
+	if (check_identity(ledger, &empty, err) < 0 || (empty && ledger_schema_make(ledger, err) < 0)) {
+		ledger_roll_back(ledger);
+		ledger->batch = BATCH_NONE;
+		return -1;
+	}
+	return ledger_commit(ledger, err);
+}
+
+static int open_to_write(struct ledger *ledger, struct err *err)
+{
+	bool empty = false;
+
+	if (open_db(ledger, ledger->file, SQLITE_OPEN_READWRITE, err) < 0)
+		return -1;
+	/* SQLite opens what it may not write for reading, without a word. */
+	if (sqlite3_db_readonly(ledger->db, "main") == 1)
+		return err_set(err, EACCES,
+			"the ledger '%s' is read-only for you: make it writable, or give another place with --state",
+			ledger->shown);
+	if (check_identity(ledger, &empty, err) < 0)
+		return -1;
+	if (empty && ledger->how != LEDGER_CREATE)
+		return no_ledger(ledger, err);
+	if (use_log(ledger, err) < 0 ||
+		ledger_run_sql(ledger, "PRAGMA synchronous = NORMAL; PRAGMA journal_size_limit = " LOG_KEPT, err) < 0)
+		return -1;
+	return empty ? make_schema(ledger, err) : 0;
+}
+
+static char *file_uri(const char *file)
+{
+	struct buf uri = {0};
+
+	buf_str(&uri, "file:");
+	for (const char *at = file; *at; at++)
+		if (strchr("%?#", *at))
+			buf_fmt(&uri, "%%%02X", (unsigned char)*at);
+		else
+			buf_char(&uri, *at);
+	buf_str(&uri, "?immutable=1");
+	return buf_take(&uri);
+}
+
+static bool log_is_empty(const struct ledger *ledger)
+{
+	struct stat status;
+	own(freep) char *log = xfmt("%s-wal", ledger->file);
+
+	return lstat(log, &status) < 0 ? errno == ENOENT : status.st_size == 0;
+}
+
+/* Without its -shm file, in a folder where none can be made, a database is readable only if SQLite is promised
+ * that it does not change; its log would then be passed over, so there must be nothing in it. */
+static int open_unchanging(struct ledger *ledger, bool *ret_empty, struct err *err)
+{
+	own(freep) char *uri = file_uri(ledger->file);
+
+	if (!log_is_empty(ledger))
+		return err_set(err, EROFS,
+			"the ledger '%s' is in a read-only folder and its -wal file not yet worked in: "
+			"copy both to where you can write, and give that with --state",
+			ledger->shown);
+	(void)sqlite3_close(ledger->db);
+	ledger->db = NULL;
+	if (open_db(ledger, uri, SQLITE_OPEN_READONLY | SQLITE_OPEN_URI, err) < 0)
+		return -1;
+	return check_identity(ledger, ret_empty, err);
+}
+
+static int open_to_read(struct ledger *ledger, struct err *err)
+{
+	bool empty = false;
+
+	if (open_db(ledger, ledger->file, SQLITE_OPEN_READONLY, err) < 0)
+		return -1;
+	if (check_identity(ledger, &empty, err) < 0) {
+		int code = sqlite3_errcode(ledger->db) & 0xff;
+		if ((code != SQLITE_CANTOPEN && code != SQLITE_READONLY) || open_unchanging(ledger, &empty, err) < 0)
+			return -1;
+	}
+	return empty ? no_ledger(ledger, err) : 0;
+}
+
+struct ledger *ledger_open(const char *path, enum ledger_how how, struct err *err)
+{
+	own(ledger_freep) struct ledger *ledger = xcalloc(1, sizeof(*ledger));
+	own(buf_done) struct buf shown = {0};
+
+	term_line(path, strlen(path), SHOWN_PATH, &shown);
+	ledger->shown = buf_take(&shown);
+	ledger->path = xstrdup(path);
+	ledger->how = how;
+	if (find_file(ledger, err) < 0 || look_at_file(ledger, err) < 0)
+		return NULL;
+	if ((how == LEDGER_READ ? open_to_read : open_to_write)(ledger, err) < 0)
+		return NULL;
+	return ptr_take(&ledger);
+}

@@ -1,0 +1,672 @@
+/* The file in other hands: other processes, a full disk, damage, no rights. */
+#include "ledger_world.h"
+
+#include <errno.h>
+#include <grp.h>
+#include <signal.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+
+#define NOBODY 65534
+
+static void assert_not_opened(struct world *world, enum ledger_how how, int code, const char *part)
+{
+	world->err = (struct err){0};
+	assert_null(ledger_open(world->path, how, &world->err));
+	assert_says(world, code, part);
+	assert_non_null(strstr(world->err.text, world->path));
+}
+
+static void write_file(const struct world *world, const void *bytes, size_t len)
+{
+	own(fd_closep) int fd = open(world->path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+
+	assert_int_equal(write(fd, bytes, len), len);
+}
+
+/* ---- children: what must not happen to us, or as somebody else ---- */
+
+typedef int child_fn(struct world *world); /* 0, or the line that failed */
+
+#define CHECK(condition)                                                                           \
+	do {                                                                                       \
+		if (!(condition))                                                                  \
+			return __LINE__;                                                           \
+	} while (0)
+
+static void in_child(struct world *world, child_fn *fn)
+{
+	int status = -1;
+	pid_t pid = fork();
+
+	if (pid == 0) {
+		int line = fn(world);
+		if (line != 0)
+			(void)fprintf(stderr, "line %d: %s\n", line, world->err.text);
+		_exit(line != 0);
+	}
+	assert_true(pid > 0);
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_int_equal(status, 0);
+}
+
+/* Root may write anything: become somebody who may not. */
+static bool drop_rights(void)
+{
+	if (geteuid() != 0)
+		return true;
+	return setgroups(0, NULL) == 0 && setresgid(NOBODY, NOBODY, NOBODY) == 0 &&
+		setresuid(NOBODY, NOBODY, NOBODY) == 0;
+}
+
+/* ---- batches, and others at the same time ---- */
+
+static void others_see_a_batch_when_it_is_committed_and_all_of_it(void **state)
+{
+	struct world *world = *state;
+	int64_t campaign = add_campaign(world, "night");
+	own(ledger_freep) struct ledger *reader = ledger_open(world->path, LEDGER_READ, &world->err);
+
+	assert_non_null(reader);
+	assert_done(world, ledger_begin(world->ledger, &world->err));
+	end_run(world, campaign, 1, RUN_SUCCESS, 1);
+	end_run(world, campaign, 2, RUN_SUCCESS, 2);
+	assert_int_equal(run_count(world, reader, campaign), 0);
+	assert_done(world, ledger_commit(world->ledger, &world->err));
+	assert_int_equal(run_count(world, reader, campaign), 2);
+
+	assert_done(world, ledger_begin(reader, &world->err));
+	assert_int_equal(run_count(world, reader, campaign), 2);
+	end_run(world, campaign, 3, RUN_SUCCESS, 3);
+	assert_int_equal(run_count(world, reader, campaign), 2);
+	assert_done(world, ledger_commit(reader, &world->err));
+	assert_int_equal(run_count(world, reader, campaign), 3);
+}
+
+static void what_is_not_committed_when_freed_has_not_been(void **state)
+{
+	struct world *world = *state;
+	int64_t campaign = add_campaign(world, "night");
+
+	end_run(world, campaign, 1, RUN_SUCCESS, 1);
+	assert_done(world, ledger_begin(world->ledger, &world->err));
+	end_run(world, campaign, 2, RUN_SUCCESS, 2);
+	close_ledger(world);
+	world->ledger = ledger_open(world->path, LEDGER_WRITE, &world->err);
+	assert_non_null(world->ledger);
+	assert_int_equal(run_count(world, world->ledger, campaign), 1);
+}
+
+static int64_t child_campaign;
+
+static int write_and_die(struct world *world)
+{
+	own(ledger_freep) struct ledger *ledger = ledger_open(world->path, LEDGER_WRITE, &world->err);
+	struct run_record run = run_sample(1, RUN_SUCCESS);
+
+	CHECK(ledger != NULL);
+	CHECK(ledger_begin(ledger, &world->err) == 0);
+	CHECK(ledger_run_end(ledger, child_campaign, &run, 1, &world->err) == 0);
+	CHECK(ledger_commit(ledger, &world->err) == 0);
+	run.number = 2;
+	CHECK(ledger_begin(ledger, &world->err) == 0);
+	CHECK(ledger_run_end(ledger, child_campaign, &run, 2, &world->err) == 0);
+	_exit(0);
+}
+
+static void a_killed_writer_leaves_what_it_committed(void **state)
+{
+	struct world *world = *state;
+
+	child_campaign = add_campaign(world, "night");
+	close_ledger(world);
+	in_child(world, write_and_die);
+	world->ledger = ledger_open(world->path, LEDGER_WRITE, &world->err);
+	assert_non_null(world->ledger);
+	assert_int_equal(run_count(world, world->ledger, child_campaign), 1);
+}
+
+static void another_writer_is_waited_for_but_not_for_ever(void **state)
+{
+	struct world *world = *state;
+	own(ledger_freep) struct ledger *other = ledger_open(world->path, LEDGER_WRITE, &world->err);
+
+	assert_non_null(other);
+	assert_int_equal(sqlite3_busy_timeout(world->ledger->db, 20), SQLITE_OK);
+	assert_done(world, ledger_begin(other, &world->err));
+	assert_int_equal(ledger_begin(world->ledger, &world->err), -1);
+	assert_says(world, EBUSY, "try again");
+	assert_done(world, ledger_commit(other, &world->err));
+	assert_done(world, ledger_begin(world->ledger, &world->err));
+	assert_done(world, ledger_commit(world->ledger, &world->err));
+}
+
+static int write_fifty_batches(struct world *world)
+{
+	own(ledger_freep) struct ledger *ledger = ledger_open(world->path, LEDGER_CREATE, &world->err);
+	char name[32];
+
+	CHECK(ledger != NULL);
+	(void)snprintf(name, sizeof(name), "c%d", (int)getpid());
+	own(campaign_record_done) struct campaign_record campaign = {.name = xstrdup(name)};
+	CHECK(ledger_campaign_add(ledger, &campaign, &world->err) == 0);
+	for (uint64_t i = 1; i <= 50; i++) {
+		struct run_record run = run_sample(i, RUN_SUCCESS);
+		CHECK(ledger_begin(ledger, &world->err) == 0);
+		CHECK(ledger_run_end(ledger, campaign.id, &run, i, &world->err) == 0);
+		CHECK(ledger_commit(ledger, &world->err) == 0);
+	}
+	return 0;
+}
+
+static int add_up_runs(void *data, const struct campaign_record *campaign)
+{
+	struct listing *listing = data;
+
+	listing->seen += run_count(listing->world, listing->world->ledger, campaign->id);
+	return 0;
+}
+
+static void many_processes_may_make_it_and_write_at_once(void **state)
+{
+	struct world *world = *state;
+	struct listing sum = {.world = world};
+	pid_t pids[6];
+
+	close_ledger(world);
+	assert_int_equal(unlink(world->path), 0);
+	for (size_t i = 0; i < ARRAY_LEN(pids); i++) {
+		pids[i] = fork();
+		if (pids[i] == 0) {
+			int line = write_fifty_batches(world);
+			if (line != 0)
+				(void)fprintf(stderr, "line %d: %s\n", line, world->err.text);
+			_exit(line != 0);
+		}
+	}
+	for (size_t i = 0; i < ARRAY_LEN(pids); i++) {
+		int status = -1;
+		assert_int_equal(waitpid(pids[i], &status, 0), pids[i]);
+		assert_int_equal(status, 0);
+	}
+	world->ledger = ledger_open(world->path, LEDGER_WRITE, &world->err);
+	assert_non_null(world->ledger);
+	assert_done(world, ledger_campaigns(world->ledger, add_up_runs, &sum, &world->err));
+	assert_int_equal(sum.seen, 50 * ARRAY_LEN(pids));
+}
+
+/* ---- a full disk ---- */
+
+static int fill(struct world *world, int64_t campaign, uint64_t count)
+{
+	int result = 0;
+
+	for (uint64_t i = 1; i <= count && result == 0; i++) {
+		struct run_record run = run_sample(i, RUN_SUCCESS);
+		result = ledger_run_end(world->ledger, campaign, &run, i, &world->err);
+	}
+	return result;
+}
+
+static void a_batch_that_met_a_full_disk_can_be_done_again_when_there_is_space(void **state)
+{
+	struct world *world = *state;
+	int64_t campaign = add_campaign(world, "night");
+
+	end_run(world, campaign, 999, RUN_ERROR, 1);
+	assert_done(world, ledger_limit_pages(world->ledger, 1, &world->err));
+	assert_done(world, ledger_begin(world->ledger, &world->err));
+	assert_int_equal(fill(world, campaign, 1000), -1);
+	assert_says(world, ENOSPC, "free some space");
+	/* Nothing of it may slip in alone, and the commit says what happened. */
+	assert_int_equal(ledger_event(world->ledger, campaign, "late", 0, "", &world->err), -1);
+	assert_int_equal(world->err.code, ENOSPC);
+	assert_int_equal(ledger_campaign_remove(world->ledger, campaign, &world->err), -1);
+	assert_int_equal(run_count(world, world->ledger, campaign), 1);
+	world->err = (struct err){0};
+	assert_int_equal(ledger_commit(world->ledger, &world->err), -1);
+	assert_says(world, ENOSPC, world->path);
+
+	assert_done(world, ledger_limit_pages(world->ledger, 0, &world->err));
+	assert_done(world, ledger_begin(world->ledger, &world->err));
+	assert_done(world, fill(world, campaign, 1000));
+	assert_done(world, ledger_commit(world->ledger, &world->err));
+	assert_int_equal(run_count(world, world->ledger, campaign), 1000);
+}
+
+/* The commit itself meets it, when it writes the log. */
+static int commit_without_space(struct world *world)
+{
+	struct rlimit limit;
+	own(ledger_freep) struct ledger *ledger = ledger_open(world->path, LEDGER_WRITE, &world->err);
+
+	CHECK(ledger != NULL);
+	world->ledger = ledger;
+	CHECK(signal(SIGXFSZ, SIG_IGN) != SIG_ERR);
+	CHECK(getrlimit(RLIMIT_FSIZE, &limit) == 0);
+	rlim_t usual = limit.rlim_cur;
+	limit.rlim_cur = 64 << 10;
+	CHECK(setrlimit(RLIMIT_FSIZE, &limit) == 0);
+	CHECK(ledger_begin(ledger, &world->err) == 0);
+	CHECK(fill(world, child_campaign, 2000) == 0);
+	CHECK(ledger_commit(ledger, &world->err) == -1);
+	CHECK(world->err.code == ENOSPC);
+	CHECK(run_count(world, ledger, child_campaign) == 0);
+	/* Many times over, as long as the disk stays full, and in the middle of a batch that outgrows the cache. */
+	for (int i = 0; i < 3; i++) {
+		CHECK(ledger_begin(ledger, &world->err) == 0);
+		(void)fill(world, child_campaign, 100000);
+		CHECK(ledger_commit(ledger, &world->err) == -1);
+		CHECK(world->err.code == ENOSPC);
+	}
+	limit.rlim_cur = usual;
+	CHECK(setrlimit(RLIMIT_FSIZE, &limit) == 0);
+	CHECK(ledger_begin(ledger, &world->err) == 0);
+	CHECK(fill(world, child_campaign, 2000) == 0);
+	CHECK(ledger_commit(ledger, &world->err) == 0);
+	CHECK(run_count(world, ledger, child_campaign) == 2000);
+	return 0;
+}
+
+static void a_commit_that_met_a_full_disk_can_be_done_again_when_there_is_space(void **state)
+{
+	struct world *world = *state;
+
+	child_campaign = add_campaign(world, "night");
+	close_ledger(world);
+	in_child(world, commit_without_space);
+	world->ledger = ledger_open(world->path, LEDGER_WRITE, &world->err);
+	assert_non_null(world->ledger);
+	assert_int_equal(run_count(world, world->ledger, child_campaign), 2000);
+}
+
+/* ---- files that are not as they should be ---- */
+
+static void a_new_ledger_is_its_owners_alone(void **state)
+{
+	struct world *world = *state;
+	struct stat status;
+	char log[112];
+
+	assert_int_equal(stat(world->path, &status), 0);
+	assert_int_equal(status.st_mode & 07777, 0600);
+	(void)add_campaign(world, "night");
+	(void)snprintf(log, sizeof(log), "%s-wal", world->path);
+	assert_int_equal(stat(log, &status), 0);
+	assert_int_equal(status.st_mode & 07777, 0600);
+	assert_string_equal(ledger_path(world->ledger), world->path);
+}
+
+static void a_missing_ledger_is_made_only_when_asked_for(void **state)
+{
+	struct world *world = *state;
+
+	close_ledger(world);
+	assert_int_equal(unlink(world->path), 0);
+	assert_not_opened(world, LEDGER_READ, ERR_USAGE, "there is no ledger at");
+	assert_not_opened(world, LEDGER_WRITE, ERR_USAGE, "there is no ledger at");
+	assert_int_equal(access(world->path, F_OK), -1);
+	/* Made, and its maker killed before it wrote anything. */
+	write_file(world, "", 0);
+	assert_not_opened(world, LEDGER_READ, ERR_USAGE, "there is no ledger at");
+	assert_not_opened(world, LEDGER_WRITE, ERR_USAGE, "there is no ledger at");
+	world->ledger = ledger_open(world->path, LEDGER_CREATE, &world->err);
+	assert_non_null(world->ledger);
+	(void)add_campaign(world, "night");
+	(void)snprintf(world->path, sizeof(world->path), "%s/none/ledger.db", world->folder);
+	assert_not_opened(world, LEDGER_READ, ERR_USAGE, "there is no ledger at");
+	assert_not_opened(world, LEDGER_CREATE, ENOENT, "the folder of the ledger");
+}
+
+static void a_newer_ledger_is_refused_and_left_as_it_is(void **state)
+{
+	static const enum ledger_how hows[] = {LEDGER_CREATE, LEDGER_WRITE, LEDGER_READ};
+	struct world *world = *state;
+
+	close_ledger(world);
+	tamper(world, "PRAGMA user_version = 7");
+	for (size_t i = 0; i < ARRAY_LEN(hows); i++)
+		assert_not_opened(world, hows[i], ERR_USAGE,
+			"was written by a newer hotcell (format 7, this one knows 1): update hotcell or give --state");
+	tamper(world, "PRAGMA user_version = 0");
+	assert_not_opened(world, LEDGER_WRITE, EUCLEAN, "is damaged");
+}
+
+static void another_programs_database_is_left_alone(void **state)
+{
+	struct world *world = *state;
+	struct stat before, after;
+
+	close_ledger(world);
+	assert_int_equal(unlink(world->path), 0);
+	tamper(world, "CREATE TABLE cookies (x)");
+	assert_int_equal(stat(world->path, &before), 0);
+	assert_not_opened(world, LEDGER_CREATE, ERR_USAGE, "another program's database");
+	assert_not_opened(world, LEDGER_READ, ERR_USAGE, "another program's database");
+	assert_int_equal(stat(world->path, &after), 0);
+	assert_int_equal(before.st_mtim.tv_nsec, after.st_mtim.tv_nsec);
+}
+
+static void what_is_no_database_is_said_to_be_damaged(void **state)
+{
+	struct world *world = *state;
+	char noise[8192];
+
+	close_ledger(world);
+	memset(noise, 'x', sizeof(noise));
+	write_file(world, noise, sizeof(noise));
+	assert_not_opened(world, LEDGER_CREATE, EUCLEAN, "the session folders are untouched");
+	assert_not_opened(world, LEDGER_WRITE, EUCLEAN, "move it and its -wal file away");
+	assert_not_opened(world, LEDGER_READ, EUCLEAN, "is damaged");
+}
+
+/* Each page in turn filled with noise, as a bad disk would: some of it is seen at opening, some when read. What
+ * may not happen is a crash, or an error without a sentence. */
+static void a_damaged_page_is_an_error_and_no_crash(void **state)
+{
+	struct world *world = *state;
+	int64_t campaign = six_runs(world);
+	own(buf_done) struct buf good = {0};
+	unsigned damaged = 0;
+
+	assert_done(world, fill(world, campaign, 500));
+	close_ledger(world);
+	assert_done(world, fs_read_small(AT_FDCWD, world->path, 1 << 20, &good, &world->err));
+	assert_true(good.len > 12 * 4096);
+	for (size_t at = 0; at < good.len; at += 2048) {
+		own(buf_done) struct buf bad = {0};
+		buf_add(&bad, good.data, good.len);
+		memset(bad.data + at, 0xa5, 1024);
+		write_file(world, bad.data, bad.len);
+		own(ledger_freep) struct ledger *ledger = ledger_open(world->path, LEDGER_WRITE, &world->err);
+		struct listing listing = {0};
+		struct ledger_query all = {0}, latest = {.order = LEDGER_LATEST};
+		if (ledger && ledger_campaigns(ledger, list_campaign, &listing, &world->err) == 0 &&
+			ledger_runs(ledger, campaign, &all, list_run, &listing, &world->err) == 0 &&
+			ledger_runs(ledger, campaign, &latest, list_run, &listing, &world->err) == 0)
+			continue;
+		damaged++;
+		if (world->err.code != EUCLEAN && world->err.code != ERR_USAGE)
+			fail_msg("at %zu: %d: %s", at, world->err.code, world->err.text);
+	}
+	assert_true(damaged > 5);
+}
+
+static void a_link_is_not_followed_and_a_folder_is_no_ledger(void **state)
+{
+	struct world *world = *state;
+	char real[112];
+
+	close_ledger(world);
+	(void)snprintf(real, sizeof(real), "%s.real", world->path);
+	assert_int_equal(rename(world->path, real), 0);
+	assert_int_equal(symlink(real, world->path), 0);
+	assert_not_opened(world, LEDGER_CREATE, ERR_USAGE, "is a symbolic link");
+	assert_not_opened(world, LEDGER_READ, ERR_USAGE, "is a symbolic link");
+	assert_int_equal(unlink(world->path), 0);
+	assert_int_equal(symlink("/nowhere/at/all", world->path), 0);
+	assert_not_opened(world, LEDGER_CREATE, ERR_USAGE, "is a symbolic link");
+	assert_int_equal(unlink(world->path), 0);
+	assert_int_equal(mkdir(world->path, 0755), 0);
+	assert_not_opened(world, LEDGER_CREATE, ERR_USAGE, "is not a file");
+	assert_int_equal(rmdir(world->path), 0);
+	assert_int_equal(mkfifo(world->path, 0644), 0);
+	assert_not_opened(world, LEDGER_READ, ERR_USAGE, "is not a file");
+}
+
+static void its_folder_may_be_behind_a_link_and_have_an_odd_name(void **state)
+{
+	struct world *world = *state;
+	char odd[96], link[96], path[128];
+
+	(void)snprintf(odd, sizeof(odd), "%s/a?b#c%%20 d", world->folder);
+	(void)snprintf(link, sizeof(link), "%s/link", world->folder);
+	(void)snprintf(path, sizeof(path), "%s/link/ledger.db", world->folder);
+	assert_int_equal(mkdir(odd, 0755), 0);
+	assert_int_equal(symlink(odd, link), 0);
+	own(ledger_freep) struct ledger *ledger = ledger_open(path, LEDGER_CREATE, &world->err);
+	assert_non_null(ledger);
+	(void)snprintf(path, sizeof(path), "%s/ledger.db", odd);
+	assert_int_equal(access(path, F_OK), 0);
+}
+
+static void a_name_without_a_folder_is_here(void **state)
+{
+	struct world *world = *state;
+	own(freep) char *here = getcwd(NULL, 0);
+
+	assert_int_equal(chdir(world->folder), 0);
+	own(ledger_freep) struct ledger *ledger = ledger_open("ledger.db", LEDGER_READ, &world->err);
+	assert_int_equal(chdir(here), 0);
+	assert_non_null(ledger);
+}
+
+static void values_that_make_no_sense_are_damage(void **state)
+{
+	static const char *const rows[] = {
+		"UPDATE campaigns SET state = 'dancing'",
+		"UPDATE campaigns SET name = '../../etc' WHERE id = 1",
+		"UPDATE campaigns SET name = CAST(x'610062' AS TEXT) WHERE id = 1",
+		"UPDATE campaigns SET note = CAST(x'610062' AS TEXT)",
+		"UPDATE campaigns SET runs = 1000000001",
+		"UPDATE campaigns SET runs = -1",
+		"UPDATE campaigns SET workers = 5000",
+		"UPDATE campaigns SET workers = 'many'",
+		"UPDATE campaigns SET retries = 4294967296",
+		"UPDATE campaigns SET holder = 99999999999",
+		"UPDATE campaigns SET next = 2000000000",
+		"UPDATE campaigns SET marked_seq = last_seq + 1",
+		"UPDATE campaigns SET cells_oom = 1.5",
+		"UPDATE runs SET state = 'RUNNING'",
+		"UPDATE runs SET state = ''",
+		"UPDATE runs SET outcome = 'fine'",
+		"UPDATE runs SET exit_code = 3000000000",
+		"UPDATE runs SET wall_ns = -5",
+		"UPDATE runs SET number = 0 WHERE number = 1",
+		"UPDATE runs SET number = 1000000001 WHERE number = 1",
+		"UPDATE runs SET cause = CAST(x'00' AS TEXT)",
+		"UPDATE live SET done = x'00'",
+		"UPDATE live SET done = zeroblob(484)",
+		"UPDATE live SET workers = zeroblob(27)",
+		"UPDATE live SET workers = zeroblob(28 * 4097)",
+		"UPDATE live SET alerts = x'00'",
+		"UPDATE events SET text = x'6100'",
+		"UPDATE events SET run = -1",
+		"ALTER TABLE runs DROP COLUMN cause",
+		"DROP TABLE live",
+		"DROP INDEX runs_by_seq",
+	};
+	struct world *world = *state;
+	int64_t campaign = six_runs(world);
+	struct ledger_live live = {.at_ms = 1};
+	own(buf_done) struct buf good = {0};
+
+	assert_done(world, ledger_live_put(world->ledger, campaign, &live, &world->err));
+	assert_done(world, ledger_event(world->ledger, campaign, "a", 0, "", &world->err));
+	close_ledger(world);
+	assert_done(world, fs_read_small(AT_FDCWD, world->path, 1 << 20, &good, &world->err));
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		struct listing listing = {0};
+		struct ledger_query all = {0}, latest = {.order = LEDGER_LATEST};
+		own(ledger_live_done) struct ledger_live back = {0};
+		write_file(world, good.data, good.len);
+		tamper(world, rows[i]);
+		own(ledger_freep) struct ledger *ledger = ledger_open(world->path, LEDGER_READ, &world->err);
+		assert_non_null(ledger);
+		world->err = (struct err){0};
+		if (ledger_campaigns(ledger, list_campaign, &listing, &world->err) == 0 &&
+			ledger_runs(ledger, campaign, &all, list_run, &listing, &world->err) == 0 &&
+			ledger_runs(ledger, campaign, &latest, list_run, &listing, &world->err) == 0 &&
+			ledger_live_get(ledger, campaign, &back, &world->err) == 0 &&
+			ledger_events(ledger, campaign, 0, list_event, &listing, &world->err) == 0)
+			fail_msg("%s went unnoticed", rows[i]);
+		if (world->err.code != EUCLEAN)
+			fail_msg("%s: %d: %s", rows[i], world->err.code, world->err.text);
+	}
+}
+
+static void a_trigger_that_somebody_planted_does_nothing(void **state)
+{
+	struct world *world = *state;
+	int64_t campaign = six_runs(world);
+
+	close_ledger(world);
+	tamper(world, "CREATE TRIGGER t AFTER INSERT ON events BEGIN DELETE FROM runs; END");
+	world->ledger = ledger_open(world->path, LEDGER_WRITE, &world->err);
+	assert_non_null(world->ledger);
+	assert_done(world, ledger_event(world->ledger, campaign, "a", 0, "", &world->err));
+	assert_int_equal(run_count(world, world->ledger, campaign), 6);
+}
+
+static void more_than_a_row_may_hold_is_refused(void **state)
+{
+	struct world *world = *state;
+	own(freep) char *much = xcalloc(LEDGER_MAX_VALUE + 2, 1);
+
+	memset(much, 'a', LEDGER_MAX_VALUE + 1);
+	assert_int_equal(ledger_event(world->ledger, 1, "a", 0, much, &world->err), -1);
+	assert_int_equal(world->err.code, ERR_LIMIT);
+}
+
+static void a_ledger_that_was_removed_while_in_use_is_not_written_to(void **state)
+{
+	struct world *world = *state;
+
+	(void)add_campaign(world, "night");
+	assert_int_equal(unlink(world->path), 0);
+	assert_int_equal(ledger_begin(world->ledger, &world->err), -1);
+	assert_says(world, ENOENT, "was moved or removed");
+}
+
+/* ---- what may not be written ---- */
+
+static int read_what_may_not_be_written(struct world *world)
+{
+	CHECK(drop_rights());
+	own(ledger_freep) struct ledger *reader = ledger_open(world->path, LEDGER_READ, &world->err);
+	CHECK(reader != NULL);
+	own(campaign_record_done) struct campaign_record campaign = {0};
+	CHECK(ledger_campaign_get(reader, "night", &campaign, &world->err) == 0);
+	CHECK(run_count(world, reader, campaign.id) > 0);
+	CHECK(ledger_event(reader, campaign.id, "a", 0, "", &world->err) == -1);
+	CHECK(ledger_campaign_put(reader, &campaign, &world->err) == -1);
+	CHECK(ledger_begin(reader, &world->err) == 0);
+	CHECK(run_count(world, reader, campaign.id) > 0);
+	CHECK(ledger_commit(reader, &world->err) == 0);
+	CHECK(ledger_open(world->path, LEDGER_WRITE, &world->err) == NULL);
+	CHECK(strstr(world->err.text, world->path) && strstr(world->err.text, "--state"));
+	CHECK(world->err.code == EACCES || world->err.code == EROFS);
+	CHECK(ledger_open(world->path, LEDGER_CREATE, &world->err) == NULL);
+	CHECK(strstr(world->err.text, "--state"));
+	return 0;
+}
+
+static void a_read_only_file_can_be_read_and_is_refused_for_writing(void **state)
+{
+	struct world *world = *state;
+
+	(void)six_runs(world);
+	close_ledger(world);
+	assert_int_equal(chmod(world->path, 0444), 0);
+	assert_int_equal(chmod(world->folder, 0777), 0);
+	in_child(world, read_what_may_not_be_written);
+}
+
+static void a_ledger_in_a_read_only_folder_can_be_read(void **state)
+{
+	struct world *world = *state;
+
+	(void)six_runs(world);
+	close_ledger(world);
+	assert_int_equal(chmod(world->path, 0444), 0);
+	assert_int_equal(chmod(world->folder, 0555), 0);
+	in_child(world, read_what_may_not_be_written);
+	/* The file alone does not suffice for writing. */
+	assert_int_equal(chmod(world->path, 0666), 0);
+	in_child(world, read_what_may_not_be_written);
+}
+
+static void chmod_beside(const struct world *world, const char *suffix, mode_t mode)
+{
+	char path[112];
+
+	(void)snprintf(path, sizeof(path), "%s%s", world->path, suffix);
+	assert_int_equal(mode ? chmod(path, mode) : unlink(path), 0);
+}
+
+static int refuse_to_pass_over_the_log(struct world *world)
+{
+	CHECK(drop_rights());
+	CHECK(ledger_open(world->path, LEDGER_READ, &world->err) == NULL);
+	CHECK(world->err.code == EROFS);
+	CHECK(strstr(world->err.text, "-wal"));
+	return 0;
+}
+
+static void what_a_killed_writer_left_in_a_read_only_folder_is_read_or_refused(void **state)
+{
+	struct world *world = *state;
+
+	child_campaign = add_campaign(world, "night");
+	close_ledger(world);
+	in_child(world, write_and_die);
+	chmod_beside(world, "", 0444);
+	chmod_beside(world, "-wal", 0444);
+	chmod_beside(world, "-shm", 0444);
+	assert_int_equal(chmod(world->folder, 0555), 0);
+	in_child(world, read_what_may_not_be_written);
+	assert_int_equal(chmod(world->folder, 0755), 0);
+	chmod_beside(world, "-shm", 0);
+	assert_int_equal(chmod(world->folder, 0555), 0);
+	in_child(world, refuse_to_pass_over_the_log);
+}
+
+static int make_where_nothing_can_be_made(struct world *world)
+{
+	CHECK(drop_rights());
+	CHECK(ledger_open(world->path, LEDGER_CREATE, &world->err) == NULL);
+	CHECK(world->err.code == EACCES);
+	CHECK(strstr(world->err.text, "cannot be made") && strstr(world->err.text, "--state"));
+	return 0;
+}
+
+static void where_none_can_be_made_the_sentence_says_so(void **state)
+{
+	struct world *world = *state;
+
+	close_ledger(world);
+	assert_int_equal(unlink(world->path), 0);
+	assert_int_equal(chmod(world->folder, 0555), 0);
+	in_child(world, make_where_nothing_can_be_made);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		test(others_see_a_batch_when_it_is_committed_and_all_of_it),
+		test(what_is_not_committed_when_freed_has_not_been),
+		test(a_killed_writer_leaves_what_it_committed),
+		test(another_writer_is_waited_for_but_not_for_ever),
+		test(many_processes_may_make_it_and_write_at_once),
+		test(a_batch_that_met_a_full_disk_can_be_done_again_when_there_is_space),
+		test(a_commit_that_met_a_full_disk_can_be_done_again_when_there_is_space),
+		test(a_new_ledger_is_its_owners_alone),
+		test(a_missing_ledger_is_made_only_when_asked_for),
+		test(a_newer_ledger_is_refused_and_left_as_it_is),
+		test(another_programs_database_is_left_alone),
+		test(what_is_no_database_is_said_to_be_damaged),
+		test(a_damaged_page_is_an_error_and_no_crash),
+		test(a_link_is_not_followed_and_a_folder_is_no_ledger),
+		test(its_folder_may_be_behind_a_link_and_have_an_odd_name),
+		test(a_name_without_a_folder_is_here),
+		test(values_that_make_no_sense_are_damage),
+		test(a_trigger_that_somebody_planted_does_nothing),
+		test(more_than_a_row_may_hold_is_refused),
+		test(a_ledger_that_was_removed_while_in_use_is_not_written_to),
+		test(a_read_only_file_can_be_read_and_is_refused_for_writing),
+		test(a_ledger_in_a_read_only_folder_can_be_read),
+		test(what_a_killed_writer_left_in_a_read_only_folder_is_read_or_refused),
+		test(where_none_can_be_made_the_sentence_says_so),
+	};
+	return cmocka_run_group_tests_name("campaign ledger file", tests, NULL, NULL);
+}
