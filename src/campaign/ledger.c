@@ -1,8 +1,9 @@
 /* Transactions, statements, and SQLite's errors as sentences.
  *
- * What SQLite does when the disk is full decides the contract of a batch. A statement that fails may or may
- * not take the whole transaction with it; a COMMIT that fails always does. So a batch is rolled back here at
- * the first failure, whichever it was, and its commit says so: the caller has one case, not three. */
+ * What SQLite does when the disk is full decides the contract of a batch. A statement that fails
+ * may or may not take the whole transaction with it; a COMMIT that fails always does. So a batch is
+ * rolled back here at the first failure, whichever it was, and its commit says so: the caller has
+ * one case, not three. */
 #include "campaign/ledger.h"
 
 #include <assert.h>
@@ -11,16 +12,21 @@
 #include <string.h>
 #include <time.h>
 
+#include "base/term.h"
 #include "campaign/ledger_private.h"
 
 /* ---- errors ---- */
 
+/* SQLite may quote from the file, which may hold anything. */
 static int explain_damage(struct ledger *ledger, const char *what, struct err *err)
 {
+	own(buf_done) struct buf shown = {0};
+
+	term_line(what, strlen(what), 80, &shown);
 	return err_set(err, EUCLEAN,
 		"the ledger '%s' is damaged (%s): move it and its -wal file away and start anew; "
 		"the session folders are untouched",
-		ledger->shown, what);
+		ledger->shown, buf_text(&shown));
 }
 
 /* SQLite keeps the cause of a failed statement, but not of a failed commit; its files do. */
@@ -39,18 +45,19 @@ static int last_errno(sqlite3 *db)
 /* A quota and `ulimit -f` are a full disk to whoever must write. */
 static bool is_full(int code, int saved_errno)
 {
-	return (code & 0xff) == SQLITE_FULL || code == SQLITE_IOERR_SHMSIZE || saved_errno == ENOSPC ||
-		saved_errno == EDQUOT || saved_errno == EFBIG;
+	return (code & 0xff) == SQLITE_FULL || code == SQLITE_IOERR_SHMSIZE ||
+		saved_errno == ENOSPC || saved_errno == EDQUOT || saved_errno == EFBIG;
 }
 
 static int explain_access(struct ledger *ledger, int code, int saved_errno, struct err *err)
 {
 	if (code == SQLITE_CANTOPEN_SYMLINK)
-		return err_set(err, ERR_USAGE, "the ledger '%s' is a symbolic link, and none is followed",
-			ledger->shown);
+		return err_set(err, ERR_USAGE,
+			"the ledger '%s' is a symbolic link, and none is followed", ledger->shown);
 	if (ledger->how == LEDGER_READ)
-		return err_set(err, saved_errno ? saved_errno : EACCES, "the ledger '%s' cannot be read: %s",
-			ledger->shown, saved_errno ? strerror(saved_errno) : sqlite3_errstr(code));
+		return err_set(err, saved_errno ? saved_errno : EACCES,
+			"the ledger '%s' cannot be read: %s", ledger->shown,
+			saved_errno ? strerror(saved_errno) : sqlite3_errstr(code));
 	return err_set(err, saved_errno ? saved_errno : EROFS,
 		"the ledger '%s' cannot be written%s%s: it and its folder must be writable, or give another with --state",
 		ledger->shown, saved_errno ? ", " : "", saved_errno ? strerror(saved_errno) : "");
@@ -63,23 +70,33 @@ static int explain(struct ledger *ledger, int code, struct err *err)
 	int saved_errno = touched_disk ? last_errno(ledger->db) : 0;
 
 	if (is_full(code, saved_errno))
-		return err_set(err, ENOSPC, "the ledger '%s' could not be written: %s; free some space", ledger->shown,
+		return err_set(err, ENOSPC,
+			"the ledger '%s' could not be written: %s; free some space", ledger->shown,
 			strerror(saved_errno ? saved_errno : ENOSPC));
 	switch (primary) {
-	case SQLITE_CORRUPT: case SQLITE_NOTADB: case SQLITE_ERROR: case SQLITE_FORMAT: case SQLITE_MISMATCH:
-		return explain_damage(ledger, sqlite3_errmsg(ledger->db), err);
-	case SQLITE_BUSY: case SQLITE_LOCKED: case SQLITE_PROTOCOL:
-		return err_set(err, EBUSY, "another process kept the ledger '%s' for more than %d s: try again",
+	case SQLITE_CORRUPT:
+	case SQLITE_NOTADB:
+	case SQLITE_ERROR:
+	case SQLITE_FORMAT:
+	case SQLITE_MISMATCH: return explain_damage(ledger, sqlite3_errmsg(ledger->db), err);
+	case SQLITE_BUSY:
+	case SQLITE_LOCKED:
+	case SQLITE_PROTOCOL:
+		return err_set(err, EBUSY,
+			"another process kept the ledger '%s' for more than %d s: try again",
 			ledger->shown, LEDGER_BUSY_MS / 1000);
-	case SQLITE_READONLY: case SQLITE_CANTOPEN: case SQLITE_PERM: case SQLITE_AUTH:
-		return explain_access(ledger, code, saved_errno, err);
+	case SQLITE_READONLY:
+	case SQLITE_CANTOPEN:
+	case SQLITE_PERM:
+	case SQLITE_AUTH: return explain_access(ledger, code, saved_errno, err);
 	case SQLITE_TOOBIG:
-		return err_set(err, ERR_LIMIT, "the ledger '%s' takes at most %d MB in one row", ledger->shown,
-			LEDGER_MAX_VALUE >> 20);
+		return err_set(err, ERR_LIMIT, "the ledger '%s' takes at most %d MB in one row",
+			ledger->shown, LEDGER_MAX_VALUE >> 20);
 	case SQLITE_NOMEM: return err_errno(err, ENOMEM, "use the ledger '%s'", ledger->shown);
 	default:
-		return err_set(err, saved_errno ? saved_errno : EIO, "the ledger '%s' could not be read or written: %s",
-			ledger->shown, saved_errno ? strerror(saved_errno) : sqlite3_errstr(code));
+		return err_set(err, saved_errno ? saved_errno : EIO,
+			"the ledger '%s' could not be read or written: %s", ledger->shown,
+			saved_errno ? strerror(saved_errno) : sqlite3_errstr(code));
 	}
 }
 
@@ -147,7 +164,8 @@ sqlite3_stmt *ledger_statement(struct ledger *ledger, enum ledger_statement whic
 	if (!*kept) {
 		own(buf_done) struct buf sql = {0};
 		ledger_sql(which, &sql);
-		if (sqlite3_prepare_v3(ledger->db, buf_text(&sql), -1, SQLITE_PREPARE_PERSISTENT, kept, NULL)) {
+		if (sqlite3_prepare_v3(ledger->db, buf_text(&sql), -1, SQLITE_PREPARE_PERSISTENT,
+			    kept, NULL)) {
 			(void)ledger_failed(ledger, err);
 			return NULL;
 		}
@@ -183,7 +201,9 @@ int ledger_number(struct ledger *ledger, const char *sql, int64_t *ret, struct e
 
 int ledger_run_sql(struct ledger *ledger, const char *sql, struct err *err)
 {
-	return sqlite3_exec(ledger->db, sql, NULL, NULL, NULL) == SQLITE_OK ? 0 : ledger_failed(ledger, err);
+	return sqlite3_exec(ledger->db, sql, NULL, NULL, NULL) == SQLITE_OK
+		? 0
+		: ledger_failed(ledger, err);
 }
 
 uint64_t ledger_now_ms(void)
@@ -206,9 +226,10 @@ int ledger_begin(struct ledger *ledger, struct err *err)
 	/* SQLite would go on writing into a file that nobody will find again. */
 	(void)sqlite3_file_control(ledger->db, "main", SQLITE_FCNTL_HAS_MOVED, &moved);
 	if (moved && !reader)
-		return err_set(err, ENOENT, "the ledger '%s' was moved or removed while it was in use", ledger->shown);
-	own(statement_resetp) sqlite3_stmt *begin =
-		ledger_statement(ledger, reader ? STATEMENT_BEGIN_READ : STATEMENT_BEGIN_WRITE, err);
+		return err_set(err, ENOENT,
+			"the ledger '%s' was moved or removed while it was in use", ledger->shown);
+	own(statement_resetp) sqlite3_stmt *begin = ledger_statement(
+		ledger, reader ? STATEMENT_BEGIN_READ : STATEMENT_BEGIN_WRITE, err);
 	if (!begin || ledger_step(ledger, begin, err) < 0)
 		return -1;
 	ledger->batch = BATCH_OPEN;
@@ -219,7 +240,8 @@ int ledger_commit(struct ledger *ledger, struct err *err)
 {
 	assert(ledger->batch != BATCH_NONE);
 	if (ledger->batch == BATCH_OPEN) {
-		own(statement_resetp) sqlite3_stmt *commit = ledger_statement(ledger, STATEMENT_COMMIT, err);
+		own(statement_resetp) sqlite3_stmt *commit =
+			ledger_statement(ledger, STATEMENT_COMMIT, err);
 		if (commit && ledger_step(ledger, commit, err) == 0) {
 			ledger->batch = BATCH_NONE;
 			return 0;

@@ -21,15 +21,17 @@ static char *new_uuid(void)
 		continue;
 	b[6] = (b[6] & 0x0f) | 0x40;
 	b[8] = (b[8] & 0x3f) | 0x80;
-	return xfmt("%02x%02x%02x%02x-%02x%02x-%02x%02x-%02x%02x-%02x%02x%02x%02x%02x%02x", b[0], b[1], b[2], b[3], b[4],
-		b[5], b[6], b[7], b[8], b[9], b[10], b[11], b[12], b[13], b[14], b[15]);
+	return xfmt("%02x%02x%02x%02x-%02x%02x-%02x%02x-%02x%02x-%02x%02x%02x%02x%02x%02x", b[0],
+		b[1], b[2], b[3], b[4], b[5], b[6], b[7], b[8], b[9], b[10], b[11], b[12], b[13],
+		b[14], b[15]);
 }
 
 int ledger_campaign_add(struct ledger *ledger, struct campaign_record *campaign, struct err *err)
 {
 	if (plan_name_check(campaign->name, err) < 0)
 		return -1;
-	own(statement_resetp) sqlite3_stmt *statement = ledger_statement(ledger, STATEMENT_CAMPAIGN_ADD, err);
+	own(statement_resetp) sqlite3_stmt *statement =
+		ledger_statement(ledger, STATEMENT_CAMPAIGN_ADD, err);
 	if (!statement)
 		return -1;
 	free(campaign->uuid);
@@ -59,7 +61,8 @@ static bool makes_sense(const struct campaign_record *campaign)
 }
 
 /* Of the row where the statement stands: id, then the fields. */
-static int campaign_read(struct ledger *ledger, sqlite3_stmt *statement, struct campaign_record *ret, struct err *err)
+static int campaign_read(struct ledger *ledger, sqlite3_stmt *statement,
+	struct campaign_record *ret, struct err *err)
 {
 	*ret = (struct campaign_record){.id = sqlite3_column_int64(statement, 0)};
 	int result = ledger_read(ledger, &campaigns_table, statement, 1, ret, err);
@@ -70,9 +73,11 @@ static int campaign_read(struct ledger *ledger, sqlite3_stmt *statement, struct 
 	return result;
 }
 
-int ledger_campaign_put(struct ledger *ledger, const struct campaign_record *campaign, struct err *err)
+int ledger_campaign_put(
+	struct ledger *ledger, const struct campaign_record *campaign, struct err *err)
 {
-	own(statement_resetp) sqlite3_stmt *statement = ledger_statement(ledger, STATEMENT_CAMPAIGN_PUT, err);
+	own(statement_resetp) sqlite3_stmt *statement =
+		ledger_statement(ledger, STATEMENT_CAMPAIGN_PUT, err);
 
 	if (!statement)
 		return -1;
@@ -81,14 +86,16 @@ int ledger_campaign_put(struct ledger *ledger, const struct campaign_record *cam
 		ledger_step(ledger, statement, err) < 0)
 		return -1;
 	if (sqlite3_changes(ledger->db) == 0)
-		return err_set(err, ERR_USAGE, "the campaign '%s' was removed from the ledger '%s' meanwhile",
+		return err_set(err, ERR_USAGE,
+			"the campaign '%s' was removed from the ledger '%s' meanwhile",
 			campaign->name, ledger->shown);
 	return 0;
 }
 
 bool ledger_name_free(struct ledger *ledger, const char *name)
 {
-	own(statement_resetp) sqlite3_stmt *statement = ledger_statement(ledger, STATEMENT_CAMPAIGN_NAMED, NULL);
+	own(statement_resetp) sqlite3_stmt *statement =
+		ledger_statement(ledger, STATEMENT_CAMPAIGN_NAMED, NULL);
 
 	if (!statement)
 		return true;
@@ -155,7 +162,8 @@ static int names_find(struct ledger *ledger, const char *typed, struct names *re
 	int row = statement ? 1 : -1;
 
 	ret->nearest_edits = strlen(typed) / 3 + 2; /* more and it is another name */
-	while (ret->count < COMPARED && row > 0 && (row = ledger_step(ledger, statement, err)) > 0) {
+	while (ret->count < COMPARED && row > 0 &&
+		(row = ledger_step(ledger, statement, err)) > 0) {
 		own(freep) char *name = ledger_text(statement, 0);
 		if (name && plan_name_check(name, NULL) == 0)
 			names_add(ret, typed, name);
@@ -172,18 +180,22 @@ static int not_there(struct ledger *ledger, const char *typed, struct err *err)
 		return -1;
 	term_line(typed, strlen(typed), 80, &shown);
 	if (names.count == 0)
-		return err_set(err, ERR_USAGE, "there is no campaign '%s': no campaign has been started here",
+		return err_set(err, ERR_USAGE,
+			"there is no campaign '%s': no campaign has been started here",
 			buf_text(&shown));
 	if (names.nearest[0])
-		return err_set(err, ERR_USAGE, "there is no campaign '%s'; did you mean '%s'?", buf_text(&shown),
-			names.nearest);
-	return err_set(err, ERR_USAGE, "there is no campaign '%s'; there %s: %s%s", buf_text(&shown),
-		names.count == 1 ? "is" : "are", buf_text(&names.listed), names.count > LISTED ? ", ..." : "");
+		return err_set(err, ERR_USAGE, "there is no campaign '%s'; did you mean '%s'?",
+			buf_text(&shown), names.nearest);
+	return err_set(err, ERR_USAGE, "there is no campaign '%s'; there %s: %s%s",
+		buf_text(&shown), names.count == 1 ? "is" : "are", buf_text(&names.listed),
+		names.count > LISTED ? ", ..." : "");
 }
 
-int ledger_campaign_get(struct ledger *ledger, const char *name, struct campaign_record *ret, struct err *err)
+int ledger_campaign_get(
+	struct ledger *ledger, const char *name, struct campaign_record *ret, struct err *err)
 {
-	own(statement_resetp) sqlite3_stmt *statement = ledger_statement(ledger, STATEMENT_CAMPAIGN_GET, err);
+	own(statement_resetp) sqlite3_stmt *statement =
+		ledger_statement(ledger, STATEMENT_CAMPAIGN_GET, err);
 
 	*ret = (struct campaign_record){0};
 	if (!statement)
@@ -205,7 +217,8 @@ int ledger_campaigns(struct ledger *ledger, ledger_campaign_fn *fn, void *data, 
 	buf_str(&sql, "SELECT id, ");
 	ledger_columns(&campaigns_table, &sql);
 	buf_str(&sql, " FROM campaigns ORDER BY id DESC");
-	own(statement_finalizep) sqlite3_stmt *statement = ledger_prepare(ledger, buf_text(&sql), err);
+	own(statement_finalizep) sqlite3_stmt *statement =
+		ledger_prepare(ledger, buf_text(&sql), err);
 	int result = statement ? 0 : -1;
 	while (result == 0) {
 		own(campaign_record_done) struct campaign_record campaign = {0};
@@ -260,7 +273,8 @@ static int forget(struct ledger *ledger, int64_t campaign, struct err *err)
 	return 0;
 }
 
-/* Gone at once; its million runs follow by and by, and if we are killed meanwhile, at the next removal. */
+/* Gone at once; its million runs follow by and by, and if we are killed meanwhile, at the next
+ * removal. */
 int ledger_campaign_remove(struct ledger *ledger, int64_t id, struct err *err)
 {
 	bool alone = ledger->batch == BATCH_NONE;
@@ -279,7 +293,8 @@ int ledger_campaign_remove(struct ledger *ledger, int64_t id, struct err *err)
 	while (result == 0 && left != 0) {
 		result = purge(ledger, left, err);
 		if (result == 0)
-			result = ledger_number(ledger, "SELECT min(campaign) FROM removed", &left, err);
+			result = ledger_number(
+				ledger, "SELECT min(campaign) FROM removed", &left, err);
 	}
 	return result;
 }

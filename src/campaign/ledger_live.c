@@ -28,11 +28,13 @@ static void put_live(const struct ledger_live *live, struct buf *pulses, struct 
 	}
 }
 
-int ledger_live_put(struct ledger *ledger, int64_t campaign, const struct ledger_live *live, struct err *err)
+int ledger_live_put(
+	struct ledger *ledger, int64_t campaign, const struct ledger_live *live, struct err *err)
 {
 	own(buf_done) struct buf pulses = {0};
 	own(buf_done) struct buf workers = {0};
-	own(statement_resetp) sqlite3_stmt *statement = ledger_statement(ledger, STATEMENT_LIVE_PUT, err);
+	own(statement_resetp) sqlite3_stmt *statement =
+		ledger_statement(ledger, STATEMENT_LIVE_PUT, err);
 
 	if (!statement)
 		return -1;
@@ -73,7 +75,8 @@ static bool get_workers(struct wire_reader *reader, struct ledger_live *live)
 
 static bool get_live(sqlite3_stmt *statement, struct ledger_live *live)
 {
-	struct wire_reader pulses = column_reader(statement, 3), workers = column_reader(statement, 4);
+	struct wire_reader pulses = column_reader(statement, 3),
+			   workers = column_reader(statement, 4);
 
 	live->at_ms = (uint64_t)sqlite3_column_int64(statement, 0);
 	live->memory = (uint64_t)sqlite3_column_int64(statement, 1);
@@ -84,9 +87,11 @@ static bool get_live(sqlite3_stmt *statement, struct ledger_live *live)
 	return pulses.len == PULSES_BYTES && live->alerts && get_workers(&workers, live);
 }
 
-int ledger_live_get(struct ledger *ledger, int64_t campaign, struct ledger_live *ret, struct err *err)
+int ledger_live_get(
+	struct ledger *ledger, int64_t campaign, struct ledger_live *ret, struct err *err)
 {
-	own(statement_resetp) sqlite3_stmt *statement = ledger_statement(ledger, STATEMENT_LIVE_GET, err);
+	own(statement_resetp) sqlite3_stmt *statement =
+		ledger_statement(ledger, STATEMENT_LIVE_GET, err);
 
 	*ret = (struct ledger_live){0};
 	if (!statement)
@@ -115,7 +120,8 @@ _Static_assert(WISH_COUNT == 5, "a wish has no name");
 
 int ledger_wish_put(struct ledger *ledger, int64_t campaign, enum ledger_wish wish, struct err *err)
 {
-	own(statement_resetp) sqlite3_stmt *statement = ledger_statement(ledger, STATEMENT_WISH_PUT, err);
+	own(statement_resetp) sqlite3_stmt *statement =
+		ledger_statement(ledger, STATEMENT_WISH_PUT, err);
 
 	if (!statement)
 		return -1;
@@ -128,7 +134,8 @@ int ledger_wish_put(struct ledger *ledger, int64_t campaign, enum ledger_wish wi
 
 static int data_version(struct ledger *ledger, int64_t *ret, struct err *err)
 {
-	own(statement_resetp) sqlite3_stmt *statement = ledger_statement(ledger, STATEMENT_DATA_VERSION, err);
+	own(statement_resetp) sqlite3_stmt *statement =
+		ledger_statement(ledger, STATEMENT_DATA_VERSION, err);
 
 	if (!statement || ledger_step(ledger, statement, err) < 0)
 		return -1;
@@ -139,7 +146,8 @@ static int data_version(struct ledger *ledger, int64_t *ret, struct err *err)
 /* 1: there is one; 0: none; -1: error. */
 static int wish_look(struct ledger *ledger, int64_t campaign, struct err *err)
 {
-	own(statement_resetp) sqlite3_stmt *statement = ledger_statement(ledger, STATEMENT_WISH_LOOK, err);
+	own(statement_resetp) sqlite3_stmt *statement =
+		ledger_statement(ledger, STATEMENT_WISH_LOOK, err);
 
 	if (!statement)
 		return -1;
@@ -147,9 +155,11 @@ static int wish_look(struct ledger *ledger, int64_t campaign, struct err *err)
 	return ledger_step(ledger, statement, err);
 }
 
-static int wish_remove(struct ledger *ledger, int64_t campaign, enum ledger_wish *ret, struct err *err)
+static int wish_remove(
+	struct ledger *ledger, int64_t campaign, enum ledger_wish *ret, struct err *err)
 {
-	own(statement_resetp) sqlite3_stmt *statement = ledger_statement(ledger, STATEMENT_WISH_TAKE, err);
+	own(statement_resetp) sqlite3_stmt *statement =
+		ledger_statement(ledger, STATEMENT_WISH_TAKE, err);
 
 	if (!statement)
 		return -1;
@@ -165,14 +175,16 @@ static int wish_remove(struct ledger *ledger, int64_t campaign, enum ledger_wish
 	return ledger_step(ledger, statement, err);
 }
 
-int ledger_wish_take(struct ledger *ledger, int64_t campaign, enum ledger_wish *ret, struct err *err)
+int ledger_wish_take(
+	struct ledger *ledger, int64_t campaign, enum ledger_wish *ret, struct err *err)
 {
 	int64_t version;
 
 	*ret = WISH_NONE;
 	if (data_version(ledger, &version, err) < 0)
 		return -1;
-	if (ledger->wish_none && ledger->wish_campaign == campaign && ledger->wish_version == version)
+	if (ledger->wish_none && ledger->wish_campaign == campaign &&
+		ledger->wish_version == version)
 		return 0;
 	int found = wish_look(ledger, campaign, err);
 	if (found != 0)
@@ -185,23 +197,25 @@ int ledger_wish_take(struct ledger *ledger, int64_t campaign, enum ledger_wish *
 
 /* ---- events ---- */
 
-int ledger_event(struct ledger *ledger, int64_t campaign, const char *kind, uint64_t run, const char *text,
-	struct err *err)
+int ledger_event(struct ledger *ledger, int64_t campaign, const char *kind, uint64_t run,
+	const char *text, struct err *err)
 {
-	own(statement_resetp) sqlite3_stmt *statement = ledger_statement(ledger, STATEMENT_EVENT_ADD, err);
+	own(statement_resetp) sqlite3_stmt *statement =
+		ledger_statement(ledger, STATEMENT_EVENT_ADD, err);
 
 	if (!statement)
 		return -1;
 	(void)sqlite3_bind_int64(statement, 1, campaign);
 	(void)sqlite3_bind_int64(statement, 2, (int64_t)ledger_now_ms());
 	(void)sqlite3_bind_int64(statement, 4, (int64_t)run);
-	if (ledger_bind_text(ledger, statement, 3, kind, err) < 0 || ledger_bind_text(ledger, statement, 5, text, err) < 0)
+	if (ledger_bind_text(ledger, statement, 3, kind, err) < 0 ||
+		ledger_bind_text(ledger, statement, 5, text, err) < 0)
 		return -1;
 	return ledger_step(ledger, statement, err);
 }
 
-static int event_tell(struct ledger *ledger, sqlite3_stmt *statement, ledger_event_fn *fn, void *data,
-	struct err *err)
+static int event_tell(struct ledger *ledger, sqlite3_stmt *statement, ledger_event_fn *fn,
+	void *data, struct err *err)
 {
 	own(freep) char *kind = ledger_text(statement, 1);
 	own(freep) char *text = ledger_text(statement, 3);
@@ -217,8 +231,8 @@ static int event_tell(struct ledger *ledger, sqlite3_stmt *statement, ledger_eve
 	return fn(data, &event);
 }
 
-int ledger_events(struct ledger *ledger, int64_t campaign, uint64_t limit, ledger_event_fn *fn, void *data,
-	struct err *err)
+int ledger_events(struct ledger *ledger, int64_t campaign, uint64_t limit, ledger_event_fn *fn,
+	void *data, struct err *err)
 {
 	own(statement_finalizep) sqlite3_stmt *statement = ledger_prepare(ledger,
 		"SELECT at_ms, kind, run, text FROM (SELECT * FROM events WHERE campaign = ?1 ORDER BY id DESC LIMIT ?2) "
@@ -228,7 +242,8 @@ int ledger_events(struct ledger *ledger, int64_t campaign, uint64_t limit, ledge
 
 	if (statement) {
 		(void)sqlite3_bind_int64(statement, 1, campaign);
-		(void)sqlite3_bind_int64(statement, 2, limit > 0 && limit <= INT64_MAX ? (int64_t)limit : -1);
+		(void)sqlite3_bind_int64(
+			statement, 2, limit > 0 && limit <= INT64_MAX ? (int64_t)limit : -1);
 	}
 	while (result == 0) {
 		int row = ledger_step(ledger, statement, err);

@@ -1,4 +1,5 @@
-/* Opening the file, which may be missing, somebody else's, newer, damaged, a link, or not ours to write. */
+/* Opening the file, which may be missing, somebody else's, newer, damaged, a link, or not ours to
+ * write. */
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
@@ -14,11 +15,12 @@
 static int no_ledger(struct ledger *ledger, struct err *err)
 {
 	return err_set(err, ERR_USAGE,
-		"there is no ledger at '%s': start a campaign first, or say where it is with --state", ledger->shown);
+		"there is no ledger at '%s': start a campaign first, or say where it is with --state",
+		ledger->shown);
 }
 
-/* SQLite would refuse a link anywhere in the path, and somebody's home may well be behind one. Only the last
- * step, which somebody else may have put there, must be none. */
+/* SQLite would refuse a link anywhere in the path, and somebody's home may well be behind one. Only
+ * the last step, which somebody else may have put there, must be none. */
 static int find_file(struct ledger *ledger, struct err *err)
 {
 	const char *slash = strrchr(ledger->path, '/');
@@ -36,15 +38,17 @@ static int find_file(struct ledger *ledger, struct err *err)
 	return 0;
 }
 
-/* By ourselves, for the mode: SQLite gives its -wal and -shm files the same. An empty file is an empty
- * database to it. Opened and closed only when it is new: closing a file that a connection of this process has
- * open would drop that connection's locks. */
+/* By ourselves, for the mode: SQLite gives its -wal and -shm files the same. An empty file is an
+ * empty database to it. Opened and closed only when it is new: closing a file that a connection of
+ * this process has open would drop that connection's locks. */
 static int make_file(struct ledger *ledger, struct err *err)
 {
-	own(fd_closep) int fd = open(ledger->file, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+	own(fd_closep) int fd =
+		open(ledger->file, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
 
 	if (fd < 0 && errno != EEXIST)
-		return err_set(err, errno, "the ledger '%s' cannot be made: %s; give another place with --state",
+		return err_set(err, errno,
+			"the ledger '%s' cannot be made: %s; give another place with --state",
 			ledger->shown, strerror(errno));
 	return 0;
 }
@@ -56,20 +60,22 @@ static int look_at_file(struct ledger *ledger, struct err *err)
 	if (lstat(ledger->file, &status) < 0) {
 		if (errno != ENOENT)
 			return err_errno(err, errno, "look at the ledger '%s'", ledger->shown);
-		return ledger->how == LEDGER_CREATE ? make_file(ledger, err) : no_ledger(ledger, err);
+		return ledger->how == LEDGER_CREATE ? make_file(ledger, err)
+						    : no_ledger(ledger, err);
 	}
 	if (S_ISLNK(status.st_mode))
 		return err_set(err, ERR_USAGE,
 			"the ledger '%s' is a symbolic link, and none is followed: give the real place with --state",
 			ledger->shown);
 	if (!S_ISREG(status.st_mode))
-		return err_set(err, ERR_USAGE, "the ledger '%s' is not a file: move it away, or give another with --state",
+		return err_set(err, ERR_USAGE,
+			"the ledger '%s' is not a file: move it away, or give another with --state",
 			ledger->shown);
 	return 0;
 }
 
-/* Whoever wrote the file may have put anything into its schema: no triggers, no views, no functions with
- * side effects, nothing attached, nothing loaded. */
+/* Whoever wrote the file may have put anything into its schema: no triggers, no views, no functions
+ * with side effects, nothing attached, nothing loaded. */
 static void harden(sqlite3 *db)
 {
 	static const int options[][2] = {
@@ -103,7 +109,8 @@ static void harden(sqlite3 *db)
 
 static int open_db(struct ledger *ledger, const char *file, int flags, struct err *err)
 {
-	int code = sqlite3_open_v2(file, &ledger->db, flags | SQLITE_OPEN_NOFOLLOW | SQLITE_OPEN_NOMUTEX, NULL);
+	int code = sqlite3_open_v2(
+		file, &ledger->db, flags | SQLITE_OPEN_NOFOLLOW | SQLITE_OPEN_NOMUTEX, NULL);
 
 	if (!ledger->db)
 		return err_errno(err, ENOMEM, "open the ledger '%s'", ledger->shown);
@@ -113,8 +120,8 @@ static int open_db(struct ledger *ledger, const char *file, int flags, struct er
 	return ledger_run_sql(ledger, "PRAGMA cell_size_check = ON; PRAGMA mmap_size = 0;", err);
 }
 
-/* Whose file it is, and of which format; in one statement, as another process may just be making it.
- * *ret_empty: nobody's yet. Writes nothing. */
+/* Whose file it is, and of which format; in one statement, as another process may just be making
+ * it. *ret_empty: nobody's yet. Writes nothing. */
 static int check_identity(struct ledger *ledger, bool *ret_empty, struct err *err)
 {
 	own(statement_finalizep) sqlite3_stmt *statement = ledger_prepare(ledger,
@@ -124,7 +131,8 @@ static int check_identity(struct ledger *ledger, bool *ret_empty, struct err *er
 
 	if (!statement || ledger_step(ledger, statement, err) < 0)
 		return -1;
-	int64_t application = sqlite3_column_int64(statement, 0), format = sqlite3_column_int64(statement, 1);
+	int64_t application = sqlite3_column_int64(statement, 0),
+		format = sqlite3_column_int64(statement, 1);
 	int64_t tables = sqlite3_column_int64(statement, 2);
 	*ret_empty = application == 0 && format == 0 && tables == 0;
 	if (*ret_empty)
@@ -152,7 +160,8 @@ static int use_log(struct ledger *ledger, struct err *err)
 		int code = statement ? sqlite3_step(statement) : SQLITE_ERROR;
 		if (!statement)
 			return -1;
-		if (code == SQLITE_ROW && strcmp((const char *)sqlite3_column_text(statement, 0), "wal") == 0)
+		if (code == SQLITE_ROW &&
+			strcmp((const char *)sqlite3_column_text(statement, 0), "wal") == 0)
 			return 0;
 		if (code == SQLITE_ROW)
 			return err_set(err, ENOTSUP,
@@ -171,7 +180,8 @@ static int make_schema(struct ledger *ledger, struct err *err)
 	if (ledger_begin(ledger, err) < 0)
 		return -1;
 	/* Again, now that nobody else can: another process may just have made it. */
-	if (check_identity(ledger, &empty, err) < 0 || (empty && ledger_schema_make(ledger, err) < 0)) {
+	if (check_identity(ledger, &empty, err) < 0 ||
+		(empty && ledger_schema_make(ledger, err) < 0)) {
 		ledger_roll_back(ledger);
 		ledger->batch = BATCH_NONE;
 		return -1;
@@ -195,7 +205,9 @@ static int open_to_write(struct ledger *ledger, struct err *err)
 	if (empty && ledger->how != LEDGER_CREATE)
 		return no_ledger(ledger, err);
 	if (use_log(ledger, err) < 0 ||
-		ledger_run_sql(ledger, "PRAGMA synchronous = NORMAL; PRAGMA journal_size_limit = " LOG_KEPT, err) < 0)
+		ledger_run_sql(ledger,
+			"PRAGMA synchronous = NORMAL; PRAGMA journal_size_limit = " LOG_KEPT,
+			err) < 0)
 		return -1;
 	return empty ? make_schema(ledger, err) : 0;
 }
@@ -222,7 +234,7 @@ static bool log_is_empty(const struct ledger *ledger)
 	return lstat(log, &status) < 0 ? errno == ENOENT : status.st_size == 0;
 }
 
-/* Without its -shm file, in a folder where none can be made, a database is readable only if SQLite is promised
+/* Without its -shm file, where none can be made, a database is readable only if SQLite is promised
  * that it does not change; its log would then be passed over, so there must be nothing in it. */
 static int open_unchanging(struct ledger *ledger, bool *ret_empty, struct err *err)
 {
@@ -230,7 +242,7 @@ static int open_unchanging(struct ledger *ledger, bool *ret_empty, struct err *e
 
 	if (!log_is_empty(ledger))
 		return err_set(err, EROFS,
-			"the ledger '%s' is in a read-only folder and its -wal file not yet worked in: "
+			"the ledger '%s' has changes in its -wal file that cannot be read where nothing can be written: "
 			"copy both to where you can write, and give that with --state",
 			ledger->shown);
 	(void)sqlite3_close(ledger->db);
@@ -240,17 +252,28 @@ static int open_unchanging(struct ledger *ledger, bool *ret_empty, struct err *e
 	return check_identity(ledger, ret_empty, err);
 }
 
+/* SQLite wants to write even to read: it could not. */
+static bool could_not_write(const struct ledger *ledger, const struct err *found)
+{
+	int code = sqlite3_errcode(ledger->db) & 0xff;
+
+	return code == SQLITE_CANTOPEN || code == SQLITE_READONLY || found->code == ENOSPC;
+}
+
 static int open_to_read(struct ledger *ledger, struct err *err)
 {
+	struct err found = {0};
 	bool empty = false;
 
 	if (open_db(ledger, ledger->file, SQLITE_OPEN_READONLY, err) < 0)
 		return -1;
-	if (check_identity(ledger, &empty, err) < 0) {
-		int code = sqlite3_errcode(ledger->db) & 0xff;
-		if ((code != SQLITE_CANTOPEN && code != SQLITE_READONLY) || open_unchanging(ledger, &empty, err) < 0)
-			return -1;
-	}
+	int result = check_identity(ledger, &empty, &found);
+	if (result < 0 && could_not_write(ledger, &found))
+		result = open_unchanging(ledger, &empty, &found);
+	if (result < 0 && err)
+		*err = found;
+	if (result < 0)
+		return -1;
 	return empty ? no_ledger(ledger, err) : 0;
 }
 

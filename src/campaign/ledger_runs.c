@@ -7,8 +7,8 @@
 #define FINAL_STATES (1u << RUN_SUCCESS | 1u << RUN_ERROR | 1u << RUN_TIMEOUT)
 #define ALL_STATES ((1u << RUN_STATE_COUNT) - 1)
 
-static int run_write(struct ledger *ledger, enum ledger_statement which, int64_t campaign, uint64_t seq,
-	const struct run_record *run, struct err *err)
+static int run_write(struct ledger *ledger, enum ledger_statement which, int64_t campaign,
+	uint64_t seq, const struct run_record *run, struct err *err)
 {
 	own(statement_resetp) sqlite3_stmt *statement = ledger_statement(ledger, which, err);
 
@@ -16,12 +16,14 @@ static int run_write(struct ledger *ledger, enum ledger_statement which, int64_t
 		return -1;
 	(void)sqlite3_bind_int64(statement, 1, campaign);
 	(void)sqlite3_bind_int64(statement, 2, (int64_t)seq);
-	if (ledger_bind(ledger, &runs_table, which == STATEMENT_RUN_START, statement, 3, run, err) < 0)
+	if (ledger_bind(ledger, &runs_table, which == STATEMENT_RUN_START, statement, 3, run, err) <
+		0)
 		return -1;
 	return ledger_step(ledger, statement, err);
 }
 
-int ledger_run_start(struct ledger *ledger, int64_t campaign, const struct run_record *run, struct err *err)
+int ledger_run_start(
+	struct ledger *ledger, int64_t campaign, const struct run_record *run, struct err *err)
 {
 	struct run_record started = *run;
 
@@ -30,14 +32,15 @@ int ledger_run_start(struct ledger *ledger, int64_t campaign, const struct run_r
 	return run_write(ledger, STATEMENT_RUN_START, campaign, 0, &started, err);
 }
 
-int ledger_run_end(struct ledger *ledger, int64_t campaign, const struct run_record *run, uint64_t seq,
-	struct err *err)
+int ledger_run_end(struct ledger *ledger, int64_t campaign, const struct run_record *run,
+	uint64_t seq, struct err *err)
 {
 	assert(run_state_final(run->state) == (seq > 0)); /* by its seq a run is found to be over */
 	return run_write(ledger, STATEMENT_RUN_END, campaign, seq, run, err);
 }
 
-static int run_read(struct ledger *ledger, sqlite3_stmt *statement, struct run_record *ret, struct err *err)
+static int run_read(
+	struct ledger *ledger, sqlite3_stmt *statement, struct run_record *ret, struct err *err)
 {
 	int result = ledger_read(ledger, &runs_table, statement, 0, ret, err);
 
@@ -48,9 +51,11 @@ static int run_read(struct ledger *ledger, sqlite3_stmt *statement, struct run_r
 	return result;
 }
 
-int ledger_run_get(struct ledger *ledger, int64_t campaign, uint64_t number, struct run_record *ret, struct err *err)
+int ledger_run_get(struct ledger *ledger, int64_t campaign, uint64_t number, struct run_record *ret,
+	struct err *err)
 {
-	own(statement_resetp) sqlite3_stmt *statement = ledger_statement(ledger, STATEMENT_RUN_GET, err);
+	own(statement_resetp) sqlite3_stmt *statement =
+		ledger_statement(ledger, STATEMENT_RUN_GET, err);
 
 	*ret = (struct run_record){0};
 	if (!statement)
@@ -65,7 +70,8 @@ int ledger_run_get(struct ledger *ledger, int64_t campaign, uint64_t number, str
 
 int ledger_run_remove(struct ledger *ledger, int64_t campaign, uint64_t number, struct err *err)
 {
-	own(statement_resetp) sqlite3_stmt *statement = ledger_statement(ledger, STATEMENT_RUN_REMOVE, err);
+	own(statement_resetp) sqlite3_stmt *statement =
+		ledger_statement(ledger, STATEMENT_RUN_REMOVE, err);
 
 	if (!statement)
 		return -1;
@@ -88,8 +94,8 @@ static void sql_states(unsigned states, struct buf *sql)
 	buf_str(sql, ")");
 }
 
-/* What is asked of seq goes by its index: by number alone it would be found only after looking at every run.
- * SQLite keeps no statistics here and could not know. */
+/* What is asked of seq goes by its index: by number alone it would be found only after looking at
+ * every run. SQLite keeps no statistics here and could not know. */
 static void sql_runs(const struct ledger_query *query, struct buf *sql)
 {
 	static const char *const orders[] = {
@@ -103,7 +109,8 @@ static void sql_runs(const struct ledger_query *query, struct buf *sql)
 
 	buf_str(sql, "SELECT ");
 	ledger_columns(&runs_table, sql);
-	buf_fmt(sql, " FROM runs %s WHERE campaign = ?1", unfinished || ended ? "INDEXED BY runs_by_seq" : "");
+	buf_fmt(sql, " FROM runs %s WHERE campaign = ?1",
+		unfinished || ended ? "INDEXED BY runs_by_seq" : "");
 	if (unfinished)
 		buf_str(sql, " AND seq = 0");
 	if (ended)
@@ -117,13 +124,14 @@ static void sql_runs(const struct ledger_query *query, struct buf *sql)
 		buf_fmt(sql, " LIMIT %" PRId64, (int64_t)(query->limit & INT64_MAX));
 }
 
-int ledger_runs(struct ledger *ledger, int64_t campaign, const struct ledger_query *query, ledger_run_fn *fn,
-	void *data, struct err *err)
+int ledger_runs(struct ledger *ledger, int64_t campaign, const struct ledger_query *query,
+	ledger_run_fn *fn, void *data, struct err *err)
 {
 	own(buf_done) struct buf sql = {0};
 
 	sql_runs(query, &sql);
-	own(statement_finalizep) sqlite3_stmt *statement = ledger_prepare(ledger, buf_text(&sql), err);
+	own(statement_finalizep) sqlite3_stmt *statement =
+		ledger_prepare(ledger, buf_text(&sql), err);
 	if (!statement)
 		return -1;
 	(void)sqlite3_bind_int64(statement, 1, campaign);

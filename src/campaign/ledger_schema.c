@@ -1,9 +1,9 @@
 /* The tables, and how a record becomes a row and a row a record.
  *
- * States and outcomes are written as words: people open this file with sqlite3, and a number would change
- * its meaning with the order of an enum. Sums are columns for the same reason. A ledger may have been
- * tampered with, so nothing that is read back is believed: a word that is not known, a negative count or a
- * NUL in a text is damage. */
+ * States and outcomes are written as words: people open this file with sqlite3, and a number would
+ * change its meaning with the order of an enum. Sums are columns for the same reason. A ledger may
+ * have been tampered with, so nothing that is read back is believed: a word that is not known, a
+ * negative count or a NUL in a text is damage. */
 #include <limits.h>
 #include <stddef.h>
 #include <stdio.h>
@@ -69,7 +69,8 @@ static const struct ledger_field campaign_fields[] = {
 	{"peak_max", FIELD_U64, CAMPAIGN(sums.peak_max), 0, BACK},
 	{"weaker", FIELD_U64, CAMPAIGN(sums.weaker), 0, BACK},
 };
-_Static_assert(RUN_STATE_COUNT - RUN_SUCCESS == 3, "a final state has no column; LEDGER_FORMAT changes with it");
+_Static_assert(RUN_STATE_COUNT - RUN_SUCCESS == 3,
+	"a final state has no column; LEDGER_FORMAT changes with it");
 _Static_assert(CELL_OUTCOME_COUNT == 9, "an outcome has no column; LEDGER_FORMAT changes with it");
 _Static_assert(sizeof(struct campaign_sums) == 27 * sizeof(uint64_t),
 	"a sum has no column; LEDGER_FORMAT changes with it");
@@ -98,7 +99,8 @@ static const struct ledger_field run_fields[] = {
 	{"cell", FIELD_LINE, RUN(cell), 0, START},
 };
 
-const struct ledger_table campaigns_table = {"campaigns", campaign_fields, ARRAY_LEN(campaign_fields)};
+const struct ledger_table campaigns_table = {
+	"campaigns", campaign_fields, ARRAY_LEN(campaign_fields)};
 const struct ledger_table runs_table = {"runs", run_fields, ARRAY_LEN(run_fields)};
 
 /* ---- kinds ---- */
@@ -146,20 +148,24 @@ static int bind_text(sqlite3_stmt *statement, int parameter, const char *text)
 /* SQLite's integers have a sign; no count of ours comes near. */
 static int bind_u64(sqlite3_stmt *statement, int parameter, uint64_t value)
 {
-	return sqlite3_bind_int64(statement, parameter, value > INT64_MAX ? INT64_MAX : (int64_t)value);
+	return sqlite3_bind_int64(
+		statement, parameter, value > INT64_MAX ? INT64_MAX : (int64_t)value);
 }
 
 static int bind_bytes(sqlite3_stmt *statement, int parameter, const char *bytes, size_t len)
 {
-	return sqlite3_bind_blob64(statement, parameter, bytes ? bytes : "", bytes ? len : 0, SQLITE_STATIC);
+	return sqlite3_bind_blob64(
+		statement, parameter, bytes ? bytes : "", bytes ? len : 0, SQLITE_STATIC);
 }
 
-static int bind_word(const struct kind *kind, sqlite3_stmt *statement, int parameter, unsigned value)
+static int bind_word(
+	const struct kind *kind, sqlite3_stmt *statement, int parameter, unsigned value)
 {
 	return bind_text(statement, parameter, value < kind->words ? kind->word(value) : NULL);
 }
 
-static int bind_field(const struct ledger_field *field, sqlite3_stmt *statement, int parameter, const char *record)
+static int bind_field(const struct ledger_field *field, sqlite3_stmt *statement, int parameter,
+	const char *record)
 {
 	const void *at = record + field->at;
 	const char *text = NULL;
@@ -174,7 +180,8 @@ static int bind_field(const struct ledger_field *field, sqlite3_stmt *statement,
 	case FIELD_LINE: return bind_text(statement, parameter, *(char *const *)at);
 	case FIELD_BYTES:
 		text = *(char *const *)at;
-		return bind_bytes(statement, parameter, text, *(const size_t *)(const void *)(record + field->len_at));
+		return bind_bytes(statement, parameter, text,
+			*(const size_t *)(const void *)(record + field->len_at));
 	case FIELD_RUN_STATE:
 	case FIELD_CAMPAIGN_STATE:
 	case FIELD_OUTCOME:
@@ -184,8 +191,8 @@ static int bind_field(const struct ledger_field *field, sqlite3_stmt *statement,
 	return SQLITE_MISUSE;
 }
 
-int ledger_bind(struct ledger *ledger, const struct ledger_table *table, bool part, sqlite3_stmt *statement, int first,
-	const void *record, struct err *err)
+int ledger_bind(struct ledger *ledger, const struct ledger_table *table, bool part,
+	sqlite3_stmt *statement, int first, const void *record, struct err *err)
 {
 	for (size_t i = 0; i < table->count; i++)
 		if (!part || table->fields[i].part)
@@ -194,17 +201,20 @@ int ledger_bind(struct ledger *ledger, const struct ledger_table *table, bool pa
 	return 0;
 }
 
-int ledger_bind_text(struct ledger *ledger, sqlite3_stmt *statement, int parameter, const char *text, struct err *err)
+int ledger_bind_text(struct ledger *ledger, sqlite3_stmt *statement, int parameter,
+	const char *text, struct err *err)
 {
 	return bind_text(statement, parameter, text) == SQLITE_OK ? 0 : ledger_failed(ledger, err);
 }
 
 /* ---- a row becomes a record ---- */
 
-static bool read_integer(sqlite3_stmt *statement, int column, int64_t min, int64_t max, int64_t *ret)
+static bool read_integer(
+	sqlite3_stmt *statement, int column, int64_t min, int64_t max, int64_t *ret)
 {
 	*ret = sqlite3_column_int64(statement, column);
-	return sqlite3_column_type(statement, column) == SQLITE_INTEGER && *ret >= min && *ret <= max;
+	return sqlite3_column_type(statement, column) == SQLITE_INTEGER && *ret >= min &&
+		*ret <= max;
 }
 
 char *ledger_text(sqlite3_stmt *statement, int column)
@@ -240,7 +250,8 @@ static bool read_word(const struct kind *kind, sqlite3_stmt *statement, int colu
 	return false;
 }
 
-static bool read_field(const struct ledger_field *field, sqlite3_stmt *statement, int column, char *record)
+static bool read_field(
+	const struct ledger_field *field, sqlite3_stmt *statement, int column, char *record)
 {
 	void *at = record + field->at;
 	bool is_null = sqlite3_column_type(statement, column) == SQLITE_NULL, good = false;
@@ -262,7 +273,8 @@ static bool read_field(const struct ledger_field *field, sqlite3_stmt *statement
 	case FIELD_TEXT: return (*(char **)at = ledger_text(statement, column)) != NULL;
 	case FIELD_LINE: return (*(char **)at = ledger_text(statement, column)) != NULL || is_null;
 	case FIELD_BYTES:
-		return read_bytes(statement, column, at, (size_t *)(void *)(record + field->len_at));
+		return read_bytes(
+			statement, column, at, (size_t *)(void *)(record + field->len_at));
 	case FIELD_OUTCOME:
 	case FIELD_RUN_STATE:
 	case FIELD_CAMPAIGN_STATE:
@@ -273,15 +285,15 @@ static bool read_field(const struct ledger_field *field, sqlite3_stmt *statement
 	return false;
 }
 
-int ledger_read(struct ledger *ledger, const struct ledger_table *table, sqlite3_stmt *statement, int first,
-	void *record, struct err *err)
+int ledger_read(struct ledger *ledger, const struct ledger_table *table, sqlite3_stmt *statement,
+	int first, void *record, struct err *err)
 {
 	char what[64];
 
 	for (size_t i = 0; i < table->count; i++)
 		if (!read_field(&table->fields[i], statement, first + (int)i, record)) {
-			(void)snprintf(what, sizeof(what), "a row's %s.%s makes no sense", table->name,
-				table->fields[i].name);
+			(void)snprintf(what, sizeof(what), "a row's %s.%s makes no sense",
+				table->name, table->fields[i].name);
 			return ledger_damaged(ledger, what, err);
 		}
 	return 0;
@@ -289,43 +301,41 @@ int ledger_read(struct ledger *ledger, const struct ledger_table *table, sqlite3
 
 /* ---- SQL ---- */
 
-void ledger_columns(const struct ledger_table *table, struct buf *sql)
+/* Each field, or each that is `part`: its name, its parameter (numbered from `first`; 0: none), or
+ * both. */
+static void sql_fields(
+	const struct ledger_table *table, bool part, bool named, int first, struct buf *sql)
 {
-	for (size_t i = 0; i < table->count; i++)
-		buf_fmt(sql, "%s%s", i > 0 ? ", " : "", table->fields[i].name);
-}
-
-/* Each field that counts, its parameter numbered from `first`, as the format says. */
-static int each_field(const struct ledger_table *table, bool part, int first, const char *after_name, struct buf *sql)
-{
-	bool any = false;
+	const char *before = "";
 
 	for (size_t i = 0; i < table->count; i++) {
 		if (part && !table->fields[i].part)
 			continue;
-		buf_str(sql, any ? ", " : "");
-		if (after_name)
-			buf_fmt(sql, "%s%s", table->fields[i].name, after_name);
-		if (!after_name || *after_name)
-			buf_fmt(sql, "?%d", first);
-		first++;
-		any = true;
+		buf_fmt(sql, "%s%s", before, named ? table->fields[i].name : "");
+		if (first > 0)
+			buf_fmt(sql, "%s?%d", named ? " = " : "", first++);
+		before = ", ";
 	}
-	return first;
 }
 
-/* A run's parameters: the campaign, its end's seq, then the fields. What is not given is at its default
- * again, whatever an earlier try has left. */
+void ledger_columns(const struct ledger_table *table, struct buf *sql)
+{
+	sql_fields(table, false, true, 0, sql);
+}
+
+/* A run's parameters: the campaign, its end's seq, then the fields. What is not given is at its
+ * default again, whatever an earlier try has left. */
 static void sql_run_write(bool part, struct buf *sql)
 {
 	buf_str(sql, "REPLACE INTO runs (campaign, seq, ");
-	(void)each_field(&runs_table, part, 3, "", sql);
+	sql_fields(&runs_table, part, true, 0, sql);
 	buf_str(sql, ") VALUES (?1, ?2, ");
-	(void)each_field(&runs_table, part, 3, NULL, sql);
+	sql_fields(&runs_table, part, false, 3, sql);
 	buf_str(sql, ")");
 }
 
-static void sql_select(const struct ledger_table *table, const char *before, const char *after, struct buf *sql)
+static void sql_select(
+	const struct ledger_table *table, const char *before, const char *after, struct buf *sql)
 {
 	buf_fmt(sql, "SELECT %s", before);
 	ledger_columns(table, sql);
@@ -337,40 +347,47 @@ static void sql_campaign_add(struct buf *sql)
 	buf_str(sql, "INSERT INTO campaigns (");
 	ledger_columns(&campaigns_table, sql);
 	buf_str(sql, ") VALUES (");
-	(void)each_field(&campaigns_table, false, 1, NULL, sql);
+	sql_fields(&campaigns_table, false, false, 1, sql);
 	buf_str(sql, ")");
 }
 
 static const char *const fixed_sql[STATEMENT_COUNT] = {
-	/* Taken for writing at once: a transaction that began as a reader's might not be let write any more. */
+	/* At once: a transaction that began as a reader's might not be let write any more. */
 	[STATEMENT_BEGIN_WRITE] = "BEGIN IMMEDIATE",
 	[STATEMENT_BEGIN_READ] = "BEGIN",
 	[STATEMENT_COMMIT] = "COMMIT",
 	[STATEMENT_CAMPAIGN_NAMED] = "SELECT 1 FROM campaigns WHERE name = ?1",
 	[STATEMENT_RUN_REMOVE] = "DELETE FROM runs WHERE campaign = ?1 AND number = ?2",
-	[STATEMENT_LIVE_PUT] = "REPLACE INTO live (campaign, at_ms, memory, cpu_milli, done, workers, alerts) "
-			       "VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
-	[STATEMENT_LIVE_GET] = "SELECT at_ms, memory, cpu_milli, done, workers, alerts FROM live WHERE campaign = ?1",
+	[STATEMENT_LIVE_PUT] =
+		"REPLACE INTO live (campaign, at_ms, memory, cpu_milli, done, workers, alerts) "
+		"VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
+	[STATEMENT_LIVE_GET] =
+		"SELECT at_ms, memory, cpu_milli, done, workers, alerts FROM live WHERE campaign = ?1",
 	[STATEMENT_WISH_PUT] = "REPLACE INTO wishes (campaign, wish, at_ms) VALUES (?1, ?2, ?3)",
 	[STATEMENT_WISH_LOOK] = "SELECT 1 FROM wishes WHERE campaign = ?1",
 	[STATEMENT_WISH_TAKE] = "DELETE FROM wishes WHERE campaign = ?1 RETURNING wish",
 	[STATEMENT_DATA_VERSION] = "PRAGMA data_version",
-	[STATEMENT_EVENT_ADD] = "INSERT INTO events (campaign, at_ms, kind, run, text) VALUES (?1, ?2, ?3, ?4, ?5)",
+	[STATEMENT_EVENT_ADD] =
+		"INSERT INTO events (campaign, at_ms, kind, run, text) VALUES (?1, ?2, ?3, ?4, ?5)",
 };
 
 void ledger_sql(enum ledger_statement which, struct buf *sql)
 {
 	switch (which) {
 	case STATEMENT_CAMPAIGN_ADD: sql_campaign_add(sql); return;
-	case STATEMENT_CAMPAIGN_GET: sql_select(&campaigns_table, "id, ", "WHERE name = ?1", sql); return;
+	case STATEMENT_CAMPAIGN_GET:
+		sql_select(&campaigns_table, "id, ", "WHERE name = ?1", sql);
+		return;
 	case STATEMENT_CAMPAIGN_PUT:
 		buf_str(sql, "UPDATE campaigns SET ");
-		(void)each_field(&campaigns_table, true, 2, " = ", sql);
+		sql_fields(&campaigns_table, true, true, 2, sql);
 		buf_str(sql, " WHERE id = ?1");
 		return;
 	case STATEMENT_RUN_START: sql_run_write(true, sql); return;
 	case STATEMENT_RUN_END: sql_run_write(false, sql); return;
-	case STATEMENT_RUN_GET: sql_select(&runs_table, "", "WHERE campaign = ?1 AND number = ?2", sql); return;
+	case STATEMENT_RUN_GET:
+		sql_select(&runs_table, "", "WHERE campaign = ?1 AND number = ?2", sql);
+		return;
 	default: buf_str(sql, fixed_sql[which]); return;
 	}
 }
@@ -383,29 +400,32 @@ static void sql_columns_of(const struct ledger_table *table, struct buf *sql)
 		buf_fmt(sql, ", %s %s", table->fields[i].name, kinds[table->fields[i].kind].sql);
 }
 
-/* A number once given to a campaign is never given again (AUTOINCREMENT), so what is left of a removed one
- * is nobody's. A run that is not over has seq 0: one index serves "what is to be done again" and "what has
- * ended since", both in the order asked for. */
+/* A number once given to a campaign is never given again (AUTOINCREMENT), so what is left of a
+ * removed one is nobody's. A run that is not over has seq 0: one index serves "what is to be done
+ * again" and "what has ended since", both in the order asked for. */
 int ledger_schema_make(struct ledger *ledger, struct err *err)
 {
 	own(buf_done) struct buf sql = {0};
 
 	buf_str(&sql, "CREATE TABLE campaigns (id INTEGER PRIMARY KEY AUTOINCREMENT");
 	sql_columns_of(&campaigns_table, &sql);
-	buf_str(&sql, ", UNIQUE (name));"
-		      "CREATE TABLE runs (campaign INTEGER NOT NULL, seq INTEGER NOT NULL");
+	buf_str(&sql,
+		", UNIQUE (name));"
+		"CREATE TABLE runs (campaign INTEGER NOT NULL, seq INTEGER NOT NULL");
 	sql_columns_of(&runs_table, &sql);
-	buf_str(&sql, ", PRIMARY KEY (campaign, number)) WITHOUT ROWID;"
-		      "CREATE INDEX runs_by_seq ON runs (campaign, seq);"
-		      "CREATE TABLE events (id INTEGER PRIMARY KEY, campaign INTEGER NOT NULL,"
-		      " at_ms INTEGER NOT NULL, kind TEXT NOT NULL, run INTEGER NOT NULL, text TEXT NOT NULL);"
-		      "CREATE INDEX events_by_campaign ON events (campaign);"
-		      "CREATE TABLE live (campaign INTEGER PRIMARY KEY, at_ms INTEGER NOT NULL,"
-		      " memory INTEGER NOT NULL, cpu_milli INTEGER NOT NULL, done BLOB NOT NULL,"
-		      " workers BLOB NOT NULL, alerts TEXT NOT NULL);"
-		      "CREATE TABLE wishes (campaign INTEGER PRIMARY KEY, wish TEXT NOT NULL,"
-		      " at_ms INTEGER NOT NULL);"
-		      "CREATE TABLE removed (campaign INTEGER PRIMARY KEY);");
-	buf_fmt(&sql, "PRAGMA application_id = %d; PRAGMA user_version = %d;", LEDGER_APPLICATION, LEDGER_FORMAT);
+	buf_str(&sql,
+		", PRIMARY KEY (campaign, number)) WITHOUT ROWID;"
+		"CREATE INDEX runs_by_seq ON runs (campaign, seq);"
+		"CREATE TABLE events (id INTEGER PRIMARY KEY, campaign INTEGER NOT NULL,"
+		" at_ms INTEGER NOT NULL, kind TEXT NOT NULL, run INTEGER NOT NULL, text TEXT NOT NULL);"
+		"CREATE INDEX events_by_campaign ON events (campaign);"
+		"CREATE TABLE live (campaign INTEGER PRIMARY KEY, at_ms INTEGER NOT NULL,"
+		" memory INTEGER NOT NULL, cpu_milli INTEGER NOT NULL, done BLOB NOT NULL,"
+		" workers BLOB NOT NULL, alerts TEXT NOT NULL);"
+		"CREATE TABLE wishes (campaign INTEGER PRIMARY KEY, wish TEXT NOT NULL,"
+		" at_ms INTEGER NOT NULL);"
+		"CREATE TABLE removed (campaign INTEGER PRIMARY KEY);");
+	buf_fmt(&sql, "PRAGMA application_id = %d; PRAGMA user_version = %d;", LEDGER_APPLICATION,
+		LEDGER_FORMAT);
 	return ledger_run_sql(ledger, buf_text(&sql), err);
 }

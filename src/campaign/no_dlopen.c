@@ -1,10 +1,11 @@
 /* A static program loads nothing.
  *
- * SQLite can load extensions, so its archive calls dlopen. It is never told to (see harden in ledger_open.c),
- * and it could not well be: in a static program dlopen works only with the very libc it was built with, of
- * which the linker warns. The build therefore turns these four names into ours (--wrap), which refuse, so that
- * not even a planted call gets at the loader. Defining dlopen itself would not do: the C library brings its
- * own along for other uses, and the warning with it. Sanitized builds are dynamic and do without this. */
+ * SQLite can load extensions, so its archive calls dlopen. It is never told to (see harden in
+ * ledger_open.c), and it could not well be: in a static program dlopen works only with the very
+ * libc it was built with, of which the linker warns. The build therefore turns these four names
+ * into ours (--wrap), which refuse, so that not even a planted call gets at the loader. Defining
+ * dlopen itself would not do: the C library brings its own along for other uses, and the warning
+ * with it. Sanitized builds are dynamic and do without this. */
 #include <stddef.h>
 
 void *__wrap_dlopen(const char *file, int mode);

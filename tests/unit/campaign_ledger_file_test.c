@@ -65,7 +65,8 @@ static void others_see_a_batch_when_it_is_committed_and_all_of_it(void **state)
 {
 	struct world *world = *state;
 	int64_t campaign = add_campaign(world, "night");
-	own(ledger_freep) struct ledger *reader = ledger_open(world->path, LEDGER_READ, &world->err);
+	own(ledger_freep) struct ledger *reader =
+		ledger_open(world->path, LEDGER_READ, &world->err);
 
 	assert_non_null(reader);
 	assert_done(world, ledger_begin(world->ledger, &world->err));
@@ -101,7 +102,8 @@ static int64_t child_campaign;
 
 static int write_and_die(struct world *world)
 {
-	own(ledger_freep) struct ledger *ledger = ledger_open(world->path, LEDGER_WRITE, &world->err);
+	own(ledger_freep) struct ledger *ledger =
+		ledger_open(world->path, LEDGER_WRITE, &world->err);
 	struct run_record run = run_sample(1, RUN_SUCCESS);
 
 	CHECK(ledger != NULL);
@@ -129,7 +131,8 @@ static void a_killed_writer_leaves_what_it_committed(void **state)
 static void another_writer_is_waited_for_but_not_for_ever(void **state)
 {
 	struct world *world = *state;
-	own(ledger_freep) struct ledger *other = ledger_open(world->path, LEDGER_WRITE, &world->err);
+	own(ledger_freep) struct ledger *other =
+		ledger_open(world->path, LEDGER_WRITE, &world->err);
 
 	assert_non_null(other);
 	assert_int_equal(sqlite3_busy_timeout(world->ledger->db, 20), SQLITE_OK);
@@ -143,7 +146,8 @@ static void another_writer_is_waited_for_but_not_for_ever(void **state)
 
 static int write_fifty_batches(struct world *world)
 {
-	own(ledger_freep) struct ledger *ledger = ledger_open(world->path, LEDGER_CREATE, &world->err);
+	own(ledger_freep) struct ledger *ledger =
+		ledger_open(world->path, LEDGER_CREATE, &world->err);
 	char name[32];
 
 	CHECK(ledger != NULL);
@@ -238,7 +242,8 @@ static void a_batch_that_met_a_full_disk_can_be_done_again_when_there_is_space(v
 static int commit_without_space(struct world *world)
 {
 	struct rlimit limit;
-	own(ledger_freep) struct ledger *ledger = ledger_open(world->path, LEDGER_WRITE, &world->err);
+	own(ledger_freep) struct ledger *ledger =
+		ledger_open(world->path, LEDGER_WRITE, &world->err);
 
 	CHECK(ledger != NULL);
 	world->ledger = ledger;
@@ -252,7 +257,8 @@ static int commit_without_space(struct world *world)
 	CHECK(ledger_commit(ledger, &world->err) == -1);
 	CHECK(world->err.code == ENOSPC);
 	CHECK(run_count(world, ledger, child_campaign) == 0);
-	/* Many times over, as long as the disk stays full, and in the middle of a batch that outgrows the cache. */
+	/* Many times over, as long as the disk stays full, and in the middle of a batch that
+	 * outgrows the cache. */
 	for (int i = 0; i < 3; i++) {
 		CHECK(ledger_begin(ledger, &world->err) == 0);
 		(void)fill(world, child_campaign, 100000);
@@ -278,6 +284,30 @@ static void a_commit_that_met_a_full_disk_can_be_done_again_when_there_is_space(
 	world->ledger = ledger_open(world->path, LEDGER_WRITE, &world->err);
 	assert_non_null(world->ledger);
 	assert_int_equal(run_count(world, world->ledger, child_campaign), 2000);
+}
+
+static int read_without_space(struct world *world)
+{
+	static const struct rlimit none = {0};
+
+	CHECK(signal(SIGXFSZ, SIG_IGN) != SIG_ERR);
+	CHECK(setrlimit(RLIMIT_FSIZE, &none) == 0);
+	CHECK(ledger_open(world->path, LEDGER_WRITE, &world->err) == NULL);
+	CHECK(world->err.code == ENOSPC);
+	own(ledger_freep) struct ledger *ledger =
+		ledger_open(world->path, LEDGER_READ, &world->err);
+	CHECK(ledger != NULL);
+	CHECK(run_count(world, ledger, child_campaign) == 6);
+	return 0;
+}
+
+static void it_can_be_read_when_the_disk_is_full(void **state)
+{
+	struct world *world = *state;
+
+	child_campaign = six_runs(world);
+	close_ledger(world);
+	in_child(world, read_without_space);
 }
 
 /* ---- files that are not as they should be ---- */
@@ -360,8 +390,8 @@ static void what_is_no_database_is_said_to_be_damaged(void **state)
 	assert_not_opened(world, LEDGER_READ, EUCLEAN, "is damaged");
 }
 
-/* Each page in turn filled with noise, as a bad disk would: some of it is seen at opening, some when read. What
- * may not happen is a crash, or an error without a sentence. */
+/* Each page in turn filled with noise, as a bad disk would: some of it is seen at opening, some
+ * when read. What may not happen is a crash, or an error without a sentence. */
 static void a_damaged_page_is_an_error_and_no_crash(void **state)
 {
 	struct world *world = *state;
@@ -378,12 +408,14 @@ static void a_damaged_page_is_an_error_and_no_crash(void **state)
 		buf_add(&bad, good.data, good.len);
 		memset(bad.data + at, 0xa5, 1024);
 		write_file(world, bad.data, bad.len);
-		own(ledger_freep) struct ledger *ledger = ledger_open(world->path, LEDGER_WRITE, &world->err);
+		own(ledger_freep) struct ledger *ledger =
+			ledger_open(world->path, LEDGER_WRITE, &world->err);
 		struct listing listing = {0};
 		struct ledger_query all = {0}, latest = {.order = LEDGER_LATEST};
 		if (ledger && ledger_campaigns(ledger, list_campaign, &listing, &world->err) == 0 &&
 			ledger_runs(ledger, campaign, &all, list_run, &listing, &world->err) == 0 &&
-			ledger_runs(ledger, campaign, &latest, list_run, &listing, &world->err) == 0)
+			ledger_runs(ledger, campaign, &latest, list_run, &listing, &world->err) ==
+				0)
 			continue;
 		damaged++;
 		if (world->err.code != EUCLEAN && world->err.code != ERR_USAGE)
@@ -436,7 +468,8 @@ static void a_name_without_a_folder_is_here(void **state)
 	own(freep) char *here = getcwd(NULL, 0);
 
 	assert_int_equal(chdir(world->folder), 0);
-	own(ledger_freep) struct ledger *ledger = ledger_open("ledger.db", LEDGER_READ, &world->err);
+	own(ledger_freep) struct ledger *ledger =
+		ledger_open("ledger.db", LEDGER_READ, &world->err);
 	assert_int_equal(chdir(here), 0);
 	assert_non_null(ledger);
 }
@@ -491,18 +524,32 @@ static void values_that_make_no_sense_are_damage(void **state)
 		own(ledger_live_done) struct ledger_live back = {0};
 		write_file(world, good.data, good.len);
 		tamper(world, rows[i]);
-		own(ledger_freep) struct ledger *ledger = ledger_open(world->path, LEDGER_READ, &world->err);
+		own(ledger_freep) struct ledger *ledger =
+			ledger_open(world->path, LEDGER_READ, &world->err);
 		assert_non_null(ledger);
 		world->err = (struct err){0};
 		if (ledger_campaigns(ledger, list_campaign, &listing, &world->err) == 0 &&
 			ledger_runs(ledger, campaign, &all, list_run, &listing, &world->err) == 0 &&
-			ledger_runs(ledger, campaign, &latest, list_run, &listing, &world->err) == 0 &&
+			ledger_runs(ledger, campaign, &latest, list_run, &listing, &world->err) ==
+				0 &&
 			ledger_live_get(ledger, campaign, &back, &world->err) == 0 &&
 			ledger_events(ledger, campaign, 0, list_event, &listing, &world->err) == 0)
 			fail_msg("%s went unnoticed", rows[i]);
 		if (world->err.code != EUCLEAN)
 			fail_msg("%s: %d: %s", rows[i], world->err.code, world->err.text);
 	}
+}
+
+static void what_a_sentence_quotes_from_the_file_is_safe_to_print(void **state)
+{
+	struct world *world = *state;
+
+	close_ledger(world);
+	tamper(world,
+		"PRAGMA writable_schema = ON;"
+		"UPDATE sqlite_schema SET name = 'a' || char(27) || '[2J', sql = 'x' WHERE name = 'live'");
+	assert_not_opened(world, LEDGER_WRITE, EUCLEAN, "a\\x1b[2J");
+	assert_null(strchr(world->err.text, '\x1b'));
 }
 
 static void a_trigger_that_somebody_planted_does_nothing(void **state)
@@ -543,7 +590,8 @@ static void a_ledger_that_was_removed_while_in_use_is_not_written_to(void **stat
 static int read_what_may_not_be_written(struct world *world)
 {
 	CHECK(drop_rights());
-	own(ledger_freep) struct ledger *reader = ledger_open(world->path, LEDGER_READ, &world->err);
+	own(ledger_freep) struct ledger *reader =
+		ledger_open(world->path, LEDGER_READ, &world->err);
 	CHECK(reader != NULL);
 	own(campaign_record_done) struct campaign_record campaign = {0};
 	CHECK(ledger_campaign_get(reader, "night", &campaign, &world->err) == 0);
@@ -650,6 +698,7 @@ int main(void)
 		test(many_processes_may_make_it_and_write_at_once),
 		test(a_batch_that_met_a_full_disk_can_be_done_again_when_there_is_space),
 		test(a_commit_that_met_a_full_disk_can_be_done_again_when_there_is_space),
+		test(it_can_be_read_when_the_disk_is_full),
 		test(a_new_ledger_is_its_owners_alone),
 		test(a_missing_ledger_is_made_only_when_asked_for),
 		test(a_newer_ledger_is_refused_and_left_as_it_is),
@@ -660,6 +709,7 @@ int main(void)
 		test(its_folder_may_be_behind_a_link_and_have_an_odd_name),
 		test(a_name_without_a_folder_is_here),
 		test(values_that_make_no_sense_are_damage),
+		test(what_a_sentence_quotes_from_the_file_is_safe_to_print),
 		test(a_trigger_that_somebody_planted_does_nothing),
 		test(more_than_a_row_may_hold_is_refused),
 		test(a_ledger_that_was_removed_while_in_use_is_not_written_to),

@@ -79,7 +79,8 @@ static void a_campaign_comes_back_as_it_was_added(void **state)
 static void what_was_left_empty_comes_back_as_empty_text(void **state)
 {
 	struct world *world = *state;
-	own(campaign_record_done) struct campaign_record campaign = {.name = xstrdup("bare")}, back = {0};
+	own(campaign_record_done) struct campaign_record campaign = {.name = xstrdup("bare")},
+							 back = {0};
 
 	assert_done(world, ledger_campaign_add(world->ledger, &campaign, &world->err));
 	assert_done(world, ledger_campaign_get(world->ledger, "bare", &back, &world->err));
@@ -171,7 +172,8 @@ static void an_unknown_name_is_answered_with_what_there_is(void **state)
 	char name[8];
 
 	assert_int_equal(ledger_campaign_get(world->ledger, "night", &back, &world->err), -1);
-	assert_says(world, ERR_USAGE, "there is no campaign 'night': no campaign has been started here");
+	assert_says(world, ERR_USAGE,
+		"there is no campaign 'night': no campaign has been started here");
 	(void)add_campaign(world, "overnight");
 	assert_int_equal(ledger_campaign_get(world->ledger, "x\x1b[2J", &back, &world->err), -1);
 	assert_says(world, ERR_USAGE, "there is no campaign 'x\\x1b[2J'; there is: overnight");
@@ -181,7 +183,8 @@ static void an_unknown_name_is_answered_with_what_there_is(void **state)
 		(void)snprintf(name, sizeof(name), "c%d", i);
 		(void)add_campaign(world, name);
 	}
-	assert_int_equal(ledger_campaign_get(world->ledger, "something-else", &back, &world->err), -1);
+	assert_int_equal(
+		ledger_campaign_get(world->ledger, "something-else", &back, &world->err), -1);
 	assert_says(world, ERR_USAGE, "; there are: c4, c3, c2, c1, c0, ...");
 	char long_name[300] = {0};
 	memset(long_name, 'a', sizeof(long_name) - 1);
@@ -248,9 +251,11 @@ static void a_removed_campaign_leaves_nothing_and_takes_nothing_else_along(void 
 	assert_true(ledger_name_free(world->ledger, "gone"));
 	assert_int_equal(run_count(world, world->ledger, gone), 0);
 	assert_int_equal(run_count(world, world->ledger, kept), 3);
-	assert_done(world, ledger_events(world->ledger, gone, 0, count_event, &events, &world->err));
+	assert_done(
+		world, ledger_events(world->ledger, gone, 0, count_event, &events, &world->err));
 	assert_int_equal(events, 0);
-	assert_done(world, ledger_events(world->ledger, kept, 0, count_event, &events, &world->err));
+	assert_done(
+		world, ledger_events(world->ledger, kept, 0, count_event, &events, &world->err));
 	assert_int_equal(events, 1);
 	assert_done(world, ledger_campaign_remove(world->ledger, kept, &world->err));
 	assert_true(add_campaign(world, "gone") > kept);
@@ -264,7 +269,8 @@ static void what_an_interrupted_removal_left_goes_with_the_next(void **state)
 	char sql[128];
 
 	end_run(world, half, 1, RUN_SUCCESS, 1);
-	(void)snprintf(sql, sizeof(sql), "INSERT INTO removed VALUES (%d); DELETE FROM campaigns WHERE id = %d", (int)half,
+	(void)snprintf(sql, sizeof(sql),
+		"INSERT INTO removed VALUES (%d); DELETE FROM campaigns WHERE id = %d", (int)half,
 		(int)half);
 	tamper(world, sql);
 	assert_int_equal(run_count(world, world->ledger, half), 1);
@@ -363,13 +369,17 @@ static void runs_are_found_by_state_by_order_and_by_when_they_ended(void **state
 
 	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
 		struct listing listing = {0};
-		assert_int_equal(
-			ledger_runs(world->ledger, campaign, &rows[i].query, list_run, &listing, &world->err), 0);
+		assert_int_equal(ledger_runs(world->ledger, campaign, &rows[i].query, list_run,
+					 &listing, &world->err),
+			0);
 		if (strcmp(listing.names, rows[i].expected) != 0)
-			fail_msg("row %zu: expected %s, got %s", i, rows[i].expected, listing.names);
+			fail_msg(
+				"row %zu: expected %s, got %s", i, rows[i].expected, listing.names);
 	}
 	struct listing some = {.stop_at = 2};
-	assert_int_equal(ledger_runs(world->ledger, campaign, &rows[0].query, list_run, &some, &world->err), 42);
+	assert_int_equal(
+		ledger_runs(world->ledger, campaign, &rows[0].query, list_run, &some, &world->err),
+		42);
 	assert_string_equal(some.names, "12");
 }
 
@@ -423,7 +433,8 @@ static enum ledger_wish take(struct world *world, int64_t campaign)
 static void a_wish_is_taken_once_and_the_last_one_counts(void **state)
 {
 	struct world *world = *state;
-	own(ledger_freep) struct ledger *other = ledger_open(world->path, LEDGER_WRITE, &world->err);
+	own(ledger_freep) struct ledger *other =
+		ledger_open(world->path, LEDGER_WRITE, &world->err);
 
 	assert_non_null(other);
 	assert_int_equal(take(world, 1), WISH_NONE);
@@ -483,7 +494,8 @@ static void the_latest_events_are_told_oldest_first(void **state)
 
 /* ---- how long it takes: told, not judged, as other work may go on here ---- */
 
-static void write_runs(struct world *world, struct campaign_record *campaign, uint64_t count, bool in_two)
+static void write_runs(
+	struct world *world, struct campaign_record *campaign, uint64_t count, bool in_two)
 {
 	for (uint64_t from = 1; from <= count; from += 200) {
 		uint64_t end = from + 200 <= count ? from + 200 : count + 1;
@@ -491,31 +503,35 @@ static void write_runs(struct world *world, struct campaign_record *campaign, ui
 		for (uint64_t i = from; in_two && i < end; i++) {
 			struct run_record run = run_sample(i, RUN_RUNNING);
 			run.cell = (char *)"c4f1a02";
-			assert_done(world, ledger_run_start(world->ledger, campaign->id, &run, &world->err));
+			assert_done(world,
+				ledger_run_start(world->ledger, campaign->id, &run, &world->err));
 		}
 		if (in_two) {
 			assert_done(world, ledger_commit(world->ledger, &world->err));
 			assert_done(world, ledger_begin(world->ledger, &world->err));
 		}
 		for (uint64_t i = from; i < end; i++)
-			end_run(world, campaign->id, i, i % 50 ? RUN_SUCCESS : RUN_ERROR, ++campaign->last_seq);
+			end_run(world, campaign->id, i, i % 50 ? RUN_SUCCESS : RUN_ERROR,
+				++campaign->last_seq);
 		assert_done(world, ledger_campaign_put(world->ledger, campaign, &world->err));
 		assert_done(world, ledger_commit(world->ledger, &world->err));
 	}
 }
 
-static void tell_query(struct world *world, int64_t campaign, const char *what, struct ledger_query query,
-	int expected)
+static void tell_query(struct world *world, int64_t campaign, const char *what,
+	struct ledger_query query, int expected)
 {
 	struct listing listing = {0};
 	uint64_t start = clock_now();
 
-	assert_done(world, ledger_runs(world->ledger, campaign, &query, list_run, &listing, &world->err));
+	assert_done(world,
+		ledger_runs(world->ledger, campaign, &query, list_run, &listing, &world->err));
 	print_message("# %s: %.2f ms\n", what, (double)(clock_now() - start) / 1e6);
 	assert_int_equal(listing.seen, expected);
 }
 
-static void tell_rate(struct world *world, struct campaign_record *campaign, const char *what, bool in_two)
+static void tell_rate(
+	struct world *world, struct campaign_record *campaign, const char *what, bool in_two)
 {
 	uint64_t start = clock_now();
 
@@ -529,7 +545,8 @@ static void tell_rate(struct world *world, struct campaign_record *campaign, con
 static void runs_are_written_and_the_unfinished_found_fast(void **state)
 {
 	struct world *world = *state;
-	own(campaign_record_done) struct campaign_record one = {.name = xstrdup("one")}, two = {.name = xstrdup("two")};
+	own(campaign_record_done) struct campaign_record one = {.name = xstrdup("one")},
+							 two = {.name = xstrdup("two")};
 	struct run_record running = run_sample(timed_runs + 1, RUN_RUNNING);
 
 	assert_done(world, ledger_campaign_add(world->ledger, &one, &world->err));
@@ -544,9 +561,12 @@ static void runs_are_written_and_the_unfinished_found_fast(void **state)
 	assert_non_null(world->ledger);
 	print_message("# opening: %.2f ms\n", (double)(clock_now() - start) / 1e6);
 	tell_query(world, two.id, "the unfinished", (struct ledger_query){.states = 3}, 1);
-	tell_query(world, two.id, "ends after", (struct ledger_query){.after_seq = timed_runs - 100}, 100);
-	tell_query(world, two.id, "the latest", (struct ledger_query){.order = LEDGER_LATEST, .limit = 10}, 10);
-	tell_query(world, two.id, "the slowest", (struct ledger_query){.order = LEDGER_SLOWEST, .limit = 10}, 10);
+	tell_query(world, two.id, "ends after",
+		(struct ledger_query){.after_seq = timed_runs - 100}, 100);
+	tell_query(world, two.id, "the latest",
+		(struct ledger_query){.order = LEDGER_LATEST, .limit = 10}, 10);
+	tell_query(world, two.id, "the slowest",
+		(struct ledger_query){.order = LEDGER_SLOWEST, .limit = 10}, 10);
 	start = clock_now();
 	for (int i = 0; i < 10000; i++)
 		assert_int_equal(take(world, two.id), WISH_NONE);

@@ -37,7 +37,7 @@ static void a_state_out_of_range_is_not_final(void **state)
 {
 	(void)state;
 	assert_false(run_state_final(RUN_STATE_COUNT));
-	assert_null(run_state_marker((enum run_state)-1));
+	assert_null(run_state_marker((enum run_state) - 1));
 }
 
 static void every_state_of_a_campaign_has_a_name(void **state)

@@ -59,7 +59,8 @@ static inline int tear_down(void **state)
 static inline void assert_says(struct world *world, int code, const char *part)
 {
 	if (world->err.code != code || !strstr(world->err.text, part))
-		fail_msg("expected %d and '%s', got %d: %s", code, part, world->err.code, world->err.text);
+		fail_msg("expected %d and '%s', got %d: %s", code, part, world->err.code,
+			world->err.text);
 }
 
 /* As another program would. */
@@ -68,7 +69,9 @@ static inline void tamper(const struct world *world, const char *sql)
 	sqlite3 *db = NULL;
 	char *why = NULL;
 
-	assert_int_equal(sqlite3_open_v2(world->path, &db, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, NULL), SQLITE_OK);
+	assert_int_equal(
+		sqlite3_open_v2(world->path, &db, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, NULL),
+		SQLITE_OK);
 	(void)sqlite3_busy_timeout(db, 5000);
 	if (sqlite3_exec(db, sql, NULL, NULL, &why) != SQLITE_OK)
 		fail_msg("%s: %s", sql, why);
@@ -87,7 +90,12 @@ static inline void campaign_sample(struct campaign_record *ret, const char *name
 	*ret = (struct campaign_record){
 		.name = xstrdup(name),
 		.state = CAMPAIGN_PAUSED,
-		.plan = {.runs = 500, .workers = 16, .retries = 2, .seed = UINT64_C(1) << 52, .rate = 60, .stop_after_failures = 9},
+		.plan = {.runs = 500,
+			.workers = 16,
+			.retries = 2,
+			.seed = UINT64_C(1) << 52,
+			.rate = 60,
+			.stop_after_failures = 9},
 		.output = xstrdup("/home/a b/fuzz/runs"),
 		.cwd = xstrdup("/home/a b"),
 		.words = xcalloc(16, 1),
@@ -141,7 +149,8 @@ static inline int64_t add_campaign(struct world *world, const char *name)
 	return campaign.id;
 }
 
-static inline void end_run(struct world *world, int64_t campaign, uint64_t number, enum run_state state, uint64_t seq)
+static inline void end_run(
+	struct world *world, int64_t campaign, uint64_t number, enum run_state state, uint64_t seq)
 {
 	struct run_record run = run_sample(number, state);
 
@@ -178,8 +187,8 @@ static inline int list_event(void *data, const struct ledger_event *event)
 	struct listing *listing = data;
 	size_t len = strlen(listing->names);
 
-	(void)snprintf(listing->names + len, sizeof(listing->names) - len, "%s:%d:%s ", event->kind, (int)event->run,
-		event->text);
+	(void)snprintf(listing->names + len, sizeof(listing->names) - len, "%s:%d:%s ", event->kind,
+		(int)event->run, event->text);
 	return ++listing->seen == listing->stop_at ? 42 : event->at_ms > 0 ? 0 : -1;
 }
 
