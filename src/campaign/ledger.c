@@ -221,7 +221,8 @@ int ledger_begin(struct ledger *ledger, struct err *err)
 	bool reader = ledger->how == LEDGER_READ;
 	int moved = 0;
 
-	assert(ledger->batch != BATCH_OPEN);
+	if (ledger->batch == BATCH_OPEN)
+		ledger_roll_back(ledger);
 	ledger->batch = BATCH_NONE;
 	/* SQLite would go on writing into a file that nobody will find again. */
 	(void)sqlite3_file_control(ledger->db, "main", SQLITE_FCNTL_HAS_MOVED, &moved);

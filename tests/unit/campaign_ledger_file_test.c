@@ -98,6 +98,19 @@ static void what_is_not_committed_when_freed_has_not_been(void **state)
 	assert_int_equal(run_count(world, world->ledger, campaign), 1);
 }
 
+static void beginning_again_drops_what_was_not_committed(void **state)
+{
+	struct world *world = *state;
+	int64_t campaign = add_campaign(world, "night");
+
+	assert_done(world, ledger_begin(world->ledger, &world->err));
+	end_run(world, campaign, 1, RUN_SUCCESS, 1);
+	assert_done(world, ledger_begin(world->ledger, &world->err));
+	end_run(world, campaign, 2, RUN_SUCCESS, 1);
+	assert_done(world, ledger_commit(world->ledger, &world->err));
+	assert_int_equal(run_count(world, world->ledger, campaign), 1);
+}
+
 static int64_t child_campaign;
 
 static int write_and_die(struct world *world)
@@ -693,6 +706,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		test(others_see_a_batch_when_it_is_committed_and_all_of_it),
 		test(what_is_not_committed_when_freed_has_not_been),
+		test(beginning_again_drops_what_was_not_committed),
 		test(a_killed_writer_leaves_what_it_committed),
 		test(another_writer_is_waited_for_but_not_for_ever),
 		test(many_processes_may_make_it_and_write_at_once),
