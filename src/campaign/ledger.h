@@ -36,8 +36,8 @@ const char *ledger_path(const struct ledger *ledger);
  * If the commit fails, or a call before it with anything but ERR_USAGE, none of the changes is there: all were
  * rolled back at once, and until the commit every further change fails in the same way, as does the commit.
  * So keep what is in a batch until its commit has succeeded; else (ENOSPC, EBUSY: when there is space or time)
- * begin again, make every change again, commit again. A begin drops whatever was not committed. Changes hold values, not differences: should a commit
- * that failed be found done after a crash, it does no harm. */
+ * begin again, make every change again, commit again. A begin drops whatever was not committed. Changes hold
+ * values, not differences: should a commit that failed be found done after a crash, it does no harm. */
 MUST_CHECK int ledger_begin(struct ledger *ledger, struct err *err);
 MUST_CHECK int ledger_commit(struct ledger *ledger, struct err *err);
 
