@@ -117,6 +117,14 @@ static void keep_warm(struct campaign *campaign)
 	(void)!cell_pool_warm(campaign->pool, &campaign->spec, warm ? want : 0, &err); /* what fails fails at the start, too */
 }
 
+static void count_time(struct campaign *campaign)
+{
+	uint64_t now = clock_now();
+
+	campaign->status.campaign.active_ms += (now - campaign->pulsed_ns) / NS_PER_MS;
+	campaign->pulsed_ns = now;
+}
+
 static void finish(struct campaign *campaign)
 {
 	struct campaign_record *record = &campaign->status.campaign;
@@ -126,6 +134,7 @@ static void finish(struct campaign *campaign)
 		bool all = complete >= record->plan.runs;
 		record->state = all ? CAMPAIGN_DONE : campaign->too_many || campaign->hopeless ? CAMPAIGN_FAILED : CAMPAIGN_STOPPED;
 		record->ended_ms = batch_now_ms();
+		count_time(campaign);
 		batch_note(campaign, campaign_state_names[record->state], 0, "%llu of %llu runs complete",
 			(unsigned long long)complete, (unsigned long long)record->plan.runs);
 		campaign->dirty = campaign->finished = true;
@@ -269,11 +278,9 @@ static void pulse(struct campaign *campaign)
 {
 	struct campaign_record *record = &campaign->status.campaign;
 	own(buf_done) struct buf firing = { 0 };
-	uint64_t now = clock_now();
 	struct err err;
 
-	record->active_ms += (now - campaign->pulsed_ns) / NS_PER_MS;
-	campaign->pulsed_ns = now;
+	count_time(campaign);
 	shift_seconds(campaign);
 	fill_live(campaign);
 	campaign->status.live.cpu_milli = cpu_in_use(campaign);

@@ -24,6 +24,19 @@
 
 /* ---- what can be judged at once ---- */
 
+/* Every run reads it from its beginning: no pipe will do. */
+static int stdin_open(const char *from, struct err *err)
+{
+	own(fd_closep) int in = open(from, O_RDONLY | O_NOCTTY | O_NONBLOCK | O_CLOEXEC);
+	struct stat st;
+
+	if (in < 0 || fstat(in, &st) < 0)
+		return err_errno(err, errno, "--stdin: open '%s'", from);
+	if (!S_ISREG(st.st_mode) || (uint64_t)st.st_size > STDIN_MAX)
+		return err_set(err, ERR_USAGE, "--stdin: '%s' must be a file of at most 1 GB", from);
+	return fd_take(&in);
+}
+
 static uint64_t read_limit(const char *path)
 {
 	own(buf_done) struct buf text = {0};
@@ -98,6 +111,11 @@ int draft_build(struct campaign_record *ret, const struct campaign_words *words,
 		draft_alerts(&alerts, options, err) < 0 || draft_spec(&built, words, &backend, err) < 0 ||
 		cell_spec_check(&built.spec, err) < 0)
 		return -1;
+	if (options->run.stdin_file) {
+		own(fd_closep) int in = stdin_open(options->run.stdin_file, err);
+		if (in < 0)
+			return -1;
+	}
 	return place(ret, options->run.output, err);
 }
 
@@ -128,15 +146,9 @@ static int copy_stdin(const char *state, const struct campaign_record *record, c
 {
 	own(freep) char *folder = state_campaign(state, record->name);
 	own(freep) char *path = xfmt("%s/stdin", folder);
-	own(fd_closep) int in = open(from, O_RDONLY | O_NOCTTY | O_NONBLOCK | O_CLOEXEC);
-	struct stat st;
+	own(fd_closep) int in = stdin_open(from, err);
 
-	if (in < 0 || fstat(in, &st) < 0)
-		return err_errno(err, errno, "--stdin: open '%s'", from);
-	if (!S_ISREG(st.st_mode) || (uint64_t)st.st_size > STDIN_MAX)
-		return err_set(err, ERR_USAGE, "--stdin: '%s' must be a file of at most 1 GB: every run reads it from its beginning",
-			from);
-	if (fs_mkdirs(folder, err) < 0)
+	if (in < 0 || fs_mkdirs(folder, err) < 0)
 		return -1;
 	own(fd_closep) int out = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0600);
 	char chunk[65536];

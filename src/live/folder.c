@@ -1,7 +1,9 @@
 /* Where control sockets are. Somebody else's folder must never be taken for ours: in /tmp anybody can
  * make one beforehand. */
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -45,6 +47,21 @@ int live_folder_open(const char *path, bool make, struct err *err)
 	if (st.st_mode & 077)
 		return err_set(err, EPERM, "'%s' is open to others: it is not used; make it 'chmod 700'", path);
 	return fd_take(&fd);
+}
+
+void live_folder_sweep(int folder)
+{
+	int copy = openat(folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	DIR *dir = copy < 0 ? NULL : fdopendir(copy);
+
+	for (struct dirent *entry; dir && (entry = readdir(dir));) {
+		char *end = NULL;
+		long pid = strtol(entry->d_name, &end, 10);
+		if (pid > 0 && pid <= INT32_MAX && strcmp(end, ".sock") == 0 && kill((pid_t)pid, 0) < 0 && errno == ESRCH)
+			(void)unlinkat(folder, entry->d_name, 0);
+	}
+	if (dir)
+		(void)closedir(dir);
 }
 
 struct sockaddr_un live_address(int folder, const char *name)

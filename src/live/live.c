@@ -366,6 +366,7 @@ static struct live *open_once(struct loop *loop, struct err *err)
 	(void)snprintf(live->name, sizeof(live->name), "%d.sock", (int)getpid());
 	if (open_folder(live, err) < 0 || listen_there(live, err) < 0)
 		return live_free(live);
+	live_folder_sweep(live->folder_fd);
 	return live;
 }
 

@@ -39,6 +39,8 @@ char *live_folder(unsigned index);
 /* Opens such a folder if it is ours alone: of our user, closed to others, no symbolic link. -1 with
  * ENOENT in err when it is not there and is not to be made. */
 MUST_CHECK int live_folder_open(const char *path, bool make, struct err *err);
+/* Removes the sockets of supervisors that are no more. */
+void live_folder_sweep(int folder);
 /* The address of a socket in an open folder, however long the folder's path is. */
 struct sockaddr_un live_address(int folder, const char *name);
 /* Whether the other side is our user or root. */

@@ -60,7 +60,7 @@ def prove_accounting(project, name, runs, output="fuzz/runs", digits=3):
     counted = {"SUCCESS": 0, "ERROR": 0, "TIMEOUT": 0}
     for marker in marked.values():
         counted[marker] += 1
-    sums = {MARKERS[state]: count for state, count in shown["runs_by_state"].items() if state in MARKERS}
+    sums = {MARKERS[state]: count for state, count in shown["sums"]["states"].items() if state in MARKERS}
     assert sums == counted, (sums, counted)
     return marked
 
@@ -102,3 +102,4 @@ class Supervisor:
             self.process.kill()
         self.process.wait()
         self.log.close()
+        harness.hotcell("ps") # which sweeps away the control socket of one that was killed

@@ -21,11 +21,13 @@ if [ $((HOTCELL_RUN % 4)) = 0 ]; then sleep 0.15; fi
 
 
 def victims(supervisor, chance):
-    """Of the supervisor, what makes cells, and what is in them: one, at random."""
+    """The supervisor, or one of what makes and keeps its cells, at random. Not the target: whoever kills that
+    has changed what it comes to."""
     if chance.random() < 0.4:
         return [supervisor.pid]
-    below = [pid for pid in descendants(supervisor.pid) if stat_of(pid)]
-    return [chance.choice(below)] if below else []
+    stats = {pid: stat_of(pid) for pid in descendants(supervisor.pid)}
+    ours = [pid for pid, stat in stats.items() if stat and stat[0].startswith("hotcell")]
+    return [chance.choice(ours)] if ours else []
 
 
 def kill(pid):
