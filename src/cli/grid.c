@@ -4,13 +4,11 @@
 
 #include "campaign/view.h"
 
-#define FINAL_STATES (1u << RUN_SUCCESS | 1u << RUN_ERROR | 1u << RUN_TIMEOUT)
-
 void grid_init(struct grid *grid, uint64_t runs)
 {
 	size_t count = runs < GRID_CELLS ? (size_t)runs : GRID_CELLS;
 
-	*grid = (struct grid){.count = count, .runs = runs};
+	*grid = (struct grid){.count = count, .runs = runs, .next = 1};
 	grid->ended = xcalloc(count + 1, 1);
 	grid->cells = xcalloc(count + 1, 1);
 	memset(grid->ended, VIEW_NOT_BEGUN, count);
@@ -48,29 +46,71 @@ static void cell_put(uint8_t *cell, uint8_t state)
 		*cell = state;
 }
 
-static int ended_add(void *data, const struct run_record *run)
+/* ---- reading ---- */
+
+static void begun_add(struct grid *grid, uint64_t next)
+{
+	if (next <= grid->next)
+		return;
+	size_t last = grid_cell(grid, next - 1);
+	for (size_t i = grid_cell(grid, grid->next); i <= last; i++)
+		cell_put(&grid->ended[i], RUN_SUCCESS);
+	grid->next = next;
+}
+
+static int failure_add(void *data, const struct run_record *run)
 {
 	struct grid *grid = data;
+
 	cell_put(&grid->ended[grid_cell(grid, run->number)], (uint8_t)run->state);
 	return 0;
 }
 
-int grid_read(struct grid *grid, struct ledger *ledger, const struct campaign_status *status,
+static int failures_read(struct grid *grid, struct ledger *ledger, const struct campaign_record *campaign,
 	struct err *err)
 {
-	const struct ledger_query query = {.states = FINAL_STATES, .after_seq = grid->seen_seq};
+	const struct ledger_query query = {
+		.states = 1u << RUN_ERROR | 1u << RUN_TIMEOUT,
+		.after_seq = grid->seen_seq,
+	};
+	uint64_t failures = campaign->sums.state[RUN_ERROR] + campaign->sums.state[RUN_TIMEOUT];
+
+	if (failures > grid->failures && ledger_runs(ledger, campaign->id, &query, failure_add, grid, err) < 0)
+		return -1;
+	grid->failures = failures;
+	grid->seen_seq = campaign->last_seq;
+	return 0;
+}
+
+struct unfinished {
+	struct grid *grid;
+	bool held;
+};
+
+/* What nobody is at work on any more has yet to be done. */
+static int unfinished_add(void *data, const struct run_record *run)
+{
+	const struct unfinished *unfinished = data;
+	struct grid *grid = unfinished->grid;
+	uint8_t *cell = &grid->cells[grid_cell(grid, run->number)];
+
+	if (grid->count == grid->runs)
+		*cell = unfinished->held ? RUN_RUNNING : VIEW_NOT_BEGUN;
+	else if (unfinished->held)
+		cell_put(cell, RUN_RUNNING);
+	return 0;
+}
+
+int grid_read(struct grid *grid, struct ledger *ledger, const struct campaign_status *status, struct err *err)
+{
+	const struct ledger_query query = {.states = 1u << RUN_RUNNING | 1u << RUN_AGAIN};
+	struct unfinished unfinished = {.grid = grid, .held = status->held};
 
 	if (grid->count == 0)
 		return 0;
-	if (status->campaign.last_seq > grid->seen_seq &&
-		ledger_runs(ledger, status->campaign.id, &query, ended_add, grid, err) < 0)
+	begun_add(grid, status->campaign.next);
+	if (failures_read(grid, ledger, &status->campaign, err) < 0)
 		return -1;
-	grid->seen_seq = status->campaign.last_seq;
 	memcpy(grid->cells, grid->ended, grid->count);
-	for (size_t i = 0; status->held && i < status->live.worker_count; i++) {
-		uint64_t number = status->live.workers[i].number;
-		if (number > 0)
-			cell_put(&grid->cells[grid_cell(grid, number)], RUN_RUNNING);
-	}
-	return 0;
+	return ledger_runs(ledger, status->campaign.id, &query, unfinished_add, &unfinished, err);
 }

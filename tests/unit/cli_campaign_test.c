@@ -256,7 +256,7 @@ static int place_make(void **state)
 {
 	struct place *place = calloc(1, sizeof(*place));
 
-	(void)snprintf(place->path, sizeof(place->path), "/tmp/hotcell-unit.XXXXXX");
+	(void)snprintf(place->path, sizeof(place->path), "/tmp/hotcell-test-unit.XXXXXX");
 	assert_non_null(mkdtemp(place->path));
 	place->fd = open(place->path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	assert_true(place->fd >= 0);
