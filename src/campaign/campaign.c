@@ -109,12 +109,14 @@ static void keep_warm(struct campaign *campaign)
 	uint64_t left = sched->draining || sched->paused ? 0 : sched->plan.runs + 1 - sched->next;
 	unsigned want = sched->plan.workers < MAX_WARM ? sched->plan.workers : MAX_WARM;
 	bool warm = left > want && sched->plan.rate == 0;
+	struct cell_spec spec = campaign->spec;
 	struct err err;
 
 	if (warm == campaign->warm)
 		return;
 	campaign->warm = warm;
-	(void)!cell_pool_warm(campaign->pool, &campaign->spec, warm ? want : 0, &err); /* what fails fails at the start, too */
+	spec.output_fd = campaign->sessions; /* cells whose workspace is to be collected are another kind */
+	(void)!cell_pool_warm(campaign->pool, &spec, warm ? want : 0, &err); /* what fails fails at the start, too */
 }
 
 static void count_time(struct campaign *campaign)
