@@ -162,6 +162,18 @@ def test_a_second_campaign_takes_a_folder_of_its_own(place):
     prove_accounting(place, "c2", 2, "fuzz/runs-c2")
 
 
+def test_many_campaigns_may_begin_at_once(place):
+    several = [subprocess.Popen([HOTCELL, "campaign", "run", "--runs", "2", "--quiet", *TRUE], cwd=place,
+                                stdout=subprocess.PIPE, stderr=subprocess.STDOUT) for _ in range(6)]
+    for each in several:
+        out = each.communicate(timeout=60)[0]
+        assert each.returncode == 0, out
+    rows = ledger_rows(place, "select name, output from campaigns")
+    assert {row["name"] for row in rows} == {f"c{n}" for n in range(1, 7)}
+    for row in rows:
+        prove_accounting(place, row["name"], 2, row["output"])
+
+
 def test_secrets_are_nowhere(place):
     word = marker()
     ran = campaign(place, "--runs", "2", "--env", f"TOKEN={word}", *shell('test -n "$TOKEN"'))
