@@ -180,12 +180,13 @@ def test_status_costs_the_same_with_a_million_runs(night):
         copied = ", ".join({"number": "n.value", "seq": "n.value"}.get(name, f"runs.{name}") for name in columns)
         db.execute("with recursive n(value) as (select 1000 union all select value + 1 from n where value < 1001000)"
                    f" insert into runs ({', '.join(columns)}) select {copied} from runs, n where runs.number = 1")
-    took = []
-    for _ in range(5):
+    took = {"status": [], "version": []}
+    for each in list(took) * 5:
         began = time.monotonic()
-        assert verb(night, "status", "--json").code == 0
-        took.append(time.monotonic() - began)
-    assert min(took) < 0.05, took
+        assert verb(night, each).code == 0
+        took[each].append(time.monotonic() - began)
+    # A program that does nothing has its costs, too: those of the tests, and of a sanitizer.
+    assert min(took["status"]) - min(took["version"]) < 0.05, took
 
 
 def test_watching_off_a_terminal_prints_changes_and_ends_with_the_campaign(place):
