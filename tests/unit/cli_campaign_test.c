@@ -137,8 +137,10 @@ static void words_are_quoted_only_where_a_shell_needs_it(void **state)
 		{"$HOME", "'$HOME'"},
 		{"*", "'*'"},
 		{"~", "'~'"},
-		{"a\nb", "'a\nb'"},
 		{"\xc3\xa9", "'\xc3\xa9'"},
+		{"a\nb'c\\", "$'a\\nb\\'c\\\\'"},
+		{"\033[2J\t", "$'\\033[2J\\011'"},
+		{"\xff" "1", "$'\\3771'"},
 	};
 
 	(void)state;
