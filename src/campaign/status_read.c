@@ -22,11 +22,14 @@ int status_read(struct ledger *ledger, const char *state_dir, const char *name,
 {
 	own(status_done) struct campaign_status status = {0};
 
+	/* Asked before and after: one that just begins or just ends is not taken for an interrupted
+	 * one. */
+	bool held = state_holder(state_dir, name) != 0;
 	if (ledger_campaign_get(ledger, name, &status.campaign, err) < 0)
 		return -1;
 	if (ledger_live_get(ledger, status.campaign.id, &status.live, err) < 0)
 		return -1;
-	status.held = state_holder(state_dir, name) > 0;
+	status.held = held || state_holder(state_dir, name) != 0;
 	status.now_ms = wall_clock_ms();
 	status_derive(&status);
 	*ret = status;
