@@ -1,11 +1,16 @@
-/* One campaign as one HTML page that needs nothing else: no script from elsewhere, no picture, no font. */
+/* One campaign as one HTML page that needs nothing else: no script, no picture, no font, no network. */
 #ifndef HOTCELL_CAMPAIGN_REPORT_H
 #define HOTCELL_CAMPAIGN_REPORT_H
 
 #include "campaign/status.h"
 
-/* Tails of logs are read from the session folders, bounded, and escaped like everything that a run made. */
+/* Tails of logs are read from the session folders, bounded, and escaped like everything that a run made.
+ * However many runs there are, they are read one after the other and none is kept but those shown. */
 MUST_CHECK int report_html(struct ledger *ledger, const struct campaign_status *status, struct buf *out,
 	struct err *err);
+/* The same for a page that will be the file `page`: links to the sessions are relative to it, so page and
+ * sessions can be moved together. Above they are absolute paths. */
+MUST_CHECK int report_html_at(struct ledger *ledger, const struct campaign_status *status, const char *page,
+	struct buf *out, struct err *err);
 
 #endif

@@ -11,9 +11,8 @@ struct report_options {
 	const char *output, *state;
 };
 
-static int write_page(const struct report_options *options, const char *name, const struct buf *page)
+static int write_page(const char *path, const struct buf *page)
 {
-	own(freep) char *path = options->output ? xstrdup(options->output) : xfmt("%s-report.html", name);
 	own(buf_done) struct buf line = {0};
 	struct err err = {0};
 
@@ -33,12 +32,13 @@ static int run(void *data, const struct cli_args *args)
 	own(buf_done) struct buf page = {0};
 	struct err err = {0};
 	const char *name = args->words[0];
+	own(freep) char *path = options->output ? xstrdup(options->output) : xfmt("%s-report.html", name);
 
 	if (plan_name_check(name, &err) < 0 || campaign_place_open(&place, options->state, LEDGER_READ, &err) < 0 ||
 		status_read(place.ledger, place.state, name, &status, &err) < 0 ||
-		report_html(place.ledger, &status, &page, &err) < 0)
+		report_html_at(place.ledger, &status, out_file_is_stdout(path) ? NULL : path, &page, &err) < 0)
 		return cli_fail(&err);
-	return write_page(options, name, &page);
+	return write_page(path, &page);
 }
 
 static const struct cli_option options_table[] = {

@@ -47,6 +47,7 @@ const struct cli_verb *const cli_verbs[] = {
 	&verb_campaign_stop,
 	&verb_campaign_rm,
 	&verb_status,
+	&verb_report,
 	&verb_metrics,
 	&verb_clean,
 	&verb_doctor,

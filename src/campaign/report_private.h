@@ -1,0 +1,105 @@
+/* Between the files of the report: what is gathered from the ledger, and what writes HTML. */
+#ifndef HOTCELL_CAMPAIGN_REPORT_PRIVATE_H
+#define HOTCELL_CAMPAIGN_REPORT_PRIVATE_H
+
+#include "campaign/status.h"
+#include "campaign/view.h"
+
+#define REPORT_SQUARES 10000
+#define REPORT_BARS 5000
+#define REPORT_LANES 64 /* workers of the timeline */
+#define REPORT_SLOWEST 20
+#define REPORT_FAILURES 100
+#define REPORT_CAUSES 32
+#define REPORT_CAUSE_LEN 100
+#define REPORT_TAIL 4096
+
+/* ---- durations: counted in steps of less than half a percent, so that a million cost no more than
+ * ten ---- */
+
+#define REPORT_STEPS (57 * 256)
+struct report_durations {
+	uint64_t count, min_ns, max_ns, sum_ns;
+	uint64_t steps[RUN_STATE_COUNT][REPORT_STEPS];
+};
+unsigned report_step(uint64_t ns);
+uint64_t report_step_ns(unsigned step); /* its middle */
+uint64_t report_percentile(const struct report_durations *durations, unsigned permille);
+
+/* ---- the rest ---- */
+
+struct report_square {
+	uint8_t state; /* the worst of its runs, or VIEW_NOT_BEGUN */
+	uint64_t number; /* the first run that was so bad; 0: none */
+};
+
+struct report_bar {
+	uint64_t start_ms, end_ms, number;
+	unsigned worker;
+	uint8_t state;
+};
+
+/* Bars while they are few; then cells of equal time, the worst of what ran in them. */
+struct report_timeline {
+	struct report_bar *bars;
+	size_t bar_count;
+	uint64_t from_ms, until_ms;
+	unsigned lanes, workers; /* shown, and seen */
+	uint8_t *cells; /* lanes x columns, VIEW_NOT_BEGUN: idle; NULL while bars are enough */
+	unsigned columns;
+};
+
+struct report_cause {
+	char text[REPORT_CAUSE_LEN];
+	uint64_t count, example;
+};
+
+struct report {
+	const struct campaign_status *status;
+	char *links; /* where the folder of the sessions is, percent-encoded, with / at its end */
+	int sessions; /* that folder; -1: gone */
+	uint64_t states[RUN_STATE_COUNT];
+	struct report_square *squares;
+	size_t square_count;
+	struct report_durations *durations;
+	struct report_timeline timeline;
+	struct run_record slowest[REPORT_SLOWEST];
+	size_t slowest_count;
+	struct run_record failures[REPORT_FAILURES];
+	size_t failure_count;
+	struct report_cause causes[REPORT_CAUSES];
+	size_t cause_count;
+	uint64_t causes_beyond; /* failures whose cause found no place */
+	uint64_t setup_ns, refused, stdout_bytes, stderr_bytes;
+};
+void report_done(struct report *report);
+MUST_CHECK int report_gather(struct report *report, struct ledger *ledger, struct err *err);
+
+/* ---- HTML ---- */
+
+/* Whatever the bytes are, they become text: markup is escaped, controls and what turns the
+ * direction of writing are shown as signs, and what is not UTF-8 as U+FFFD. */
+void html_bytes(struct buf *out, const char *bytes, size_t len);
+void html_text(struct buf *out, const char *text);
+/* A log's: newlines and tabs stay, colours are left out. */
+void html_log(struct buf *out, const char *bytes, size_t len);
+void html_count(struct buf *out, uint64_t count);
+void html_size(struct buf *out, uint64_t bytes);
+void html_duration(struct buf *out, uint64_t ns);
+void html_date(struct buf *out, uint64_t ms); /* UTC */
+void html_percent(struct buf *out, uint64_t part, uint64_t whole);
+void html_shell(struct buf *out, const char *word, size_t len); /* as a shell wants it typed */
+void html_path(struct buf *out, const char *path); /* percent-encoded, for href */
+void html_session(
+	struct buf *out, const struct report *report, uint64_t number); /* a link to its folder */
+
+/* The class of a state, as the style has it: "success", ... "idle". */
+const char *report_class(uint8_t state);
+
+void report_squares(const struct report *report, struct buf *out);
+void report_histogram(const struct report *report, struct buf *out);
+void report_lanes(const struct report *report, struct buf *out);
+void report_failures(const struct report *report, struct buf *out);
+extern const char report_style[];
+
+#endif
