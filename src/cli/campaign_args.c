@@ -40,10 +40,11 @@ void campaign_place_done(struct campaign_place *place)
 
 bool campaign_place_is_new(const char *given)
 {
+	const char *variable = getenv("HOTCELL_STATE");
 	struct err err = {0};
 	struct stat st;
 
-	if (given || getenv("HOTCELL_STATE"))
+	if (given || (variable && *variable))
 		return false;
 	own(freep) char *state = state_folder(NULL, false, &err);
 	own(freep) char *path = state ? state_ledger(state) : NULL;

@@ -21,6 +21,7 @@
 #define STDIN_MAX (UINT64_C(1) << 30)
 #define WORKER_PROCESSES 4 /* a slot's own, an init, the program, and one more */
 #define WORKER_FILES 24
+#define ADD_TRIES 20 /* others may begin campaigns here at the same time */
 
 /* ---- what can be judged at once ---- */
 
@@ -200,23 +201,52 @@ static int try_sessions(const struct campaign_record *record, struct err *err)
 	return sessions_open(record->output, record->uuid, &fd, err);
 }
 
+/* Into the ledger, and its folder taken; or neither. */
+static int add_once(struct ledger *ledger, const char *state, struct campaign_record *record, struct err *err)
+{
+	struct err first;
+
+	free(record->uuid);
+	record->uuid = NULL;
+	if (ledger_campaign_add(ledger, record, err) < 0)
+		return -1;
+	if (try_sessions(record, err) == 0)
+		return 0;
+	(void)!ledger_campaign_remove(ledger, record->id, &first);
+	draft_forget(state, record);
+	record->id = 0;
+	return -1;
+}
+
 int draft_register(const char *state, struct campaign_record *record, const struct campaign_words *words,
 	struct err *err)
 {
 	own(freep) char *path = state_ledger(state);
+	own(freep) char *output = xstrdup(record->output);
 	own(ledger_freep) struct ledger *ledger = ledger_open(path, LEDGER_CREATE, err);
-	const char *from = words->options.run.stdin_file;
-	struct err first;
+	const char *from = words->options.run.stdin_file, *named = words->options.name;
+	bool placed = words->options.run.output != NULL;
+	int added = -1;
 
-	if (!ledger || choose_name(ledger, record, err) < 0)
-		return -1;
-	choose_output(record, words->options.run.output != NULL);
 	record->state = CAMPAIGN_STOPPED;
 	record->next = 1;
-	if (ledger_campaign_add(ledger, record, err) < 0)
+	for (int tries = 0; ledger && added < 0 && tries < ADD_TRIES; tries++) {
+		if (tries > 0 && (err->code != ERR_USAGE || (named && placed)))
+			return -1; /* what was not left to us cannot be chosen otherwise */
+		if (!named)
+			record->name[0] = '\0';
+		free(record->output);
+		record->output = xstrdup(output);
+		if (choose_name(ledger, record, err) < 0)
+			return -1;
+		choose_output(record, placed);
+		added = add_once(ledger, state, record, err);
+	}
+	if (added < 0)
 		return -1;
-	if (try_sessions(record, err) == 0 && (!from || copy_stdin(state, record, from, err) == 0))
+	if (!from || copy_stdin(state, record, from, err) == 0)
 		return 0;
+	struct err first;
 	(void)!ledger_campaign_remove(ledger, record->id, &first);
 	draft_forget(state, record);
 	record->id = 0;

@@ -1,12 +1,15 @@
 /* hotcell campaign list: the campaigns of this project, newest first. */
 #include <inttypes.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "base/clock.h"
 #include "base/size.h"
 #include "campaign/state.h"
 #include "cli/campaign_args.h"
 #include "cli/verbs.h"
+
+#define NAME_WIDTH 12
 
 struct list_options {
 	bool json;
@@ -16,7 +19,17 @@ struct list_options {
 struct listing {
 	const char *state;
 	struct buf *out;
+	int width; /* of the names */
 };
+
+static int widen(void *data, const struct campaign_record *campaign)
+{
+	struct listing *listing = data;
+	int len = (int)strlen(campaign->name);
+
+	listing->width = len > listing->width ? len : listing->width;
+	return 0;
+}
 
 static int put_row(void *data, const struct campaign_record *campaign)
 {
@@ -26,18 +39,23 @@ static int put_row(void *data, const struct campaign_record *campaign)
 
 	(void)snprintf(runs, sizeof(runs), "%" PRIu64 "/%" PRIu64, campaign_sums_complete(&campaign->sums),
 		campaign->plan.runs);
-	buf_fmt(listing->out, "%-20s %-11s %15s %8" PRIu64 "  %-19s %10s\n", campaign->name,
+	buf_fmt(listing->out, "%-*s  %-11s %15s %8" PRIu64 "  %-19s %10s\n", listing->width, campaign->name,
 		campaign_state_word(campaign, held), runs, campaign_failures(&campaign->sums),
 		campaign_time(campaign->created_ms, started, sizeof(started)),
 		duration_text(campaign->active_ms * NS_PER_MS, duration, sizeof(duration)));
 	return 0;
 }
 
+/* Without a place, of no campaigns. */
 static int put_table(const struct campaign_place *place, struct buf *out, struct err *err)
 {
-	struct listing listing = {.state = place->state, .out = out};
+	struct listing listing = {.state = place->state, .out = out, .width = NAME_WIDTH};
 
-	return ledger_campaigns(place->ledger, put_row, &listing, err);
+	if (place->ledger && ledger_campaigns(place->ledger, widen, &listing, err) < 0)
+		return -1;
+	buf_fmt(out, "%-*s  %-11s %15s %8s  %-19s %10s\n", listing.width, "NAME", "STATE", "COMPLETE", "FAILED",
+		"STARTED", "TIME");
+	return place->ledger ? ledger_campaigns(place->ledger, put_row, &listing, err) : 0;
 }
 
 static int put_json(const struct campaign_place *place, struct json *json, struct err *err)
@@ -68,11 +86,7 @@ static int run(void *data, const struct cli_args *args)
 		return cli_fail(&err);
 	if (!options->json) {
 		own(buf_done) struct buf out = {0};
-		buf_fmt(&out, "%-20s %-11s %15s %8s  %-19s %10s\n", "NAME", "STATE", "COMPLETE", "FAILED", "STARTED",
-			"TIME");
-		if (!none && put_table(&place, &out, &err) < 0)
-			return cli_fail(&err);
-		return cli_print(&out);
+		return put_table(&place, &out, &err) < 0 ? cli_fail(&err) : cli_print(&out);
 	}
 	json_open(&json, '[');
 	if (!none && put_json(&place, &json, &err) < 0)

@@ -12,7 +12,6 @@
 
 #define CAUSE_SHOWN 200
 #define PATH_SHOWN 1000
-#define LINE_SHOWN 4000
 
 static const char *session_of(const struct campaign_record *campaign, const struct run_record *run, char *ret, size_t len)
 {
@@ -39,16 +38,52 @@ void run_text_line(const struct campaign_record *campaign, const struct run_reco
 
 /* ---- the same run again ---- */
 
-void run_text_quote(const char *word, size_t len, struct buf *out)
+static bool is_plain(const char *word, size_t len)
 {
 	static const char plain[] =
 		"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-+=./:,@%^";
-	size_t safe = 0;
 
-	while (safe < len && word[safe] && strchr(plain, word[safe]))
-		safe++;
-	if (len > 0 && safe == len) {
+	for (size_t i = 0; i < len; i++)
+		if (!word[i] || !strchr(plain, word[i]))
+			return false;
+	return len > 0;
+}
+
+/* Whether a terminal can show it as it is: text without control characters. */
+static bool is_shown(const char *word, size_t len)
+{
+	own(buf_done) struct buf shown = {0};
+
+	term_line(word, len, SIZE_MAX, &shown);
+	return shown.len == len;
+}
+
+/* $'...' */
+static void put_escaped(const char *word, size_t len, struct buf *out)
+{
+	buf_str(out, "$'");
+	for (size_t i = 0; i < len; i++) {
+		unsigned char c = (unsigned char)word[i];
+		if (c == '\n')
+			buf_str(out, "\\n");
+		else if (c < ' ' || c >= 0x7f)
+			buf_fmt(out, "\\%03o", c);
+		else if (c == '\'' || c == '\\')
+			buf_fmt(out, "\\%c", c);
+		else
+			buf_char(out, (char)c);
+	}
+	buf_char(out, '\'');
+}
+
+void run_text_quote(const char *word, size_t len, struct buf *out)
+{
+	if (is_plain(word, len)) {
 		buf_add(out, word, len);
+		return;
+	}
+	if (!is_shown(word, len)) {
+		put_escaped(word, len, out);
 		return;
 	}
 	buf_char(out, '\'');
@@ -234,13 +269,14 @@ void run_text_details(const struct campaign_record *campaign, const struct run_r
 	buf_fmt(out, "/%s\n  logs          hotcell logs %s/%" PRIu64 "\n", session, campaign->name, run->number);
 	run_text_again(campaign, run, &verb_campaign_run, &verb_run, &again);
 	buf_str(out, "  again         ");
-	put_safe(out, buf_text(&again), LINE_SHOWN);
+	put_safe(out, buf_text(&again), SIZE_MAX); /* cut short it would do something else */
 	buf_char(out, '\n');
 }
 
 void run_text_json(const struct campaign_record *campaign, const struct run_record *run, struct json *json)
 {
 	char session[24];
+	own(buf_done) struct buf again = {0};
 	own(freep) char *folder =
 		xfmt("%s/%s", campaign->output, session_of(campaign, run, session, sizeof(session)));
 
@@ -272,5 +308,7 @@ void run_text_json(const struct campaign_record *campaign, const struct run_reco
 	json_put_uint(json, "stdout_bytes", run->stdout_bytes);
 	json_put_uint(json, "stderr_bytes", run->stderr_bytes);
 	json_put_uint(json, "refused", run->refused);
+	run_text_again(campaign, run, &verb_campaign_run, &verb_run, &again);
+	json_put_string(json, "again", buf_text(&again));
 	json_close(json, '}');
 }

@@ -17,7 +17,7 @@ void run_text_json(const struct campaign_record *campaign, const struct run_reco
  * what `from`'s table (the verb that made them) has in common with `to`'s. Both may be any verbs. */
 void run_text_again(const struct campaign_record *campaign, const struct run_record *run,
 	const struct cli_verb *from, const struct cli_verb *to, struct buf *out);
-/* The word as a shell reads it back, quoted where it has to be. */
+/* The word as a shell reads it back, quoted where it has to be; $'...' where a terminal could not show it. */
 void run_text_quote(const char *word, size_t len, struct buf *out);
 
 #endif

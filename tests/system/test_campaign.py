@@ -162,6 +162,18 @@ def test_a_second_campaign_takes_a_folder_of_its_own(place):
     prove_accounting(place, "c2", 2, "fuzz/runs-c2")
 
 
+def test_many_campaigns_may_begin_at_once(place):
+    several = [subprocess.Popen([HOTCELL, "campaign", "run", "--runs", "2", "--quiet", *TRUE], cwd=place,
+                                stdout=subprocess.PIPE, stderr=subprocess.STDOUT) for _ in range(6)]
+    for each in several:
+        out = each.communicate(timeout=60)[0]
+        assert each.returncode == 0, out
+    rows = ledger_rows(place, "select name, output from campaigns")
+    assert {row["name"] for row in rows} == {f"c{n}" for n in range(1, 7)}
+    for row in rows:
+        prove_accounting(place, row["name"], 2, row["output"])
+
+
 def test_secrets_are_nowhere(place):
     word = marker()
     ran = campaign(place, "--runs", "2", "--env", f"TOKEN={word}", *shell('test -n "$TOKEN"'))
@@ -257,21 +269,20 @@ def test_resuming_needs_the_values_the_ledger_does_not_keep(place):
 def test_a_full_disk_pauses_the_campaign_and_loses_nothing(place):
     disk = place / "disk"
     disk.mkdir()
-    # the campaign fills it: each run leaves 300 KB; then room is made, and it goes on
-    with subprocess.Popen(
-        ["/bin/sh", "-c", f"""cd {disk} || exit 7
-         {HOTCELL} campaign run --runs 20 --workers 2 --plain -- /bin/sh -c \
-         'head -c 300000 /dev/zero > big' > log 2>&1 &
+    # the campaign fills what the ballast leaves; then the ballast goes, and the campaign goes on
+    script = f"""cd {disk} || exit 7
+         head -c 9000000 /dev/zero > ballast
+         {HOTCELL} campaign run --runs 20 --workers 2 --plain -- /bin/sh -c \\
+           'head -c 300000 /dev/zero > big' > {place}/seen 2>&1 &
          pid=$!
-         for i in $(seq 100); do grep -q 'nothing is started for now' log && break; sleep 0.1; done
-         grep -q 'nothing is started for now' log || exit 9
-         mount -o remount,size=64m {disk} || exit 8
-         wait $pid; echo code $? >> log; cp log {place}/seen; cp -r fuzz .hotcell {place}/"""],
-        preexec_fn=small_disk(disk, "4m"), env=dict(os.environ, LC_ALL="C.UTF-8"),
-    ) as process:
+         for i in $(seq 200); do grep -q 'nothing is started for now' {place}/seen && break; sleep 0.1; done
+         rm ballast
+         wait $pid; echo code $? >> {place}/seen; cp -r fuzz .hotcell {place}/"""
+    with subprocess.Popen(["/bin/sh", "-c", script], preexec_fn=small_disk(disk, "13m"),
+                          env=dict(os.environ, LC_ALL="C.UTF-8")) as process:
         assert process.wait(90) == 0, slurp(place / "seen")
-    hotcell("ps") # control sockets are not in that mount namespace's /run only
-    assert b"code 0" in slurp(place / "seen"), slurp(place / "seen")[-2000:]
+    seen = slurp(place / "seen").decode()
+    assert seen.count("nothing is started for now") >= 1 and "going on" in seen and "code 0" in seen, seen[-2000:]
     prove_accounting(place, "c1", 20)
 
 
@@ -288,6 +299,46 @@ def test_the_live_view_shows_progress_workers_and_outcomes(place):
     assert "12/12" in text and "\033[?25l" in text and text.rstrip().find("\033[?25h") > 0
     assert "All 12 sessions complete" in text
     prove_accounting(place, "view", 12, "out")
+
+
+class Tmux:
+    """A real terminal, with what a person would see in it."""
+
+    def __init__(self, place, columns, rows, command):
+        self.socket = str(place / "tmux")
+        env = dict(os.environ, LC_ALL="C.UTF-8", TERM="xterm-256color")
+        self.run("-f", "/dev/null", "new-session", "-d", "-x", str(columns), "-y", str(rows), command, env=env)
+
+    def run(self, *args, **more):
+        return subprocess.run(["tmux", "-S", self.socket, *args], capture_output=True, text=True, check=True, **more).stdout
+
+    def screen(self):
+        return self.run("capture-pane", "-p").splitlines()
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        subprocess.run(["tmux", "-S", self.socket, "kill-server"], capture_output=True)
+
+
+@pytest.mark.parametrize("columns,rows", [(100, 30), (44, 12)])
+def test_the_live_view_fits_the_terminal_and_is_drawn_in_place(place, columns, rows):
+    command = (f"cd {place} && {HOTCELL} campaign run --name tm --runs 40 --workers 3 -- /bin/sh -c "
+               "'sleep 0.2; exit $((HOTCELL_RUN % 6 == 0))'; echo the code is $?; sleep 60")
+    with Tmux(place, columns, rows, command) as tmux:
+        eventually(lambda: any("[0" in line for line in tmux.screen()), 15)
+        seen = tmux.screen()
+        assert sum(line.startswith("tm ") for line in seen) == 1, "one picture, drawn over and over"
+        assert len([line for line in seen if re.search(r"\[0\d\d\]", line)]) <= 3, seen
+        assert any(re.search(r"\d+/40", line) for line in seen), seen
+        tmux.run("resize-window", "-x", str(columns - 8), "-y", str(rows - 2))
+        time.sleep(0.5)
+        seen = tmux.screen()
+        assert sum(line.startswith("tm ") for line in seen) == 1, seen
+        eventually(lambda: any("the code is 1" in line for line in tmux.screen()), 30)
+        seen = tmux.screen()
+        assert any("All 40 sessions complete" in line for line in seen), seen
 
 
 # ---- bad input ----

@@ -46,6 +46,8 @@ def slow(place):
                     *shell("echo begin $HOTCELL_RUN; sleep 0.5; echo end")) as it:
         it.wait_for(r"\[003\] Starting")
         yield it
+        it.kill(signal.SIGTERM)
+        it.finish()
 
 
 def age(project, name, days):
@@ -53,9 +55,10 @@ def age(project, name, days):
     with sqlite3.connect(project / ".hotcell/ledger.db", timeout=10) as db:
         ms = days * 24 * 3600 * 1000
         [(number,)] = db.execute("select id from campaigns where name = ?", (name,)).fetchall()
-        db.execute("update runs set started_ms = started_ms - ?, ended_ms = ended_ms - ? where campaign = ?", (ms, ms, number))
+        db.execute("update runs set started_ms = started_ms - ?, ended_ms = max(0, ended_ms - ?) where campaign = ?",
+                   (ms, ms, number))
         db.execute("update campaigns set created_ms = created_ms - ?, updated_ms = updated_ms - ?,"
-                   " ended_ms = ended_ms - ? where id = ?", (ms, ms, ms, number))
+                   " ended_ms = max(0, ended_ms - ?) where id = ?", (ms, ms, ms, number))
 
 
 # ---- where nothing was ever started ----
@@ -166,21 +169,24 @@ def test_status_shows_what_is_going_on(place, slow):
     assert "\033" not in text, "no colour and no drawing off a terminal"
     shown = eventually(lambda: (now := status(place, "slow"))["live"] and now["derived"]["running"] == 2 and now, 5)
     assert shown["held"] and shown["holder_pid"] == slow.pid and len(shown["live"]["workers"]) == 2
-    assert verb(place, "status", "--grid").out.decode().rstrip().endswith("." * 80 + "\n" + "." * 20)
+    grid = verb(place, "status", "--grid").lines[-2:]
+    assert re.fullmatch(r"s+r+\.+", grid[0]) and [len(line) for line in grid] == [80, 20], grid
 
 
 def test_status_costs_the_same_with_a_million_runs(night):
     with sqlite3.connect(night / ".hotcell/ledger.db") as db:
+        db.execute("pragma synchronous = off")
         columns = [row[1] for row in db.execute("pragma table_info(runs)")]
         copied = ", ".join({"number": "n.value", "seq": "n.value"}.get(name, f"runs.{name}") for name in columns)
         db.execute("with recursive n(value) as (select 1000 union all select value + 1 from n where value < 1001000)"
                    f" insert into runs ({', '.join(columns)}) select {copied} from runs, n where runs.number = 1")
-    took = []
-    for _ in range(5):
+    took = {"status": [], "version": []}
+    for each in list(took) * 5:
         began = time.monotonic()
-        assert verb(night, "status", "--json").code == 0
-        took.append(time.monotonic() - began)
-    assert min(took) < 0.05, took
+        assert verb(night, each).code == 0
+        took[each].append(time.monotonic() - began)
+    # A program that does nothing has its costs, too: those of the tests, and of a sanitizer.
+    assert min(took["status"]) - min(took["version"]) < 0.05, took
 
 
 def test_watching_off_a_terminal_prints_changes_and_ends_with_the_campaign(place):
@@ -273,6 +279,7 @@ def test_a_stop_lets_runs_end_and_now_does_not(place, slow):
 def test_a_stop_says_how_many_runs_it_still_waits_for(place):
     with Supervisor(place, "--name", "long", "--runs", "9", "--workers", "2", "--plain", *shell("sleep 60")) as it:
         it.wait_for(r"\[002\] Starting")
+        assert eventually(lambda: status(place, "long")["derived"]["running"] == 2, 5)
         ran = verb(place, "campaign", "stop", "long", timeout=30)
         assert ran.code == 0 and b"when the 2 at work have ended" in ran.out, ran
         assert verb(place, "campaign", "stop", "--now", "--no-wait", "long").code == 0
@@ -300,7 +307,7 @@ def test_rm_removes_sessions_rows_and_state_and_nothing_else(night):
     (target / "thesis").write_text("x")
     (night / "fuzz/runs/005/link").symlink_to(target)
     assert "terminal" in refused(verb(night, "campaign", "rm", "night"), codes=(2,))
-    assert len(sessions(night)) == 13
+    assert len(os.listdir(night / "fuzz/runs")) == 15
     ran = verb(night, "campaign", "rm", "--yes", "night")
     assert ran.code == 0 and ran.out == b"night: removed, with 12 session folders\n", ran
     assert b"is left" in ran.err
@@ -489,14 +496,13 @@ def test_logs_follow_no_link_and_say_what_is_missing(night, canary):
     for number in (1, 2, 3):
         ran = verb(night, "logs", f"night/{number}", timeout=10)
         assert ran.code == 125 and b"canary" not in ran.out, ran
-    assert "not begun" in refused(verb(night, "logs", "more/7"), codes=(2,)) if more(night) else True
 
 
-def more(project):
-    """A campaign with runs that have not begun."""
-    ran = campaign(project, "--name", "more", "--runs", "50", "--stop-after-failures", "1", "--workers", "1",
-                   "--output", "more", *shell("exit 1"))
-    return ran.code == 1
+def test_a_run_that_has_not_begun_is_told_so(place):
+    ran = campaign(place, "--name", "few", "--runs", "50", "--stop-after-failures", "1", "--workers", "1", *shell("exit 1"))
+    assert ran.code == 1, ran
+    for args in (["logs", "few/50"], ["logs", "-f", "few/50"], ["campaign", "show", "few/50"]):
+        assert "has not begun" in refused(verb(place, *args), codes=(2,))
 
 
 # ---- report, metrics, init ----

@@ -137,8 +137,10 @@ static void words_are_quoted_only_where_a_shell_needs_it(void **state)
 		{"$HOME", "'$HOME'"},
 		{"*", "'*'"},
 		{"~", "'~'"},
-		{"a\nb", "'a\nb'"},
 		{"\xc3\xa9", "'\xc3\xa9'"},
+		{"a\nb'c\\", "$'a\\nb\\'c\\\\'"},
+		{"\033[2J\t", "$'\\033[2J\\011'"},
+		{"\xff" "1", "$'\\3771'"},
 	};
 
 	(void)state;
@@ -177,6 +179,118 @@ static void every_run_has_a_cell_and_neighbours_share_one(void **state)
 		assert_int_equal(grid_cell(&grid, sizes[i] + 1), grid.count - 1);
 		assert_int_equal(grid.cells[0], VIEW_NOT_BEGUN);
 	}
+}
+
+struct campaign_at {
+	struct ledger *ledger;
+	struct campaign_status status;
+};
+
+static void begun(struct campaign_at *at, uint64_t number)
+{
+	const struct run_record run = {.number = number, .attempt = 1, .state = RUN_RUNNING, .exit_code = -1};
+	struct err err = {0};
+
+	assert_int_equal(ledger_run_start(at->ledger, at->status.campaign.id, &run, &err), 0);
+	if (number >= at->status.campaign.next)
+		at->status.campaign.next = number + 1;
+}
+
+static void ended(struct campaign_at *at, uint64_t number, enum run_state state)
+{
+	const struct run_record run = {.number = number, .attempt = 1, .state = state, .ended_ms = 1};
+	struct campaign_record *campaign = &at->status.campaign;
+	uint64_t seq = run_state_final(state) ? ++campaign->last_seq : 0;
+	struct err err = {0};
+
+	assert_int_equal(ledger_run_end(at->ledger, campaign->id, &run, seq, &err), 0);
+	if (seq > 0)
+		campaign->sums.state[state]++;
+}
+
+static void assert_cells(struct campaign_at *at, struct grid *grid, const char *expected)
+{
+	static const char letters[] = {[RUN_RUNNING] = 'r', [RUN_AGAIN] = 'a', [RUN_SUCCESS] = 's', [RUN_ERROR] = 'x',
+		[RUN_TIMEOUT] = 't'};
+	char got[16] = "";
+	struct err err = {0};
+
+	assert_int_equal(grid_read(grid, at->ledger, &at->status, &err), 0);
+	for (size_t i = 0; expected[i]; i++)
+		got[i] = grid->cells[i] == VIEW_NOT_BEGUN ? '.' : letters[grid->cells[i]];
+	assert_string_equal(got, expected);
+}
+
+static void campaign_begin(struct campaign_at *ret, const char *folder, uint64_t runs)
+{
+	own(freep) char *path = xfmt("%s/ledger.db", folder);
+	struct err err = {0};
+
+	*ret = (struct campaign_at){.ledger = ledger_open(path, LEDGER_CREATE, &err), .status = {.held = true}};
+	assert_non_null(ret->ledger);
+	struct campaign_record *campaign = &ret->status.campaign;
+	campaign->name = xfmt("c%d", (int)(runs % 1000));
+	campaign->output = xstrdup("/out");
+	campaign->cwd = xstrdup("/");
+	campaign->note = xstrdup("");
+	campaign->plan = (struct campaign_plan){.runs = runs, .workers = 2};
+	assert_int_equal(ledger_campaign_add(ret->ledger, campaign, &err), 0);
+	campaign->next = 1;
+}
+
+static void campaign_end(struct campaign_at *at)
+{
+	status_done(&at->status);
+	at->ledger = ledger_free(at->ledger);
+}
+
+static void the_grid_follows_the_ledger(const char *folder)
+{
+	struct campaign_at at;
+	own(grid_done) struct grid grid = {0};
+
+	campaign_begin(&at, folder, 6);
+	grid_init(&grid, 6);
+	assert_cells(&at, &grid, "......");
+	begun(&at, 1);
+	begun(&at, 2);
+	assert_cells(&at, &grid, "rr....");
+	ended(&at, 2, RUN_ERROR);
+	begun(&at, 3);
+	assert_cells(&at, &grid, "rxr...");
+	ended(&at, 1, RUN_SUCCESS);
+	ended(&at, 3, RUN_AGAIN);
+	begun(&at, 4);
+	ended(&at, 4, RUN_TIMEOUT);
+	assert_cells(&at, &grid, "sxrt..");
+	at.status.held = false;
+	assert_cells(&at, &grid, "sx.t..");
+	own(grid_done) struct grid fresh = {0};
+	grid_init(&fresh, 6);
+	assert_cells(&at, &fresh, "sx.t..");
+	campaign_end(&at);
+}
+
+static void a_cell_of_many_shows_the_worst(const char *folder)
+{
+	struct campaign_at at;
+	own(grid_done) struct grid grid = {0};
+
+	campaign_begin(&at, folder, GRID_CELLS * 3);
+	grid_init(&grid, GRID_CELLS * 3);
+	for (uint64_t number = 1; number <= 7; number++)
+		begun(&at, number);
+	ended(&at, 1, RUN_SUCCESS);
+	ended(&at, 2, RUN_TIMEOUT);
+	ended(&at, 3, RUN_ERROR);
+	ended(&at, 4, RUN_SUCCESS);
+	ended(&at, 5, RUN_SUCCESS);
+	ended(&at, 6, RUN_SUCCESS);
+	assert_cells(&at, &grid, "xsr..");
+	begun(&at, 8);
+	ended(&at, 8, RUN_TIMEOUT);
+	assert_cells(&at, &grid, "xst..");
+	campaign_end(&at);
 }
 
 /* ---- the picture on a terminal ---- */
@@ -412,6 +526,14 @@ static void only_the_campaigns_own_folder_is_ever_opened(void **state)
 	assert_int_equal(campaign_files_open(&campaign, &sessions, &err), 0);
 }
 
+static void the_grid_is_read_from_the_ledger(void **state)
+{
+	const struct place *place = *state;
+
+	the_grid_follows_the_ledger(place->path);
+	a_cell_of_many_shows_the_worst(place->path);
+}
+
 int main(void)
 {
 	static const struct CMUnitTest tests[] = {
@@ -420,6 +542,7 @@ int main(void)
 		cmocka_unit_test(words_are_quoted_only_where_a_shell_needs_it),
 		cmocka_unit_test(nothing_a_run_caused_reaches_the_terminal_as_it_is),
 		cmocka_unit_test(every_run_has_a_cell_and_neighbours_share_one),
+		cmocka_unit_test_setup_teardown(the_grid_is_read_from_the_ledger, place_make, place_remove),
 		cmocka_unit_test(rows_are_counted_as_a_narrower_terminal_breaks_them),
 		cmocka_unit_test(a_frame_is_drawn_over_the_last_and_the_cursor_comes_back),
 		cmocka_unit_test_setup_teardown(a_file_is_written_whole_and_only_over_a_file, place_make, place_remove),
