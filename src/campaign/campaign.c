@@ -26,6 +26,7 @@
 
 #define PULSE_NS (500 * NS_PER_MS)
 #define BLOCK_NS NS_PER_S
+#define ORPHANS_EVERY_NS (10 * NS_PER_S)
 #define MAX_WARM 16
 #define GRID_READ_MAX 100000 /* runs begun beyond which an old grid is not read back */
 
@@ -288,6 +289,10 @@ static void pulse(struct campaign *campaign)
 	campaign->status.live.cpu_milli = cpu_in_use(campaign);
 	campaign->status.now_ms = campaign->status.live.at_ms;
 	obey_wish(campaign);
+	if (clock_now() >= campaign->orphans_due_ns) { /* it looks at every process: not at every pulse */
+		record->sums.orphans = cell_orphans();
+		campaign->orphans_due_ns = clock_now() + ORPHANS_EVERY_NS;
+	}
 	alerts_check(&campaign->alerts, &campaign->status, on_alert, campaign);
 	alerts_firing(&campaign->alerts, &firing);
 	free(campaign->status.live.alerts);

@@ -92,7 +92,8 @@ struct ledger_worker {
 };
 struct ledger_live {
 	uint64_t at_ms; /* 0: never pulsed */
-	uint64_t memory, cpu_milli; /* of all cells now: bytes; thousandths of a CPU over the last pulse */
+	uint64_t memory; /* of all cells now */
+	uint64_t cpu_milli; /* in use on the whole machine over the last pulse, in thousandths of a CPU */
 	uint32_t done[LEDGER_PULSES]; /* ends in each of the last seconds, the latest last */
 	struct ledger_worker *workers;
 	size_t worker_count;

@@ -114,9 +114,9 @@ static const struct metric metrics[] = {
 	{"cell_cleanup_failures_total", "counter", "Cells of which something was left.",
 		get_cleanup_failures},
 	{"cells_weaker_total", "counter", "Cells that lacked a protection.", get_weaker},
-	{"orphans_total", "counter", "Leftovers of dead supervisors.", get_orphans},
+	{"orphans", "gauge", "Processes of dead supervisors on this machine.", get_orphans},
 	{"memory_bytes", "gauge", "Memory of all running cells now.", get_memory_now},
-	{"cpu_cores", "gauge", "CPUs that running cells use now.", get_cpu_now},
+	{"cpu_cores", "gauge", "CPUs in use on this machine, by whomever.", get_cpu_now},
 };
 
 /* ---- text ---- */

@@ -210,6 +210,9 @@ struct cell_probe {
 size_t cell_probe(const char *backend, struct cell_probe *ret, size_t max);
 extern const char *const cell_backends[]; /* names, NULL-terminated; the first is the default */
 
+/* Processes that dead supervisors left on this machine and that did not go by themselves: there should be none. */
+unsigned cell_orphans(void);
+
 /* What a backend would do with this spec, as text lines for --explain. Starts nothing. */
 void cell_explain(const char *backend, const struct cell_spec *spec, struct buf *ret);
 

@@ -247,7 +247,7 @@ static void each_campaign_has_its_numbers(void **state)
 	check(reader, "hotcell_cell_memory_peak_max_bytes{campaign=\"night\"}", 300);
 	check(reader, "hotcell_cell_written_bytes_total{campaign=\"night\"}", 5497558138880.0);
 	check(reader, "hotcell_cell_cleanup_failures_total{campaign=\"night\"}", 3);
-	check(reader, "hotcell_orphans_total{campaign=\"night\"}", 4);
+	check(reader, "hotcell_orphans{campaign=\"night\"}", 4);
 	check(reader, "hotcell_cells_weaker_total{campaign=\"night\"}", 7);
 	check(reader, "hotcell_run_retries_total{campaign=\"night\"}", 2);
 	check(reader, "hotcell_memory_bytes{campaign=\"night\"}", 4096);

@@ -1,0 +1,82 @@
+/* What dead supervisors left on this machine: makers of cells that have lost their parent and did not go.
+ * There should be none: each ends when its socket does. */
+#include <ctype.h>
+#include <dirent.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/buf.h"
+#include "base/fs.h"
+#include "cell/cell.h"
+
+#define GRACE_S 5 /* going takes a moment */
+
+struct process {
+	char name[20];
+	char state;
+	int parent;
+	double age_s;
+};
+
+static double uptime(void)
+{
+	own(buf_done) struct buf text = { 0 };
+	struct err err;
+
+	return fs_read_small(AT_FDCWD, "/proc/uptime", 256, &text, &err) < 0 ? 0 : strtod(buf_text(&text), NULL);
+}
+
+/* The name is in brackets and may hold anything; what follows the last one is numbers. */
+static bool process_read(const char *pid, double now, struct process *ret)
+{
+	own(freep) char *path = xfmt("/proc/%s/stat", pid);
+	own(buf_done) struct buf text = { 0 };
+	struct err err;
+	unsigned long long start = 0;
+
+	if (fs_read_small(AT_FDCWD, path, 4096, &text, &err) < 0)
+		return false;
+	const char *open = strchr(buf_text(&text), '('), *close = strrchr(buf_text(&text), ')');
+	if (open == NULL || close == NULL || close < open)
+		return false;
+	(void)snprintf(ret->name, sizeof(ret->name), "%.*s", (int)(close - open - 1), open + 1);
+	if (sscanf(close + 1, " %c %d", &ret->state, &ret->parent) != 2)
+		return false;
+	for (int field = 3; field <= 22 && close != NULL; field++) {
+		close = strchr(close + 1, ' ');
+		if (field == 22 && close != NULL)
+			start = strtoull(close, NULL, 10);
+	}
+	ret->age_s = now - (double)start / (double)sysconf(_SC_CLK_TCK);
+	return true;
+}
+
+static bool is_orphan(const char *pid, double now)
+{
+	struct process process, parent;
+	char number[24];
+
+	if (!process_read(pid, now, &process) || strncmp(process.name, "hotcell-", strlen("hotcell-")) != 0 ||
+		process.state == 'Z' || process.age_s < GRACE_S)
+		return false;
+	(void)snprintf(number, sizeof(number), "%d", process.parent);
+	if (process.parent == 1 || !process_read(number, now, &parent))
+		return true;
+	/* a zygote's parent is its supervisor, whatever program that is; the others' are of ours */
+	return strcmp(process.name, "hotcell-zygote") != 0 && strncmp(parent.name, "hotcell", strlen("hotcell")) != 0;
+}
+
+unsigned cell_orphans(void)
+{
+	DIR *dir = opendir("/proc");
+	struct dirent *entry;
+	double now = uptime();
+	unsigned count = 0;
+
+	while (dir != NULL && (entry = readdir(dir)) != NULL)
+		count += isdigit((unsigned char)entry->d_name[0]) && is_orphan(entry->d_name, now);
+	if (dir != NULL)
+		(void)closedir(dir);
+	return count;
+}
