@@ -1,5 +1,6 @@
 #include "cli/campaign_screen.h"
 
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -8,6 +9,7 @@
 #include "base/term.h"
 #include "campaign/view.h"
 #include "cli/cli.h"
+#include "cli/redraw.h"
 #include "cli/tty.h"
 
 #define FRAME_NS (100 * NS_PER_MS)
@@ -17,8 +19,7 @@ struct screen {
 	struct loop *loop;
 	struct loop_source *timer;
 	struct campaign *campaign;
-	bool live, quiet, color, hidden;
-	unsigned lines; /* of the picture that is on the terminal */
+	bool live, quiet, color;
 	char *message;
 };
 
@@ -44,7 +45,7 @@ static void put_line(struct buf *line)
 
 static void draw(struct screen *screen)
 {
-	own(buf_done) struct buf out = {0}, picture = {0};
+	own(buf_done) struct buf picture = {0};
 	struct view_look look = {.color = screen->color, .message = screen->message};
 
 	if (!screen->campaign)
@@ -52,21 +53,7 @@ static void draw(struct screen *screen)
 	(void)tty_size(&look.rows, &look.columns);
 	look.grid = campaign_grid(screen->campaign, &look.grid_count);
 	view_status(campaign_status(screen->campaign), &look, &picture);
-	if (!screen->hidden)
-		buf_str(&out, "\033[?25l");
-	screen->hidden = true;
-	if (screen->lines > 0)
-		buf_fmt(&out, "\033[%uA\r", screen->lines);
-	screen->lines = 0;
-	for (const char *at = buf_text(&picture); *at;) {
-		size_t len = strcspn(at, "\n");
-		buf_add(&out, at, len);
-		buf_str(&out, "\033[K\n");
-		screen->lines++;
-		at += len + (at[len] == '\n');
-	}
-	buf_str(&out, "\033[J");
-	put(&out);
+	(void)!redraw_frame(&picture, look.columns); /* a terminal that is gone: the campaign goes on */
 }
 
 static void on_frame(void *data)
@@ -80,15 +67,16 @@ static void on_frame(void *data)
 
 void screen_resized(struct screen *screen)
 {
-	own(buf_done) struct buf out = {0};
+	if (screen->live)
+		draw(screen);
+}
 
-	if (!screen->live || screen->lines == 0)
-		return;
-	/* lines were wrapped anew: where the picture began is not known any more */
-	buf_str(&out, "\033[H\033[2J");
-	put(&out);
-	screen->lines = 0;
-	draw(screen);
+void screen_suspend(struct screen *screen)
+{
+	redraw_end();
+	(void)raise(SIGSTOP);
+	if (screen->live)
+		redraw_begin(STDOUT_FILENO);
 }
 
 /* ---- life ---- */
@@ -108,20 +96,18 @@ struct screen *screen_open(struct loop *loop, bool live, bool quiet)
 void screen_watch(struct screen *screen, struct campaign *campaign)
 {
 	screen->campaign = campaign;
-	if (screen->live)
-		on_frame(screen);
+	if (!screen->live)
+		return;
+	redraw_begin(STDOUT_FILENO);
+	on_frame(screen);
 }
 
 struct screen *screen_free(struct screen *screen)
 {
-	own(buf_done) struct buf out = {0};
-
 	if (!screen)
 		return NULL;
 	screen->timer = loop_remove(screen->timer);
-	buf_str(&out, "\033[?25h");
-	if (screen->hidden)
-		put(&out);
+	redraw_end();
 	free(screen->message);
 	free(screen);
 	return NULL;
@@ -194,6 +180,7 @@ void screen_end(struct screen *screen, const char *shown)
 
 	if (screen->live)
 		draw(screen);
+	redraw_end();
 	screen->timer = loop_remove(screen->timer);
 	if (record->state == CAMPAIGN_DONE) {
 		buf_fmt(&out, "\n✓ All %llu sessions complete! Results in %s/\n", runs, shown);

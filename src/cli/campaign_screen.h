@@ -16,6 +16,7 @@ void screen_started(struct screen *screen, const char *session);
 void screen_ended(struct screen *screen, const char *session, const struct run_record *run);
 void screen_said(struct screen *screen, const char *text);
 void screen_resized(struct screen *screen);
+void screen_suspend(struct screen *screen); /* Ctrl-Z: stops this process with the cursor given back */
 /* The last picture and the summary. `shown` is the folder of the sessions as people know it. */
 void screen_end(struct screen *screen, const char *shown);
 

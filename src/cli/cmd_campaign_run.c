@@ -16,6 +16,7 @@
 #include "cli/campaign_options.h"
 #include "cli/campaign_draft.h"
 #include "cli/campaign_screen.h"
+#include "cli/signals.h"
 #include "cli/verbs.h"
 #include "live/live.h"
 
@@ -144,6 +145,10 @@ static void on_signal(void *data, int number)
 		screen_resized(it->screen);
 		return;
 	}
+	if (number == SIGTSTP) {
+		screen_suspend(it->screen);
+		return;
+	}
 	it->interrupts += number == SIGINT ? 1 : 2; /* who sends others does not wait for runs */
 	if (it->interrupts == 1) {
 		campaign_drain(it->campaign);
@@ -159,17 +164,9 @@ static void on_signal(void *data, int number)
 
 static int take_signals(struct supervisor *it, struct err *err)
 {
-	static const int ours[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGWINCH};
-	sigset_t set;
+	static const int ours[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGTSTP, SIGWINCH, 0};
 
-	(void)sigemptyset(&set);
-	for (size_t i = 0; i < ARRAY_LEN(ours); i++) {
-		struct sigaction now;
-		if (sigaction(ours[i], NULL, &now) == 0 && now.sa_handler == SIG_IGN)
-			continue; /* nohup and background jobs ask so to be left alone */
-		(void)sigaddset(&set, ours[i]);
-	}
-	return loop_take_signals(it->loop, &set, on_signal, it, err);
+	return signals_take(it->loop, ours, on_signal, it, err);
 }
 
 /* ---- the supervisor ---- */

@@ -13,6 +13,7 @@
 #include "base/json.h"
 #include "cli/backend.h"
 #include "cli/run_spec.h"
+#include "cli/signals.h"
 #include "cli/tty.h"
 #include "cli/verbs.h"
 #include "cli/verdict.h"
@@ -179,19 +180,9 @@ static void on_signal(void *data, int number)
 
 static int take_signals(struct run *run, struct err *err)
 {
-	static const int ours[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGWINCH};
-	sigset_t set;
+	static const int ours[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGWINCH, 0};
 
-	(void)sigemptyset(&set);
-	for (size_t i = 0; i < ARRAY_LEN(ours); i++) {
-		struct sigaction now;
-		/* Left alone if ignored: that is how nohup and background jobs of a script ask to
-		 * go on. */
-		if (sigaction(ours[i], NULL, &now) == 0 && now.sa_handler == SIG_IGN)
-			continue;
-		(void)sigaddset(&set, ours[i]);
-	}
-	return loop_take_signals(run->loop, &set, on_signal, run, err);
+	return signals_take(run->loop, ours, on_signal, run, err);
 }
 
 /* A cell that is gone in an instant is not worth a control socket. */

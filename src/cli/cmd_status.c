@@ -16,6 +16,7 @@
 #include "cli/campaign_args.h"
 #include "cli/grid.h"
 #include "cli/redraw.h"
+#include "cli/signals.h"
 #include "cli/tty.h"
 #include "cli/verbs.h"
 
@@ -227,17 +228,9 @@ static void on_signal(void *data, int number)
 
 static int take_signals(struct watch *watch, struct err *err)
 {
-	static const int ours[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGTSTP, SIGWINCH};
-	sigset_t set;
+	static const int ours[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGTSTP, SIGWINCH, 0};
 
-	(void)sigemptyset(&set);
-	for (size_t i = 0; i < ARRAY_LEN(ours); i++) {
-		struct sigaction now;
-		if (sigaction(ours[i], NULL, &now) == 0 && now.sa_handler == SIG_IGN)
-			continue;
-		(void)sigaddset(&set, ours[i]);
-	}
-	return loop_take_signals(watch->loop, &set, on_signal, watch, err);
+	return signals_take(watch->loop, ours, on_signal, watch, err);
 }
 
 static int watch_run(struct watch *watch)
