@@ -97,15 +97,15 @@ static int find_entry(struct fs_walk *walk, const struct glob *globs, const stru
 	return is_dir ? find_enter(walk, entry->d_name, ret_mounts, err) : 0;
 }
 
-int fs_find(int dir, const char *const *globs, uint64_t max_entries, fs_match_fn *fn, void *data,
-	bool *ret_mounts, struct err *err)
+/* What a walk does with each entry: enters it, or not, or ends the walk with -1. */
+typedef int walk_fn(struct fs_walk *walk, const struct dirent *entry, void *data, struct err *err);
+
+static int walk_below(int dir, uint64_t max_entries, walk_fn *fn, void *data, struct err *err)
 {
 	own(fs_walk_done) struct fs_walk walk = {.depth = 0};
-	own(globs_free) struct glob *wanted = globs_read(globs);
 	uint64_t seen = 0;
 	int top = fs_open_beneath(dir, ".", O_RDONLY | O_DIRECTORY);
 
-	*ret_mounts = false;
 	if (top < 0 || fs_walk_push(&walk, top, -1) < 0)
 		return err_errno(err, errno, "search a folder");
 	while (walk.depth) {
@@ -119,10 +119,68 @@ int fs_find(int dir, const char *const *globs, uint64_t max_entries, fs_match_fn
 		if (++seen > max_entries)
 			return err_set(err, ERR_LIMIT, "search a folder: more than %llu entries",
 				(unsigned long long)max_entries);
-		if (find_entry(&walk, wanted, entry, fn, data, ret_mounts, err) < 0)
+		if (fn(&walk, entry, data, err) < 0)
 			return -1;
 	}
 	return 0;
+}
+
+struct finder {
+	const struct glob *globs;
+	fs_match_fn *fn;
+	void *data;
+	bool *mounts;
+};
+
+static int find_step(struct fs_walk *walk, const struct dirent *entry, void *data, struct err *err)
+{
+	const struct finder *finder = data;
+
+	return find_entry(walk, finder->globs, entry, finder->fn, finder->data, finder->mounts, err);
+}
+
+int fs_find(int dir, const char *const *globs, uint64_t max_entries, fs_match_fn *fn, void *data,
+	bool *ret_mounts, struct err *err)
+{
+	own(globs_free) struct glob *wanted = globs_read(globs);
+	struct finder finder = {wanted, fn, data, ret_mounts};
+
+	*ret_mounts = false;
+	return walk_below(dir, max_entries, find_step, &finder, err);
+}
+
+struct each {
+	const char *const *skip;
+	fs_file_fn *fn;
+	void *data;
+};
+
+static bool is_named(const char *const *names, const char *name)
+{
+	for (; *names; names++)
+		if (strcmp(*names, name) == 0)
+			return true;
+	return false;
+}
+
+static int each_step(struct fs_walk *walk, const struct dirent *entry, void *data, struct err *err)
+{
+	const struct each *each = data;
+	unsigned char kind = fs_entry_kind(fs_walk_fd(walk), entry);
+	bool mounts;
+
+	if (kind == DT_REG)
+		return each->fn(each->data, fs_walk_fd(walk), entry->d_name, buf_text(&walk->path), err);
+	if (kind != DT_DIR || (walk->depth == 1 && is_named(each->skip, entry->d_name)))
+		return 0;
+	return find_enter(walk, entry->d_name, &mounts, err);
+}
+
+int fs_each_file(int dir, const char *const *skip, uint64_t max_entries, fs_file_fn *fn, void *data, struct err *err)
+{
+	struct each each = {skip, fn, data};
+
+	return walk_below(dir, max_entries, each_step, &each, err);
 }
 
 /* Removing */

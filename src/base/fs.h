@@ -53,6 +53,11 @@ typedef int fs_match_fn(void *data, const char *path, bool is_dir, struct err *e
 MUST_CHECK int fs_find(int dir, const char *const *globs, uint64_t max_entries, fs_match_fn *fn, void *data,
 	bool *ret_mounts, struct err *err);
 
+/* Calls `fn` for each regular file below `dir`, other mounts there included; `dir` and `name` open it, `path` is
+ * relative to the top. The folders of the top that `skip` names (NULL-terminated) are left out. Stops with ERR_LIMIT beyond max_entries. */
+typedef int fs_file_fn(void *data, int dir, const char *name, const char *path, struct err *err);
+MUST_CHECK int fs_each_file(int dir, const char *const *skip, uint64_t max_entries, fs_file_fn *fn, void *data, struct err *err);
+
 /* mkdir -p below an absolute or relative path, mode 0755; refuses symbolic links on the last step. */
 MUST_CHECK int fs_mkdirs(const char *path, struct err *err);
 /* Removes a tree without following links; a missing one is fine. Used only below folders of ours. */

@@ -51,6 +51,7 @@ struct cell_spec {
 	const struct cell_mount *mounts;
 	size_t mount_count;
 	const char *const *hide; /* globs of names that vanish from mounts; NULL-terminated */
+	const char *const *forbid; /* globs of programs that can be neither run nor read, wherever they are; NULL-terminated */
 	uint32_t uid, gid; /* as seen inside */
 	bool tmp_exec; /* programs may be run from /tmp */
 	bool tty; /* a terminal of its own for stdin, stdout and stderr */

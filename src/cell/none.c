@@ -310,6 +310,11 @@ static struct cell_backend_run *none_start(struct cell_backend_pool *pool, const
 	fill_receipt(receipt);
 	if (cell_require_check(cell_required(spec), receipt, err) < 0)
 		return NULL;
+	if (spec->forbid && spec->forbid[0]) {
+		(void)err_set(err, ERR_USAGE, "without a sandbox '%s' cannot be forbidden: leave --forbid out, or the "
+					      "backend 'none'", spec->forbid[0]);
+		return NULL;
+	}
 	own(run_freep) struct cell_backend_run *run = xcalloc(1, sizeof(*run));
 	run->pool = pool;
 	run->events = *events;

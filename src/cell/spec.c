@@ -269,15 +269,15 @@ static int check_mounts(const struct cell_spec *spec, struct err *err)
 	return 0;
 }
 
-/* Globs are matched against single names: one with a '/' would silently hide nothing. */
-static int check_hide(const char *const *hide, struct err *err)
+/* Globs are matched against single names: one with a '/' would silently match nothing. */
+static int check_names(const char *const *names, const char *what, struct err *err)
 {
-	for (size_t i = 0; hide && hide[i]; i++) {
-		if (!hide[i][0])
-			return err_set(err, ERR_USAGE, "a name to hide is empty");
-		if (strchr(hide[i], '/'))
-			return err_set(err, ERR_USAGE, "cannot hide '%s': it is matched against single names, "
-						       "so it must not have a '/'", hide[i]);
+	for (size_t i = 0; names && names[i]; i++) {
+		if (!names[i][0])
+			return err_set(err, ERR_USAGE, "a name to %s is empty", what);
+		if (strchr(names[i], '/'))
+			return err_set(err, ERR_USAGE, "cannot %s '%s': it is matched against single names, "
+						       "so it must not have a '/'", what, names[i]);
 	}
 	return 0;
 }
@@ -388,7 +388,7 @@ int cell_spec_check(const struct cell_spec *spec, struct err *err)
 		return err_set(err, ERR_USAGE, "the command is empty");
 	if (check_strings(spec, err) < 0 || check_limits(&spec->limits, err) < 0 ||
 		check_image(spec->image, err) < 0 || check_mounts(spec, err) < 0 ||
-		check_hide(spec->hide, err) < 0 || check_require(spec->require, err) < 0)
+		check_names(spec->hide, "hide", err) < 0 || check_names(spec->forbid, "forbid", err) < 0 || check_require(spec->require, err) < 0)
 		return -1;
 	if (spec->cwd && check_inside_path(spec->cwd, "working folder", err) < 0)
 		return -1;

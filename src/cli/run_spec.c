@@ -271,6 +271,7 @@ int run_spec_build(struct run_spec *ret, const struct run_options *options, char
 	ret->spec.tmp_exec = options->tmp_exec;
 	ret->spec.tty = options->tty;
 	ret->spec.limits = options->limits;
+	ret->spec.forbid = options->forbid.items;
 	hide_build(ret, options);
 	if (mounts_build(ret, options, err) < 0 || paths_build(ret, options, err) < 0 ||
 		env_build(ret, options, err) < 0 || require_build(ret, options, err) < 0)

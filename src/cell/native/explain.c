@@ -259,6 +259,17 @@ static void put_mounts(struct page *page, const struct cell_spec *spec)
 		page_line(page, "none");
 }
 
+static void put_forbidden(struct page *page, const struct cell_spec *spec)
+{
+	if (spec->forbid == NULL || spec->forbid[0] == NULL)
+		return;
+	page_label(page, "forbidden");
+	for (size_t i = 0; spec->forbid[i] != NULL; i++) {
+		own(freep) char *name = shown(spec->forbid[i]);
+		page_line(page, "%s: every file of that name, and its other names, can be neither run nor read", name);
+	}
+}
+
 static void put_vanishing(struct page *page, const struct cell_spec *spec)
 {
 	char saw[SAW_MAX];
@@ -471,6 +482,7 @@ void native_explain(const struct cell_spec *spec, struct buf *ret)
 	put_image(&page, spec);
 	put_mounts(&page, spec);
 	put_vanishing(&page, spec);
+	put_forbidden(&page, spec);
 	put_writable(&page, spec);
 	put_limits(&page, &spec->limits, &receipt);
 	put_weaker(&page, spec, &receipt);

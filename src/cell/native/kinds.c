@@ -91,7 +91,7 @@ static void template_from_spec(const struct cell_backend_pool *pool, const struc
 	const struct cell_limits *limits = &spec->limits;
 
 	*t = (struct template){ .image = spec->image, .mounts = (struct cell_mount *)spec->mounts,
-		.mount_count = spec->mount_count, .hide = spec->hide, .uid = spec->uid, .gid = spec->gid,
+		.mount_count = spec->mount_count, .hide = spec->hide, .forbid = spec->forbid, .uid = spec->uid, .gid = spec->gid,
 		.tmp = limits->tmp, .disk = limits->disk, .shm = limits->shm, .file_size = limits->file_size,
 		.open_files = limits->open_files, .processes = limits->processes, .user_ns = pool->user_ns,
 		.landlock = pool->landlock, .overlay = !pretend("no-overlay"), .tmp_exec = spec->tmp_exec,

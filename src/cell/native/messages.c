@@ -45,6 +45,7 @@ void template_encode(const struct template *t, struct buf *buf)
 	for (size_t i = 0; i < ARRAY_LEN(numbers); i++)
 		wire_put_u64(buf, numbers[i]);
 	wire_put_list(buf, t->hide);
+	wire_put_list(buf, t->forbid);
 	wire_put_u32(buf, (uint32_t)t->mount_count);
 	for (size_t i = 0; i < t->mount_count; i++) {
 		wire_put_str(buf, t->mounts[i].source);
@@ -68,6 +69,7 @@ int template_decode(struct template *t, struct wire_reader *reader, struct err *
 	for (size_t i = 0; i < ARRAY_LEN(flags); i++)
 		*flags[i] = wire_get_u64(reader) != 0;
 	t->hide = wire_get_list(reader, MAX_HIDE);
+	t->forbid = wire_get_list(reader, MAX_HIDE);
 	t->mount_count = wire_get_u32(reader);
 	if (reader->bad || t->image == NULL || t->mount_count > CELL_MAX_MOUNTS)
 		return err_set(err, EPROTO, "the template's message is damaged");
@@ -86,6 +88,7 @@ void template_done(struct template *t)
 {
 	free(t->mounts);
 	free((void *)t->hide);
+	free((void *)t->forbid);
 	*t = (struct template){ 0 };
 }
 

@@ -29,6 +29,7 @@ struct template {
 	struct cell_mount *mounts;
 	size_t mount_count;
 	const char *const *hide;
+	const char *const *forbid;
 	uint32_t uid, gid; /* inside */
 	uint64_t tmp, disk, shm, file_size, open_files, processes;
 	uint64_t watch_memory; /* bytes: init watches, for want of a cgroup; 0: no need */
@@ -131,6 +132,9 @@ _Noreturn void init_main(const struct birth *birth);
 /* Builds the template's root in this process's own mount namespace and moves into it. */
 MUST_CHECK int root_build(const struct template *t, uint32_t outer_uid, uint32_t outer_gid, int host_proc,
 	enum hide_how *ret_hide, struct err *err);
+/* Covers every program of these names below the folder `root`, and every other name of the same files, with
+ * `cover`, an empty file: it can be neither run nor read. *ret_count: how many. */
+MUST_CHECK int forbid_programs(const char *const *names, int root, const char *cover, size_t *ret_count, struct err *err);
 uint32_t root_covers(int host_proc); /* for `covers` of a birth: files of /proc to be covered */
 /* The part of the mounts that is each cell's own. */
 MUST_CHECK int root_private(const struct birth *birth, bool *ret_proc, struct err *err);

@@ -595,6 +595,22 @@ static int collect(struct builder *b, bool need_visible_proc, struct err *err)
 	return 0;
 }
 
+/* Once everything is in its place: a program may be in any of the pieces. */
+static int forbid(struct builder *b, struct err *err)
+{
+	own(fd_closep) int root = -1;
+	size_t count;
+
+	if (b->t->forbid == NULL || b->t->forbid[0] == NULL)
+		return 0;
+	if (layers_make(b, err) < 0)
+		return -1;
+	root = open(".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (root < 0)
+		return err_errno(err, errno, "open the cell's root");
+	return forbid_programs(b->t->forbid, root, LAYERS "/empty-file", &count, err);
+}
+
 int root_build(const struct template *t, uint32_t outer_uid, uint32_t outer_gid, int host_proc,
 	enum hide_how *ret_hide, struct err *err)
 {
@@ -616,6 +632,8 @@ int root_build(const struct template *t, uint32_t outer_uid, uint32_t outer_gid,
 	for (size_t i = 0; i < b.count; i++)
 		if (place(&b, &b.pieces[i], err) < 0)
 			return -1;
+	if (forbid(&b, err) < 0)
+		return -1;
 	*ret_hide = b.hide;
 	return enter_root(err);
 }

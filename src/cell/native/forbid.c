@@ -1,0 +1,108 @@
+/* Programs that a cell shall not have, whatever their path: each file of that name, in the image and in the
+ * user's mounts, and every other name of the same file is covered by an empty one that nobody may read. A
+ * symbolic link leads to what is covered; a copy cannot be made of what cannot be read. What a run brings along
+ * or compiles by itself is another program. */
+#include <errno.h>
+#include <fcntl.h>
+#include <fnmatch.h>
+#include <string.h>
+#include <sys/mount.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+
+#include "cell/native/native.h"
+
+#define MAX_WALK 5000000
+#define MAX_COVERS 2000
+
+struct file {
+	char *path; /* relative to the root */
+	dev_t device;
+	ino_t inode;
+};
+
+struct search {
+	const char *const *names;
+	struct file *files;
+	size_t count, named; /* the first `named` were found by their names */
+	bool linked; /* one of them has further names */
+};
+
+static void search_done(struct search *search)
+{
+	for (size_t i = 0; i < search->count; i++)
+		free(search->files[i].path);
+	free(search->files);
+}
+
+static int add(struct search *search, const char *path, const struct stat *st, struct err *err)
+{
+	if (search->count == MAX_COVERS)
+		return err_set(err, ERR_LIMIT, "more than %d programs are forbidden by these names: give narrower ones", MAX_COVERS);
+	search->files = xrealloc(search->files, search->count + 1, sizeof(*search->files));
+	search->files[search->count++] = (struct file){ xstrdup(path), st->st_dev, st->st_ino };
+	return 0;
+}
+
+/* Of these the cell gets its own; what is there now is the host's or nothing. */
+static const char *const not_searched[] = { "proc", "dev", NULL };
+
+static int by_name(void *data, int dir, const char *name, const char *path, struct err *err)
+{
+	struct search *search = data;
+	struct stat st;
+
+	for (size_t i = 0; search->names[i] != NULL; i++) {
+		if (fnmatch(search->names[i], name, 0) != 0)
+			continue;
+		if (fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) < 0 || !S_ISREG(st.st_mode))
+			return 0;
+		search->linked = search->linked || st.st_nlink > 1;
+		return add(search, path, &st, err);
+	}
+	return 0;
+}
+
+static int by_inode(void *data, int dir, const char *name, const char *path, struct err *err)
+{
+	struct search *search = data;
+	struct stat st;
+
+	if (fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) < 0 || st.st_nlink < 2)
+		return 0;
+	bool same = false;
+	for (size_t i = 0; i < search->named; i++) {
+		const struct file *file = &search->files[i];
+		if (strcmp(file->path, path) == 0)
+			return 0; /* known already */
+		same = same || (file->device == st.st_dev && file->inode == st.st_ino);
+	}
+	return same ? add(search, path, &st, err) : 0;
+}
+
+static int cover_one(int root, const char *path, const char *with, struct err *err)
+{
+	own(fd_closep) int cover = open_tree(AT_FDCWD, with, OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC);
+	struct mount_attr attr = { .attr_set = MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV | MOUNT_ATTR_NOEXEC };
+
+	if (cover < 0 || mount_setattr(cover, "", AT_EMPTY_PATH, &attr, sizeof(attr)) < 0 ||
+		move_mount(cover, "", root, path, MOVE_MOUNT_F_EMPTY_PATH) < 0)
+		return err_errno(err, errno, "forbid '/%s'", path);
+	return 0;
+}
+
+int forbid_programs(const char *const *names, int root, const char *cover, size_t *ret_count, struct err *err)
+{
+	own(search_done) struct search search = { .names = names };
+
+	if (fs_each_file(root, not_searched, MAX_WALK, by_name, &search, err) < 0)
+		return err_wrap(err, "look for forbidden programs");
+	search.named = search.count;
+	if (search.linked && fs_each_file(root, not_searched, MAX_WALK, by_inode, &search, err) < 0)
+		return err_wrap(err, "look for further names of forbidden programs");
+	for (size_t i = 0; i < search.count; i++)
+		if (cover_one(root, search.files[i].path, cover, err) < 0)
+			return -1;
+	*ret_count = search.count;
+	return 0;
+}
