@@ -12,6 +12,7 @@
 #include <sys/wait.h>
 
 #include "campaign/state.h"
+#include "cli/campaign_args.h"
 #include "cli/campaign_detach.h"
 #include "cli/campaign_options.h"
 #include "cli/campaign_draft.h"
@@ -322,19 +323,6 @@ static int run_verb(void *data, const struct cli_args *args)
 
 /* ---- resume ---- */
 
-/* One that is paused has only to be told. */
-static int resume_live(struct ledger *ledger, const struct campaign_record *record, struct err *err)
-{
-	if (record->state != CAMPAIGN_PAUSED)
-		return err_set(err, ERR_USAGE,
-			"campaign '%s' is at work already, in process %d: 'hotcell status %s --watch' shows it",
-			record->name, record->holder, record->name);
-	if (ledger_wish_put(ledger, record->id, WISH_GO, err) < 0)
-		return -1;
-	cli_say("campaign '%s' goes on in process %d", record->name, record->holder);
-	return 0;
-}
-
 /* The newest that is not done. */
 static int take_open(void *data, const struct campaign_record *campaign)
 {
@@ -356,7 +344,7 @@ static int find_open(struct ledger *ledger, char **ret, struct err *err)
 	return 0;
 }
 
-/* Reads the campaign. 1: it is to be resumed by us; 0: it was told to go on; -1: error. */
+/* Reads the campaign. 1: it is to be resumed by us; 0: it is only paused, and is to be told; -1: error. */
 static int resume_prepare(const char *state, const char *name, struct campaign_record *ret, struct err *err)
 {
 	own(freep) char *path = state_ledger(state), *found = NULL;
@@ -366,8 +354,12 @@ static int resume_prepare(const char *state, const char *name, struct campaign_r
 		return -1;
 	if (ledger_campaign_get(ledger, name ? name : found, ret, err) < 0)
 		return -1;
+	if (state_holder(state, ret->name) != 0 && ret->state == CAMPAIGN_PAUSED)
+		return 0;
 	if (state_holder(state, ret->name) != 0)
-		return resume_live(ledger, ret, err);
+		return err_set(err, ERR_USAGE,
+			"campaign '%s' is at work already, in process %d: 'hotcell status %s --watch' shows it", ret->name,
+			ret->holder, ret->name);
 	if (ret->state == CAMPAIGN_DONE)
 		return err_set(err, ERR_USAGE, "campaign '%s' is done: all %llu runs are complete; 'hotcell report %s' shows them",
 			ret->name, (unsigned long long)ret->plan.runs, ret->name);
@@ -389,7 +381,9 @@ static int resume(const char *name, const char *file, const struct campaign_opti
 		todo = -1;
 	if (todo < 0)
 		code = cli_fail(&err);
-	else if (todo > 0)
+	else if (todo == 0)
+		code = campaign_wish(state, record.name, WISH_GO, true);
+	else
 		code = work(state, &record, &words, typed, (unsigned)words.options.workers);
 	campaign_record_done(&record);
 	return code;
