@@ -102,6 +102,7 @@ if [ "$wanted" = test ]; then
 	lacks tmux "tests of terminals" has tmux
 	lacks sudo "runs half of the tests as root" has sudo
 	lacks curl "a program that tries to get out" has curl
+	lacks git "a program that must not be reached" has git
 	lacks qemu-system-x86 "a machine with cgroup v2 alone, to test on" has qemu-system-x86_64
 	lacks busybox-static "what that machine has for programs" has busybox
 	lacks cpio "packs that machine's files" has cpio
