@@ -120,6 +120,21 @@ static void keep_warm(struct campaign *campaign)
 	(void)!cell_pool_warm(campaign->pool, &spec, warm ? want : 0, &err); /* what fails fails at the start, too */
 }
 
+static void on_alert(void *data, const struct alert_rule *rule, double value)
+{
+	struct campaign *campaign = data;
+
+	batch_note(campaign, rule->firing ? "alert" : "alert-over", 0, "%s: %s is %g", rule->name,
+		alert_metric_names[rule->metric], value);
+	campaign->events.alert(campaign->events.data, rule, value);
+}
+
+static void look_at_alerts(struct campaign *campaign)
+{
+	status_derive(&campaign->status); /* rates are of what is derived */
+	alerts_check(&campaign->alerts, &campaign->status, on_alert, campaign);
+}
+
 static void count_time(struct campaign *campaign)
 {
 	uint64_t now = clock_now();
@@ -138,6 +153,7 @@ static void finish(struct campaign *campaign)
 		record->state = all ? CAMPAIGN_DONE : campaign->too_many || campaign->hopeless ? CAMPAIGN_FAILED : CAMPAIGN_STOPPED;
 		record->ended_ms = batch_now_ms();
 		count_time(campaign);
+		look_at_alerts(campaign); /* it may have been too short for a pulse */
 		batch_note(campaign, campaign_state_names[record->state], 0, "%llu of %llu runs complete",
 			(unsigned long long)complete, (unsigned long long)record->plan.runs);
 		campaign->dirty = campaign->finished = true;
@@ -251,15 +267,6 @@ static void shift_seconds(struct campaign *campaign)
 	}
 }
 
-static void on_alert(void *data, const struct alert_rule *rule, double value)
-{
-	struct campaign *campaign = data;
-
-	batch_note(campaign, rule->firing ? "alert" : "alert-over", 0, "%s: %s is %g", rule->name,
-		alert_metric_names[rule->metric], value);
-	campaign->events.alert(campaign->events.data, rule, value);
-}
-
 static void obey_wish(struct campaign *campaign)
 {
 	enum ledger_wish wish = WISH_NONE;
@@ -293,7 +300,7 @@ static void pulse(struct campaign *campaign)
 		record->sums.orphans = cell_orphans();
 		campaign->orphans_due_ns = clock_now() + ORPHANS_EVERY_NS;
 	}
-	alerts_check(&campaign->alerts, &campaign->status, on_alert, campaign);
+	look_at_alerts(campaign);
 	alerts_firing(&campaign->alerts, &firing);
 	free(campaign->status.live.alerts);
 	campaign->status.live.alerts = xstrdup(buf_text(&firing));

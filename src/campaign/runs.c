@@ -89,7 +89,7 @@ static void add_sums(struct campaign_sums *sums, const struct run_record *run, c
 	sums->peak_sum += result->peak_memory;
 	if (result->peak_memory > sums->peak_max)
 		sums->peak_max = result->peak_memory;
-	sums->weaker += !cell_receipt_full(&result->receipt);
+	sums->weaker += result->outcome != CELL_SETUP_FAILED && !cell_receipt_full(&result->receipt);
 	if (run_state_final(run->state))
 		sums->state[run->state]++;
 }

@@ -50,7 +50,7 @@ struct cell_spec {
 	const char *cwd; /* in the cell; NULL: the workspace */
 	const struct cell_mount *mounts;
 	size_t mount_count;
-	const char *const *hide; /* globs of names that vanish from mounts; NULL-terminated */
+	const char *const *hide; /* globs of names, or of paths from a mount's top ("/a/b"), that vanish; NULL-terminated */
 	const char *const *forbid; /* globs of programs that can be neither run nor read, wherever they are; NULL-terminated */
 	uint32_t uid, gid; /* as seen inside */
 	bool tmp_exec; /* programs may be run from /tmp */

@@ -22,7 +22,7 @@
 /* Names that carry secrets or history in ordinary source folders. */
 const char *const cell_default_hide[] = {
 	".git", ".hg", ".svn",
-	".env", ".env.*", ".envrc",
+	".env", ".env.*", ".envrc", ".hotcell",
 	"*.pem", "*.key", "*.p12", "*.pfx", "*.jks", "*.keystore", "*.kdbx", "*.ppk",
 	"id_rsa*", "id_dsa*", "id_ecdsa*", "id_ed25519*",
 	".ssh", ".gnupg", ".aws", ".azure", ".gcloud", ".kube", ".docker", ".terraform.d", ".vault-token",
@@ -269,15 +269,18 @@ static int check_mounts(const struct cell_spec *spec, struct err *err)
 	return 0;
 }
 
-/* Globs are matched against single names: one with a '/' would silently match nothing. */
-static int check_names(const char *const *names, const char *what, struct err *err)
+/* Globs are matched against single names: one with a '/' would silently match nothing. A path from the top of a
+ * mount begins with one. */
+static int check_names(const char *const *names, const char *what, bool paths, struct err *err)
 {
 	for (size_t i = 0; names && names[i]; i++) {
 		if (!names[i][0])
 			return err_set(err, ERR_USAGE, "a name to %s is empty", what);
-		if (strchr(names[i], '/'))
+		bool path = paths && names[i][0] == '/' && names[i][1] != '\0';
+		if (strchr(names[i], '/') && !path)
 			return err_set(err, ERR_USAGE, "cannot %s '%s': it is matched against single names, "
-						       "so it must not have a '/'", what, names[i]);
+						       "so it must not have a '/'%s", what, names[i],
+				paths ? " but for one at its beginning: a path from the top of the mount" : "");
 	}
 	return 0;
 }
@@ -388,7 +391,8 @@ int cell_spec_check(const struct cell_spec *spec, struct err *err)
 		return err_set(err, ERR_USAGE, "the command is empty");
 	if (check_strings(spec, err) < 0 || check_limits(&spec->limits, err) < 0 ||
 		check_image(spec->image, err) < 0 || check_mounts(spec, err) < 0 ||
-		check_names(spec->hide, "hide", err) < 0 || check_names(spec->forbid, "forbid", err) < 0 || check_require(spec->require, err) < 0)
+		check_names(spec->hide, "hide", true, err) < 0 ||
+		check_names(spec->forbid, "forbid", false, err) < 0 || check_require(spec->require, err) < 0)
 		return -1;
 	if (spec->cwd && check_inside_path(spec->cwd, "working folder", err) < 0)
 		return -1;

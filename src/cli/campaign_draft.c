@@ -141,6 +141,58 @@ int draft_spec(struct run_spec *ret, const struct campaign_words *words, const c
 	return run_spec_build(ret, &run, words->command, err);
 }
 
+/* ---- what no run shall see ---- */
+
+/* A glob that matches nothing but this path. */
+static char *glob_of(const char *path)
+{
+	struct buf glob = {0};
+
+	for (; *path; path++) {
+		if (strchr("*?[]\\", *path))
+			buf_char(&glob, '\\');
+		buf_char(&glob, *path);
+	}
+	return buf_take(&glob);
+}
+
+static void hide_path(struct run_spec *built, const char *path)
+{
+	size_t count = 0;
+
+	while (built->hide[count])
+		count++;
+	for (size_t i = 0; i < built->spec.mount_count; i++) {
+		own(freep) char *source = realpath(built->spec.mounts[i].source, NULL);
+		size_t len = source ? strlen(source) : 0;
+		if (!source || strncmp(path, source, len) != 0 || path[len] != '/')
+			continue;
+		built->texts = xrealloc(built->texts, built->text_count + 1, sizeof(*built->texts));
+		built->texts[built->text_count++] = glob_of(path + len);
+		built->hide = xrealloc(built->hide, count + 2, sizeof(*built->hide));
+		built->hide[count++] = built->texts[built->text_count - 1];
+		built->hide[count] = NULL;
+	}
+	built->spec.hide = built->hide;
+}
+
+static int hide_sessions(void *data, const struct campaign_record *campaign)
+{
+	hide_path(data, campaign->output);
+	return 0;
+}
+
+int draft_hide(struct run_spec *built, const char *state, struct err *err)
+{
+	own(freep) char *path = state_ledger(state);
+	own(ledger_freep) struct ledger *ledger = ledger_open(path, LEDGER_READ, err);
+
+	if (!ledger)
+		return -1;
+	hide_path(built, state);
+	return ledger_campaigns(ledger, hide_sessions, built, err) < 0 ? -1 : 0;
+}
+
 /* ---- into the ledger ---- */
 
 static int copy_stdin(const char *state, const struct campaign_record *record, const char *from, struct err *err)
@@ -192,6 +244,19 @@ static void choose_output(struct campaign_record *record, bool given)
 	char *other = xfmt("%s-%s", record->output, record->name);
 	free(record->output);
 	record->output = other;
+}
+
+void draft_foresee(struct campaign_record *record, const struct campaign_words *words)
+{
+	struct err err;
+	own(freep) char *state = state_folder(words->options.state, false, &err);
+	own(freep) char *path = state ? state_ledger(state) : NULL;
+	own(ledger_freep) struct ledger *ledger = path ? ledger_open(path, LEDGER_READ, &err) : NULL;
+
+	if (ledger)
+		(void)!choose_name(ledger, record, &err);
+	if (record->name[0] != '\0')
+		choose_output(record, words->options.run.output != NULL);
 }
 
 static int try_sessions(const struct campaign_record *record, struct err *err)

@@ -10,12 +10,16 @@ MUST_CHECK int draft_build(struct campaign_record *ret, const struct campaign_wo
 /* Puts it into the ledger of `state`, under its name or the next that is free, with its stdin beside it. */
 MUST_CHECK int draft_register(const char *state, struct campaign_record *record, const struct campaign_words *words,
 	struct err *err);
+/* The name and folder it would get, for a dry run: nothing is made. */
+void draft_foresee(struct campaign_record *record, const struct campaign_words *words);
 /* Removes the campaign's folders if nothing of a run is in them. */
 void draft_forget(const char *state, const struct campaign_record *record);
 
 /* Warns if there is to be no sandbox. *ret_backend is static. */
 MUST_CHECK int draft_spec(struct run_spec *ret, const struct campaign_words *words, const char **ret_backend,
 	struct err *err);
+/* No run sees the ledger, or what other runs left, in a mount that has them: their folders are hidden. */
+MUST_CHECK int draft_hide(struct run_spec *built, const char *state, struct err *err);
 MUST_CHECK int draft_alerts(struct alerts *ret, const struct campaign_options *options, struct err *err);
 MUST_CHECK int draft_stdin(const char *state, const char *name, int *ret, struct err *err); /* -1: it has none */
 char *draft_shown(const char *path); /* relative to here if it is below; the caller frees */

@@ -29,6 +29,7 @@
 struct supervisor {
 	const struct campaign_options *options;
 	const char *shown; /* the sessions' folder, for people */
+	const char *on_alert; /* as typed, or as the file or the ledger has it */
 	struct loop *loop;
 	struct live *live;
 	struct screen *screen;
@@ -102,7 +103,7 @@ static void call_hook(const struct supervisor *it, const struct alert_rule *rule
 	int null = open("/dev/null", O_RDWR);
 	(void)dup2(null, STDIN_FILENO);
 	(void)dup2(STDERR_FILENO, STDOUT_FILENO); /* our own stdout is the view's */
-	(void)execl("/bin/sh", "sh", "-c", it->options->on_alert, (char *)NULL);
+	(void)execl("/bin/sh", "sh", "-c", it->on_alert, (char *)NULL);
 	_exit(127);
 }
 
@@ -114,7 +115,7 @@ static void on_alert(void *data, const struct alert_rule *rule, double value)
 	buf_fmt(&text, "%s: %s: %s is %g", rule->firing ? (rule->critical ? "ALERT (critical)" : "alert") : "alert over",
 		rule->name, alert_metric_names[rule->metric], value);
 	screen_said(it->screen, buf_text(&text));
-	if (rule->firing && it->options->on_alert)
+	if (rule->firing && it->on_alert)
 		call_hook(it, rule, value);
 }
 
@@ -126,7 +127,8 @@ static void say_draining(struct supervisor *it)
 	char name[24];
 	unsigned named = 0;
 
-	buf_fmt(&text, "draining: waiting for %llu run%s", (unsigned long long)status->running, status->running == 1 ? "" : "s");
+	buf_fmt(&text, "draining: waiting for %llu run%s; Ctrl-C again cancels them", (unsigned long long)status->running,
+		status->running == 1 ? "" : "s");
 	for (size_t i = 0; i < live->worker_count && named < 6; i++) {
 		if (live->workers[i].number == 0)
 			continue;
@@ -134,7 +136,6 @@ static void say_draining(struct supervisor *it)
 			plan_session_name(status->campaign.plan.runs, live->workers[i].number, name, sizeof(name)),
 			(double)(status->now_ms - live->workers[i].since_ms) / 1000);
 	}
-	buf_str(&text, "; Ctrl-C once more cancels them (they stay to be done)");
 	screen_said(it->screen, buf_text(&text));
 }
 
@@ -229,13 +230,13 @@ static int supervise(struct supervisor *it, const struct campaign_setup *setup, 
 static int work(const char *state, const struct campaign_record *record, const struct campaign_words *words,
 	const struct campaign_options *typed, unsigned workers)
 {
-	own(supervisor_done) struct supervisor it = {.options = typed, .stdin_fd = -1};
+	own(supervisor_done) struct supervisor it = {.options = typed, .on_alert = words->options.on_alert, .stdin_fd = -1};
 	own(run_spec_done) struct run_spec built = {0};
 	struct campaign_setup setup = {.state = state, .name = record->name, .workers = workers, .stdin_fd = -1};
 	struct err err = {0};
 	int ready = -1, code;
 
-	if (draft_spec(&built, words, &setup.backend, &err) < 0 ||
+	if (draft_spec(&built, words, &setup.backend, &err) < 0 || draft_hide(&built, state, &err) < 0 ||
 		draft_alerts(&setup.alerts, &words->options, &err) < 0 ||
 		draft_stdin(state, record->name, &it.stdin_fd, &err) < 0)
 		return cli_fail(&err);
@@ -288,6 +289,7 @@ static int run_new(const struct campaign_words *words, const struct campaign_opt
 	if (draft_build(&record, words, &err) < 0) {
 		code = cli_fail(&err);
 	} else if (typed->dry_run) {
+		draft_foresee(&record, words);
 		code = dry_run(&record, words);
 	} else {
 		own(freep) char *state = state_folder(words->options.state, true, &err);

@@ -174,6 +174,16 @@ def test_many_campaigns_may_begin_at_once(place):
         prove_accounting(place, row["name"], 2, row["output"])
 
 
+def test_no_run_sees_the_ledger_or_what_other_runs_left(place):
+    assert campaign(place, "--runs", "1", "--name", "old", *TRUE).code == 0
+    look = shell("find /project; cat /project/fuzz/runs/001/SUCCESS")
+    ran = campaign(place, "--runs", "2", "--mount", ".:/project", "--no-default-hide", *look)
+    assert ran.code == 1, ran
+    for folder in sessions(place, "fuzz/runs-c1").values():
+        seen = (folder / "stdout.log").read_text().split()
+        assert "/project" in seen and not [path for path in seen if "runs" in path or ".hotcell" in path], seen
+
+
 def test_secrets_are_nowhere(place):
     word = marker()
     ran = campaign(place, "--runs", "2", "--env", f"TOKEN={word}", *shell('test -n "$TOKEN"'))
@@ -284,6 +294,19 @@ def test_a_full_disk_pauses_the_campaign_and_loses_nothing(place):
     seen = slurp(place / "seen").decode()
     assert seen.count("nothing is started for now") >= 1 and "going on" in seen and "code 0" in seen, seen[-2000:]
     prove_accounting(place, "c1", 20)
+
+
+def test_a_rate_in_a_file_raises_an_alert_and_calls_the_files_hook(place):
+    (place / "c.yaml").write_text("""
+runs: 12
+alerts:
+  - {name: failing, condition: failure_rate > 20%, severity: critical}
+on-alert: echo "$HOTCELL_CAMPAIGN $HOTCELL_ALERT $HOTCELL_ALERT_METRIC $HOTCELL_ALERT_VALUE $HOTCELL_ALERT_SEVERITY" >>told
+command: exit $((HOTCELL_RUN % 2))
+""")
+    ran = campaign(place, "c.yaml")
+    assert ran.code == 4 and b"failing: failure_rate is 50" in ran.err, ran
+    assert eventually(lambda: slurp(place / "told")) == b"c1 failing failure_rate 50 critical\n"
 
 
 # ---- the live view, in a real terminal ----
