@@ -14,6 +14,7 @@ enum {
 	ERR_USAGE = 10001, /* the caller's input is wrong: exit 2 */
 	ERR_LIMIT = 10002, /* more than we take */
 	ERR_MISSING = 10003, /* this machine lacks what was asked for */
+	ERR_LOST = 10004, /* whoever was to do it was killed from outside: it may be asked for again */
 };
 
 /* All three return -1, so that `return err_set(...)` reads well.

@@ -19,6 +19,7 @@ struct cell_end {
 	bool filter_killed; /* the system call filter ended it */
 	bool memory_killed; /* a watcher ended it for its memory */
 	bool timed_out; /* the backend's own clock ended it, ours being late */
+	bool lost; /* nobody saw how it ended: what was to look was killed, and not by us */
 	uint64_t refused_total;
 	struct cell_refused refused[CELL_REFUSED_KEPT];
 };
@@ -31,7 +32,7 @@ struct cell_backend_events {
 	/* Everything in the cell is dead. workspace: a descriptor of the folder it left (borrowed until
 	 * release), or -1. */
 	void (*ended)(void *data, const struct cell_end *end, int workspace);
-	/* It never ran: err says why. */
+	/* It never ran: err says why; ERR_LOST when what was to start it was killed, and not by us. */
 	void (*failed)(void *data, const struct err *err);
 	void *data;
 };

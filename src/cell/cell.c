@@ -247,7 +247,8 @@ static void cell_collect(struct cell *cell, int workspace)
 	if (cell->output_fd < 0)
 		return;
 	if (workspace < 0) {
-		(void)err_set(&result->err, ERR_MISSING, "collect output: the cell left no workspace");
+		if (!result->lost)
+			(void)err_set(&result->err, ERR_MISSING, "collect output: the cell left no workspace");
 		return;
 	}
 	if (fs_copy_tree(workspace, cell->output_fd, &cell->caps, &result->collect, &result->err) < 0)
@@ -340,6 +341,13 @@ static void on_started(void *data, int tty_master)
 	}
 }
 
+static void cell_lost(struct cell_result *result)
+{
+	result->lost = true;
+	(void)err_set(&result->err, ERR_LOST,
+		"the cell's own process was killed from outside: how its program would have ended is not known");
+}
+
 static void on_ended(void *data, const struct cell_end *end, int workspace)
 {
 	struct cell *cell = data;
@@ -352,6 +360,8 @@ static void on_ended(void *data, const struct cell_end *end, int workspace)
 		cell->result.wall_ns = end->ended_ns - end->started_ns;
 	}
 	copy_end(&cell->result, end);
+	if (end->lost && cell->reason == CELL_REASON_NONE)
+		cell_lost(&cell->result);
 	bool flushed = pump_ended(&cell->pump);
 	cell->result.outcome = cell_decide(end, cell->reason);
 	cell_collect(cell, workspace);
@@ -366,6 +376,7 @@ static void on_failed(void *data, const struct err *err)
 	cell->state = STATE_FLUSHING;
 	cell->timer = loop_remove(cell->timer);
 	cell->result.outcome = cancelled ? CELL_CANCELLED : CELL_SETUP_FAILED;
+	cell->result.lost = err->code == ERR_LOST && cell->reason == CELL_REASON_NONE;
 	if (!cancelled && cell->result.err.code == 0)
 		cell->result.err = *err;
 	bool flushed = pump_ended(&cell->pump);

@@ -147,7 +147,7 @@ struct cell_result {
 	bool collected; /* `collect` holds */
 	struct fs_copy_report collect;
 	struct cell_receipt receipt;
-	struct err err; /* why, when it never ran or collecting failed */
+	struct err err; /* why, when it never ran, was lost, or collecting failed */
 };
 void cell_result_done(struct cell_result *result);
 void cell_result_json(const struct cell_result *result, struct json *json); /* one object */

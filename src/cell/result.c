@@ -223,6 +223,7 @@ void cell_result_json(const struct cell_result *result, struct json *json)
 	json_put_string(json, "outcome", cell_outcome_name(result->outcome));
 	put_int_or_null(json, "exit_code", result->exit_code, result->exit_code >= 0);
 	put_int_or_null(json, "signal", result->signal, result->signal > 0);
+	json_put_bool(json, "lost", result->lost);
 	put_costs(result, json);
 	put_refused(result, json);
 	put_output(result, json);

@@ -125,6 +125,8 @@ def test_killing_any_process_of_ours_ends_the_cell(tree):
             ran = live.finish(5)
             assert ran.code != 0, role
             assert ran.result is None or ran.outcome != "exited", (role, ran)
+            assert ran.result is None or ran.result["lost"], (role, ran)
+            assert any("killed from outside" in line for line in ran.own), (role, ran)
         number += 1
     assert number >= 1
 
@@ -136,7 +138,15 @@ def test_killing_the_program_ends_the_run_as_signaled(tree):
         os.kill(first, signal.SIGKILL)
         ran = live.finish(5)
     assert (ran.code, ran.outcome, ran.result["signal"]) == (137, "signaled", 9), ran
+    assert ran.result["lost"] is False
     assert gone(word)
+
+
+def test_a_cell_we_or_its_limits_end_is_not_lost(hostile):
+    for args in (["-t", "200ms", "--", "sleep", "9"], hostile("exhaust", "memory", 900)):
+        ran = run(*args)
+        assert ran.outcome != "exited", ran
+        assert ran.result["lost"] is False, ran
 
 
 def test_what_a_killed_process_tree_left_is_cleared_by_the_next_run(tree):

@@ -199,6 +199,7 @@ def test_closed_standard_descriptors_do_no_harm(closed, hostile):
 FIELDS = {
     "outcome": str,
     "exit_code": int,
+    "lost": bool,
     "wall_ms": (int, float),
     "setup_ms": (int, float),
     "user_ms": (int, float),

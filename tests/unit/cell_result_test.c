@@ -119,7 +119,7 @@ static void the_json_has_every_fact(void **state)
 	struct json json = {0};
 	cell_result_json(&result, &json);
 	const char *text = buf_text(&json.out);
-	has(text, "{\"outcome\":\"exited\",\"exit_code\":3,\"signal\":null,\"wall_ms\":1.235,\"setup_ms\":0.400");
+	has(text, "{\"outcome\":\"exited\",\"exit_code\":3,\"signal\":null,\"lost\":false,\"wall_ms\":1.235,\"setup_ms\":0.400");
 	has(text, "\"refused\":{\"total\":3,\"calls\":{\"mount\":1,\"socket\":2}}");
 	has(text, "\"capped\":\"bytes\",\"skipped_first\":[{\"name\":\"a\\nb\xef\xbf\xbd\",\"reason\":\"FIFO\"}]");
 	has(text, "\"receipt\":{\"backend\":\"fake\",\"full\":false,\"protections\":{\"user-namespace\":{\"state\":\"off\"");
@@ -132,12 +132,12 @@ static void the_json_has_every_fact(void **state)
 static void the_json_of_a_killed_run_has_no_exit_code(void **state)
 {
 	(void)state;
-	struct cell_result result = {.outcome = CELL_SIGNALED, .exit_code = -1, .signal = 11};
+	struct cell_result result = {.outcome = CELL_SIGNALED, .exit_code = -1, .signal = 11, .lost = true};
 	struct json json = {0};
 	(void)err_set(&result.err, 5, "a \"sentence\"");
 	memset(result.receipt.grade, CELL_ON, sizeof(result.receipt.grade));
 	cell_result_json(&result, &json);
-	has(buf_text(&json.out), "\"exit_code\":null,\"signal\":11,");
+	has(buf_text(&json.out), "\"exit_code\":null,\"signal\":11,\"lost\":true,");
 	has(buf_text(&json.out), "\"output\":null");
 	has(buf_text(&json.out), "\"full\":true");
 	has(buf_text(&json.out), "\"error\":\"a \\\"sentence\\\"\"}");

@@ -214,6 +214,44 @@ static void the_first_reason_counts(void **state)
 	assert_int_equal(world->result.outcome, CELL_TIMEOUT);
 }
 
+static void a_cell_whose_end_nobody_saw_is_lost(void **state)
+{
+	static const struct fake_action ended[] = {{.kind = FAKE_STARTED}, {.kind = FAKE_ENDED}};
+	struct world *world = *state;
+	fake.end = (struct cell_end){.wait_status = SIGKILL, .lost = true};
+	run_fake(world, ended);
+	assert_int_equal(world->result.outcome, CELL_SIGNALED);
+	assert_true(world->result.lost);
+	assert_int_equal(world->result.err.code, ERR_LOST);
+}
+
+static void a_cell_that_was_never_made_because_its_maker_died_is_lost(void **state)
+{
+	static const struct fake_action failed[] = {{.kind = FAKE_FAILED, .text = "gone"}};
+	struct world *world = *state;
+	fake.fail_code = ERR_LOST;
+	run_fake(world, failed);
+	assert_int_equal(world->result.outcome, CELL_SETUP_FAILED);
+	assert_true(world->result.lost);
+}
+
+static void what_we_ended_ourselves_is_not_lost(void **state)
+{
+	static const struct fake_action actions[] = {{.kind = FAKE_STARTED}, {.kind = FAKE_WAIT}, {.kind = FAKE_ENDED}};
+	struct world *world = *state;
+	fake.end = (struct cell_end){.wait_status = SIGKILL, .lost = true};
+	fake.deaf = true;
+	start(world, actions);
+	while (!fake.started)
+		assert_int_equal(loop_turn(world->loop, 10), 0);
+	cell_cancel(world->cell);
+	fake.go = true;
+	until_done(world);
+	assert_int_equal(world->result.outcome, CELL_CANCELLED);
+	assert_false(world->result.lost);
+	assert_int_equal(world->result.err.code, 0);
+}
+
 static void a_receipt_without_what_is_required_ends_the_cell(void **state)
 {
 	static const struct fake_action actions[] = {{.kind = FAKE_STARTED}, {.kind = FAKE_STOP}};
@@ -785,6 +823,9 @@ int main(void)
 		TEST(a_cancelled_cell_is_ended),
 		TEST(a_cell_cancelled_before_it_runs_is_cancelled),
 		TEST(the_first_reason_counts),
+		TEST(a_cell_whose_end_nobody_saw_is_lost),
+		TEST(a_cell_that_was_never_made_because_its_maker_died_is_lost),
+		TEST(what_we_ended_ourselves_is_not_lost),
 		TEST(a_receipt_without_what_is_required_ends_the_cell),
 		TEST(a_full_receipt_satisfies_every_requirement),
 		TEST(a_refused_start_is_an_error_and_leaves_nothing),

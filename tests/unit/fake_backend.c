@@ -77,7 +77,7 @@ static bool fake_read(struct cell_backend_run *run)
 static void fake_fail(struct cell_backend_run *run, const char *text)
 {
 	struct err err = {0};
-	(void)err_set(&err, EIO, "%s", text);
+	(void)err_set(&err, fake.fail_code ? fake.fail_code : EIO, "%s", text);
 	fake_over(run);
 	run->events.failed(run->events.data, &err);
 }

@@ -28,6 +28,7 @@ struct fake {
 	int workspace; /* handed to ended; -1 */
 	uint32_t off; /* protections that the receipt has not on, one bit each */
 	const char *refuse; /* start fails with this */
+	int fail_code; /* of FAKE_FAILED; 0 counts as EIO */
 	bool deaf; /* kill does nothing */
 	bool go;
 	/* what was seen */

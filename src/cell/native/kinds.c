@@ -42,24 +42,39 @@ static void take_made(struct kind *kind, struct wire_reader *reader, int *pidfd)
 	kind_pump(kind);
 }
 
-static void on_yard(void *data, int fd, uint32_t events)
+static void take_failed(struct kind *kind, struct wire_reader *reader)
 {
-	struct kind *kind = data;
-	char message[MAX_MESSAGE];
-	int pidfd = -1;
-	size_t count = 0;
-	ssize_t len = wire_recv(fd, message, sizeof(message), &pidfd, 1, &count, MSG_DONTWAIT);
-	struct wire_reader reader = { .data = message, .len = len < 0 ? 0 : (size_t)len };
+	uint32_t index = wire_get_u32(reader);
 	struct err err;
 
-	(void)events;
-	/* died with a message of ours unread: what it said comes after this */
-	if (len < 0 && (errno == EAGAIN || errno == EINTR || errno == ECONNRESET))
-		return;
-	if (len <= 0) {
-		(void)err_set(&err, EPIPE, "the process that makes cells died: 'hotcell doctor' says what this machine lacks");
+	message_get_err(reader, &err);
+	if (index == NO_SLOT)
 		kind_die(kind, &err);
-		return;
+	for (struct slot *slot = kind->slots; slot != NULL; slot = slot->next)
+		if (slot->index == index && slot->state == MAKING)
+			slot_fail(slot, &err);
+	kind_pump(kind);
+}
+
+bool kind_listen(struct kind *kind)
+{
+	char message[MAX_MESSAGE];
+	own(fd_closep) int pidfd = -1;
+	size_t count = 0;
+
+	if (kind->dead)
+		return false;
+	ssize_t len = wire_recv(kind->yard, message, sizeof(message), &pidfd, 1, &count, MSG_DONTWAIT);
+	struct wire_reader reader = { .data = message, .len = len < 0 ? 0 : (size_t)len };
+	struct err err;
+	if (len < 0 && (errno == EINTR || errno == ECONNRESET))
+		return true; /* died with a message of ours unread: what it said comes after this */
+	if (len < 0 && errno == EAGAIN)
+		return false;
+	if (len <= 0) {
+		(void)err_set(&err, ERR_LOST, "the process that makes cells was killed from outside");
+		kind_die(kind, &err);
+		return false;
 	}
 	switch (wire_get_u32(&reader)) {
 	case MSG_READY:
@@ -69,20 +84,20 @@ static void on_yard(void *data, int fd, uint32_t events)
 	case MSG_MADE:
 		take_made(kind, &reader, &pidfd);
 		break;
-	case MSG_FAILED: {
-		uint32_t index = wire_get_u32(&reader);
-		message_get_err(&reader, &err);
-		if (index == NO_SLOT)
-			kind_die(kind, &err);
-		for (struct slot *slot = kind->slots; slot != NULL; slot = slot->next)
-			if (slot->index == index && slot->state == MAKING)
-				slot_fail(slot, &err);
+	case MSG_FAILED:
+		take_failed(kind, &reader);
 		break;
-	}
 	default:
 		break;
 	}
-	fd_close(&pidfd);
+	return true;
+}
+
+static void on_yard(void *data, int fd, uint32_t events)
+{
+	(void)fd;
+	(void)events;
+	(void)kind_listen(data);
 }
 
 static void template_from_spec(const struct cell_backend_pool *pool, const struct cell_spec *spec,
@@ -181,13 +196,19 @@ struct kind *kind_get(struct cell_backend_pool *pool, const struct cell_spec *sp
 
 	template_from_spec(pool, spec, &t);
 	template_encode(&t, &key);
-	for (struct kind *kind = pool->kinds; kind != NULL; kind = kind->next)
-		if (!kind->dead && kind->limits.memory == limits->memory &&
-			kind->limits.cpus_milli == limits->cpus_milli && kind->key.len == key.len &&
-			memcmp(kind->key.data, key.data, key.len) == 0)
+	unsigned warm = 0;
+	for (struct kind *kind = pool->kinds; kind != NULL; kind = kind->next) {
+		if (kind->limits.memory != limits->memory || kind->limits.cpus_milli != limits->cpus_milli ||
+			kind->key.len != key.len || memcmp(kind->key.data, key.data, key.len) != 0)
+			continue;
+		if (!kind->dead)
 			return kind;
+		warm = kind->warm; /* another one takes its place, in this too; older ones are all dead */
+		break;
+	}
 	struct kind *kind = xcalloc(1, sizeof(*kind));
 	kind->pool = pool;
+	kind->warm = warm;
 	kind->yard = -1;
 	kind->limits = *limits;
 	kind->uid = spec->uid;

@@ -120,10 +120,10 @@ static int check_required(const struct cell_backend_pool *pool, const struct cel
 static struct cell_backend_run *native_start(struct cell_backend_pool *pool, const struct cell_spec *spec,
 	const int stdio[3], struct cell_receipt *receipt, const struct cell_backend_events *events, struct err *err)
 {
-	kinds_tidy(pool);
 	if (spec->require != NULL && check_required(pool, spec, receipt, err) < 0)
 		return NULL;
 	struct kind *kind = kind_get(pool, spec, err);
+	kinds_tidy(pool);
 	if (kind == NULL)
 		return NULL;
 	struct cell_backend_run *run = xcalloc(1, sizeof(*run));

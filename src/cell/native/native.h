@@ -116,6 +116,8 @@ MUST_CHECK int job_receive(struct job *ret, struct wire_reader *reader, const in
 struct cgroup_host;
 /* nest: it makes a user namespace to have rights in (an ordinary user's has none otherwise). */
 MUST_CHECK int zygote_start(const struct cgroup_host *cgroup, bool nest, pid_t *ret_pid, struct err *err);
+/* For a child: to be killed when this parent of it ends, or has ended. */
+void die_with(pid_t parent);
 /* The yard's whole life; called by the zygote in a child. */
 _Noreturn void yard_main(int socket, int memfd);
 

@@ -42,6 +42,7 @@ struct kind { /* a template and its yard */
 	enum hide_how hide;
 	struct err err;
 	unsigned making, warm;
+	unsigned in_vain; /* cells that died unasked for since a program last started */
 	struct slot *slots;
 	struct kind *next;
 };
@@ -96,6 +97,7 @@ void kind_pump(struct kind *kind); /* makes what is wanted, and keeps the warm o
 
 struct kind *kind_get(struct cell_backend_pool *pool, const struct cell_spec *spec, struct err *err);
 struct kind *kind_free(struct kind *kind);
+bool kind_listen(struct kind *kind); /* takes a message of its yard; false when there is none */
 void kind_die(struct kind *kind, const struct err *err); /* its yard is of no more use */
 void kinds_tidy(struct cell_backend_pool *pool); /* frees those whose yard and cells are gone */
 MUST_CHECK int zygote_ensure(struct cell_backend_pool *pool, struct err *err);

@@ -261,8 +261,9 @@ static void map_owner(struct builder *b, int tree)
 
 	if (b->outer_uid == 0 || fstat(tree, &st) < 0)
 		return;
-	pid_t child = (pid_t)syscall(SYS_clone, CLONE_NEWUSER | SIGCHLD, 0, 0, 0, 0);
+	pid_t self = getpid(), child = (pid_t)syscall(SYS_clone, CLONE_NEWUSER | SIGCHLD, 0, 0, 0, 0);
 	if (child == 0) {
+		die_with(self);
 		for (;;)
 			(void)pause();
 	}

@@ -17,6 +17,7 @@
 #include "cell/native/receipt.h"
 
 #define MAX_RESTING 4
+#define MAX_IN_VAIN 8
 #define MAX_MAKING 8 /* at once: descriptors in flight are limited for ordinary users */
 
 static void slot_over(struct slot *slot);
@@ -50,6 +51,7 @@ static void run_started(struct cell_backend_run *run, uint32_t facts, int tty)
 		return;
 	}
 	run->started = true;
+	run->slot->kind->in_vain = 0;
 	receipt_fill(run->receipt, kind->pool->cgroup, facts, kind->hide, &kind->limits, kind->uid);
 	run->events.started(run->events.data, tty);
 }
@@ -71,8 +73,10 @@ static void run_ended(struct cell_backend_run *run)
 	if (peak > 0)
 		end->peak_memory = peak;
 	end->oom_kills = kills;
-	if (!run->reported)
+	if (!run->reported) {
 		end->wait_status = SIGKILL;
+		end->lost = !run->killed && kills == 0;
+	}
 	end->filter_killed = WIFSIGNALED(end->wait_status) && WTERMSIG(end->wait_status) == SIGSYS;
 	run->events.ended(run->events.data, end, run->workspace);
 }
@@ -161,6 +165,21 @@ static void take_failed(struct slot *slot, struct wire_reader *reader)
 		slot->kind->warm = 0; /* do not go on making what fails */
 }
 
+/* The cell's end of its socket is gone and nobody has told that there is a cell. Whoever makes one tells so, or
+ * why not, before letting go of the socket: if no word of it is on the way, the maker was killed. */
+static void slot_unborn(struct slot *slot)
+{
+	struct err err;
+
+	while (slot->state == MAKING && kind_listen(slot->kind))
+		;
+	if (slot->state != MAKING)
+		return;
+	(void)err_set(&err, ERR_LOST, "the process that makes the cell was killed from outside");
+	slot_fail(slot, &err);
+	kind_pump(slot->kind);
+}
+
 static void on_control(void *data, int fd, uint32_t events)
 {
 	struct slot *slot = data;
@@ -176,6 +195,8 @@ static void on_control(void *data, int fd, uint32_t events)
 		return;
 	if (len <= 0) { /* init is gone or going: its pidfd tells */
 		slot->control_source = loop_remove(slot->control_source);
+		if (slot->state == MAKING)
+			slot_unborn(slot);
 		return;
 	}
 	uint32_t kind = wire_get_u32(&reader), value = kind == MSG_REPORT ? 0 : wire_get_u32(&reader);
@@ -194,6 +215,13 @@ static void on_control(void *data, int fd, uint32_t events)
 	}
 }
 
+/* A cell died that nobody had asked for: where that goes on, no more are kept ready. */
+static void kind_doubt(struct kind *kind)
+{
+	if (++kind->in_vain >= MAX_IN_VAIN)
+		kind->warm = 0;
+}
+
 static void on_gone(void *data, int fd, uint32_t events)
 {
 	struct slot *slot = data;
@@ -203,6 +231,8 @@ static void on_gone(void *data, int fd, uint32_t events)
 	for (int i = 0; i < 64 && slot->control_source != NULL; i++) /* its last words, a report among them */
 		on_control(slot, slot->control, EPOLLIN);
 	struct cell_backend_run *run = slot->run;
+	if (run == NULL && !slot->spoiled)
+		kind_doubt(slot->kind);
 	if (run != NULL && !run->reported)
 		slot->fresh_net = true; /* nobody looked whether it was left clean */
 	if (run != NULL && !run->over) {
@@ -210,7 +240,7 @@ static void on_gone(void *data, int fd, uint32_t events)
 			run_ended(run);
 		} else {
 			struct err err;
-			(void)err_set(&err, EPIPE, "the cell's init died before its program ran");
+			(void)err_set(&err, ERR_LOST, "the cell's init was killed from outside before its program ran");
 			run_fail(run, &err);
 		}
 	}
@@ -272,8 +302,17 @@ void slot_fail(struct slot *slot, const struct err *err)
 		slot->kind->making--;
 	slot_unmade(slot);
 	slot->state = slot->run == NULL ? EMPTY : DYING;
-	slot->kind->warm = 0;
+	if (err->code == ERR_LOST)
+		kind_doubt(slot->kind);
+	else
+		slot->kind->warm = 0;
 	run_fail(slot->run, err);
+}
+
+/* The other end of a socket died, perhaps with a message of ours unread. */
+static bool is_gone(const struct err *err)
+{
+	return err->code == EPIPE || err->code == ECONNRESET;
 }
 
 /* To the slot's stall, if it has one; else to the yard, which forks it. */
@@ -324,8 +363,8 @@ void slot_send_job(struct slot *slot, const int *stdio)
 	struct cell_backend_run *run = slot->run;
 	struct err err;
 
-	if (job_send(slot->control, MSG_JOB, 0, &run->job, stdio, run->tty ? 0 : 3, &err) < 0 && err.code != EPIPE)
-		run_fail(run, &err); /* EPIPE: its init has already told why it is gone */
+	if (job_send(slot->control, MSG_JOB, 0, &run->job, stdio, run->tty ? 0 : 3, &err) < 0 && !is_gone(&err))
+		run_fail(run, &err); /* else its init has already told why it is gone, or its pidfd will */
 	run_sent(run);
 }
 
@@ -334,7 +373,7 @@ static void slot_make(struct slot *slot)
 	struct err err;
 
 	/* a yard that is gone has left word why: it is read from its socket, not guessed here */
-	if (slot_send_make(slot, &err) < 0 && err.code != EPIPE) {
+	if (slot_send_make(slot, &err) < 0 && !is_gone(&err)) {
 		slot->state = WANTED;
 		slot_fail(slot, &err);
 		return;

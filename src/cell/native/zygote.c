@@ -46,6 +46,13 @@ static void wait_for_children(void)
 		;
 }
 
+void die_with(pid_t parent)
+{
+	(void)prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
+	if (getppid() != parent) /* too late: it is dead already */
+		_exit(0);
+}
+
 /* ---- the yard ---- */
 
 struct slot {
@@ -68,14 +75,19 @@ struct yard {
 	struct sock_fprog counted, plain;
 };
 
-static void yard_fail(const struct yard *yard, uint32_t slot, const struct err *err)
+static void say_failed(int socket, uint32_t slot, const struct err *err)
 {
 	own(buf_done) struct buf message = { 0 };
 
 	wire_put_u32(&message, MSG_FAILED);
 	wire_put_u32(&message, slot);
 	message_put_err(&message, err);
-	(void)!wire_send(yard->socket, message.data, message.len, NULL, 0);
+	(void)!wire_send(socket, message.data, message.len, NULL, 0);
+}
+
+static void yard_fail(const struct yard *yard, uint32_t slot, const struct err *err)
+{
+	say_failed(yard->socket, slot, err);
 }
 
 static int loopback_up(void)
@@ -87,8 +99,9 @@ static int loopback_up(void)
 }
 
 /* Holds the namespaces of a new slot open until the yard has descriptors of them. */
-static int holder_become(const struct yard *yard, bool user_ns)
+static int holder_become(const struct yard *yard, pid_t parent, bool user_ns)
 {
+	die_with(parent);
 	if (unshare(CLONE_NEWNET) < 0)
 		return errno;
 	(void)loopback_up(); /* a cell without loopback is poorer, not weaker */
@@ -99,13 +112,13 @@ static int holder_become(const struct yard *yard, bool user_ns)
 		return errno;
 	if (user_ns && unshare(CLONE_NEWUSER) < 0)
 		return errno;
-	(void)prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0); /* after the change of user, which undoes it */
+	die_with(parent); /* after the change of user, which undoes it */
 	return 0;
 }
 
-static _Noreturn void holder_main(const struct yard *yard, int tell, bool user_ns)
+static _Noreturn void holder_main(const struct yard *yard, pid_t parent, int tell, bool user_ns)
 {
-	int failed = holder_become(yard, user_ns);
+	int failed = holder_become(yard, parent, user_ns);
 
 	(void)!write(tell, &failed, sizeof(failed));
 	for (;;)
@@ -154,6 +167,7 @@ static int slot_take(const struct yard *yard, struct slot *slot, pid_t holder, s
  * another CPU. */
 static int holder_begin(const struct yard *yard, bool user_ns, struct holder *ret, struct err *err)
 {
+	pid_t self = getpid();
 	int tell[2];
 
 	if (pipe2(tell, O_CLOEXEC) < 0)
@@ -162,7 +176,7 @@ static int holder_begin(const struct yard *yard, bool user_ns, struct holder *re
 	 * counts as in a chroot, and may make no user namespace. */
 	ret->pid = (pid_t)syscall(SYS_clone, CLONE_NEWNS | SIGCHLD, 0, 0, 0, 0);
 	if (ret->pid == 0)
-		holder_main(yard, tell[1], user_ns);
+		holder_main(yard, self, tell[1], user_ns);
 	int cause = errno;
 	(void)close(tell[1]);
 	ret->ready = tell[0];
@@ -171,6 +185,14 @@ static int holder_begin(const struct yard *yard, bool user_ns, struct holder *re
 	fd_close(&ret->ready);
 	ret->pid = 0;
 	return err_errno(err, cause, "start a process for new namespaces");
+}
+
+/* It never ends by itself. One that was killed is there a little longer, without anything left to take. */
+static bool holder_is_gone(pid_t pid)
+{
+	for (int tries = 0; tries < 50 && kill(pid, 0) == 0; tries++)
+		(void)nanosleep(&(struct timespec){ 0, (long)NS_PER_MS }, NULL);
+	return kill(pid, 0) < 0;
 }
 
 static int slot_fill(struct yard *yard, struct slot *slot, struct err *err)
@@ -188,6 +210,8 @@ static int slot_fill(struct yard *yard, struct slot *slot, struct err *err)
 	fd_close(&holder.ready);
 	if (result == 0)
 		result = slot_take(yard, slot, holder.pid, err);
+	if (result < 0 && holder.pid > 0 && holder_is_gone(holder.pid))
+		(void)err_set(err, ERR_LOST, "a process that makes the cell was killed from outside");
 	if (holder.pid > 0)
 		(void)kill(holder.pid, SIGKILL); /* reaped by the kernel: we ignore SIGCHLD */
 	return result;
@@ -256,7 +280,6 @@ static _Noreturn void stall_main(const struct yard *yard, struct birth *birth, i
 	char message[64];
 	struct err err;
 
-	(void)prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
 	(void)prctl(PR_SET_NAME, "hotcell-stall", 0, 0, 0);
 	for (;;) {
 		size_t count = 0;
@@ -289,8 +312,9 @@ static int make_stall(struct yard *yard, uint32_t index, uint32_t flags, const i
 		args.flags |= CLONE_INTO_CGROUP;
 		args.cgroup = (uint64_t)fds[2];
 	}
-	pid_t pid = (pid_t)syscall(SYS_clone3, &args, sizeof(args));
+	pid_t self = getpid(), pid = (pid_t)syscall(SYS_clone3, &args, sizeof(args));
 	if (pid == 0) {
+		die_with(self);
 		if (stall_enter(fds + 2, v2 ? 0 : count - 2, slot->net_ns, err) < 0) {
 			yard_fail(yard, index, err);
 			_exit(125);
@@ -379,7 +403,6 @@ void yard_main(int socket, int memfd)
 	enum hide_how hide = HIDE_NOTHING;
 	struct err err;
 
-	(void)prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
 	(void)prctl(PR_SET_NAME, "hotcell-yard", 0, 0, 0);
 	(void)umask(022);
 	if (yard_build(&yard, memfd, &hide, &err) < 0) {
@@ -442,6 +465,23 @@ static void forget_arguments(void)
 		memcpy((void *)at[0], "hotcell", sizeof("hotcell"));
 }
 
+/* fds: the yard's socket, its template. `err`: why there can be no yard, if its code is not 0. */
+static void zygote_serve(int socket, const int fds[2], const struct err *err)
+{
+	struct err failed = *err;
+	pid_t self = getpid(), pid = failed.code == 0 ? fork() : -1;
+
+	if (pid == 0) {
+		die_with(self);
+		(void)close(socket);
+		yard_main(fds[0], fds[1]);
+	}
+	if (failed.code == 0 && pid < 0)
+		(void)err_errno(&failed, errno, "start the process that makes cells");
+	if (failed.code != 0)
+		say_failed(fds[0], NO_SLOT, &failed);
+}
+
 static _Noreturn void zygote_main(int socket, const struct cgroup_host *cgroup, bool nest)
 {
 	struct err err;
@@ -467,8 +507,10 @@ static _Noreturn void zygote_main(int socket, const struct cgroup_host *cgroup, 
 		(void)dup2(null, i);
 	forget_arguments();
 	err.code = 0;
-	if (nest && (unshare(CLONE_NEWUSER) < 0 || map_self(uid, gid, &err) < 0))
-		_exit(125);
+	if (nest && unshare(CLONE_NEWUSER) < 0)
+		(void)err_errno(&err, errno, "make a user namespace: 'hotcell doctor' says what this machine lacks");
+	else if (nest && map_self(uid, gid, &err) < 0)
+		(void)err_wrap(&err, "be root in a user namespace");
 	for (;;) {
 		char message[MAX_MESSAGE];
 		size_t count = 0;
@@ -476,10 +518,8 @@ static _Noreturn void zygote_main(int socket, const struct cgroup_host *cgroup, 
 		struct wire_reader reader = { .data = message, .len = len < 0 ? 0 : (size_t)len };
 		if (len <= 0)
 			break;
-		if (wire_get_u32(&reader) == MSG_TEMPLATE && count == 2 && fork() == 0) {
-			(void)close(socket);
-			yard_main(fds[0], fds[1]);
-		}
+		if (wire_get_u32(&reader) == MSG_TEMPLATE && count == 2)
+			zygote_serve(socket, fds, &err);
 		for (size_t i = 0; i < count; i++)
 			(void)close(fds[i]);
 	}
