@@ -139,7 +139,7 @@ static void mark_all(struct campaign *campaign)
 	while (campaign->unmarked != NULL) {
 		struct ended *ended = campaign->unmarked;
 		(void)plan_session_name(record->plan.runs, ended->run.number, name, sizeof(name));
-		if (session_mark(campaign->sessions, name, &ended->run, record->timeout_ms, &err) < 0) {
+		if (session_mark_own(campaign->sessions, name, &ended->run, record->timeout_ms, &err) < 0) {
 			campaign_block(campaign, &err); /* tried again later, by whoever resumes if need be */
 			return;
 		}

@@ -255,17 +255,12 @@ static bool is_marked(int dir)
 	return false;
 }
 
-int session_mark(int sessions, const char *name, const struct run_record *run, uint64_t timeout_ms, struct err *err)
+static int marker_make(int dir, const char *name, const struct run_record *run, uint64_t timeout_ms, struct err *err)
 {
-	own(fd_closep) int dir = openat(sessions, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	own(buf_done) struct buf text = { 0 };
 	char tail[SESSION_TAIL];
 	size_t len = 0;
 
-	if (dir < 0)
-		return err_errno(err, errno, "open the session folder '%s'", name);
-	if (is_marked(dir))
-		return 0;
 	if (run->state == RUN_ERROR) {
 		len = read_tail(dir, "stderr.log", tail, sizeof(tail));
 		if (len == 0)
@@ -277,6 +272,27 @@ int session_mark(int sessions, const char *name, const struct run_record *run, u
 	if (renameat(dir, MARKER_DRAFT, dir, run_state_marker(run->state)) < 0)
 		return err_errno(err, errno, "mark session '%s'", name);
 	return 0;
+}
+
+static int mark(int sessions, const char *name, bool looks, const struct run_record *run, uint64_t timeout_ms,
+	struct err *err)
+{
+	own(fd_closep) int dir = openat(sessions, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+
+	if (dir < 0)
+		return err_errno(err, errno, "open the session folder '%s'", name);
+	return looks && is_marked(dir) ? 0 : marker_make(dir, name, run, timeout_ms, err);
+}
+
+int session_mark(int sessions, const char *name, const struct run_record *run, uint64_t timeout_ms, struct err *err)
+{
+	return mark(sessions, name, true, run, timeout_ms, err);
+}
+
+int session_mark_own(int sessions, const char *name, const struct run_record *run, uint64_t timeout_ms,
+	struct err *err)
+{
+	return mark(sessions, name, false, run, timeout_ms, err);
 }
 
 int session_remove(int sessions, const char *name, struct err *err)

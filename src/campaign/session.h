@@ -36,6 +36,9 @@ MUST_CHECK int session_result(const struct session *session, const struct campai
 /* Makes the marker of a final state, from what the ledger knows. One that is there already is left. */
 MUST_CHECK int session_mark(int sessions, const char *name, const struct run_record *run, uint64_t timeout_ms,
 	struct err *err);
+/* The same for whoever has made the folder and not marked it yet: nothing is looked for first. */
+MUST_CHECK int session_mark_own(int sessions, const char *name, const struct run_record *run, uint64_t timeout_ms,
+	struct err *err);
 MUST_CHECK int session_remove(int sessions, const char *name, struct err *err);
 /* "Completed in 42.3s\n", "Exit code: 3\n\nLogs:\n...", "Timed out after 900s\n". Pure. */
 void session_marker_text(const struct run_record *run, uint64_t timeout_ms, const char *tail, size_t tail_len,

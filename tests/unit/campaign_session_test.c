@@ -170,14 +170,17 @@ static void a_session_marks_what_came_of_it(void **state)
 			 .cause = (char *)(uintptr_t) "no command 'x'"},
 			"", "ERROR", "Unexpected error: no command 'x'\n"},
 	};
+	static int (*const marks[])(int, const char *, const struct run_record *, uint64_t, struct err *) = {
+		session_mark, session_mark_own};
 	struct err err;
 
-	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+	for (size_t i = 0; i < ARRAY_LEN(cases) * ARRAY_LEN(marks); i++) {
+		size_t c = i / ARRAY_LEN(marks);
 		open_session(world, "007");
-		write_file(world, "007/stderr.log", cases[i].log);
-		assert_int_equal(session_mark(world->dir, "007", &cases[i].run, 900000, &err), 0);
-		char *name = xfmt("007/%s", cases[i].marker);
-		expect_file(world, name, cases[i].text);
+		write_file(world, "007/stderr.log", cases[c].log);
+		assert_int_equal(marks[i % ARRAY_LEN(marks)](world->dir, "007", &cases[c].run, 900000, &err), 0);
+		char *name = xfmt("007/%s", cases[c].marker);
+		expect_file(world, name, cases[c].text);
 		expect_none(world, "007/.marker");
 		free(name);
 	}
