@@ -101,7 +101,7 @@ void bench_spec(struct cell_spec *ret, struct cell_mount *mount, const char *pro
 
 typedef int measure_fn(const struct bench_options *options, char *const *command, struct json *json,
 	struct err *err);
-measure_fn measure_steady, measure_cold, measure_command, measure_rate, measure_idle, measure_work,
-	measure_live, measure_mounts;
+measure_fn measure_steady, measure_cold, measure_command, measure_rate, measure_flood, measure_idle,
+	measure_work, measure_live, measure_mounts;
 
 #endif

@@ -87,6 +87,7 @@ static const struct measurement {
 	{"cold", "whole processes: hotcell run beside bwrap", NEEDS_HOTCELL, measure_cold},
 	{"rate", "cells a second, several at once, beside plain spawns", NEEDS_PROGRAM,
 		measure_rate},
+	{"flood", "cells, several at once, until SIGTERM", NEEDS_PROGRAM, measure_flood},
 	{"idle", "memory of a ready cell", NEEDS_PROGRAM, measure_idle},
 	{"work", "work inside a cell beside the same outside", NEEDS_WORK | NEEDS_KIND,
 		measure_work},

@@ -1,7 +1,9 @@
-/* How many a second, with so many at once: cells and plain spawns in alternating slices. */
+/* How many a second, with so many at once: cells and plain spawns in alternating slices; or cells
+ * alone, by a process that whoever measures stops and lets go on. */
 #include "bench.h"
 
 #include <errno.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <sys/wait.h>
 
@@ -41,6 +43,8 @@ struct cells_slice_state {
 	struct err err;
 };
 
+static volatile sig_atomic_t told_to_end;
+
 static void on_done(void *data, struct cell *cell, const struct cell_result *result)
 {
 	struct worker *worker = data;
@@ -61,7 +65,7 @@ static int cells_slice(struct bench_pool *pool, const struct cell_spec *spec, un
 	unsigned busy;
 
 	do {
-		bool more = clock_now() - start < ns;
+		bool more = !told_to_end && clock_now() - start < ns;
 		busy = 0;
 		for (unsigned i = 0; i < count; i++) {
 			struct worker *worker = &workers[i];
@@ -134,11 +138,21 @@ static int spawns_slice(
 	return 0;
 }
 
+static int pool_for_program(struct bench_pool *pool, struct cell_spec *spec,
+	struct cell_mount *mount, const struct bench_options *options, struct err *err)
+{
+	static const char *const inside[] = {BENCH_PROGRAM, NULL};
+
+	bench_spec(spec, mount, options->program, inside);
+	if (bench_pool_open(pool, err) < 0)
+		return -1;
+	return bench_pool_warm(pool, spec, (unsigned)options->warm, err);
+}
+
 int measure_rate(const struct bench_options *options, char *const *command, struct json *json,
 	struct err *err)
 {
-	const char *const plain[] = {options->program, NULL},
-			  *const inside[] = {BENCH_PROGRAM, NULL};
+	const char *const plain[] = {options->program, NULL};
 	unsigned workers = (unsigned)options->workers;
 	uint64_t slice = options->ms * NS_PER_MS / (options->blocks > 0 ? options->blocks : 1);
 	own(bench_pool_done) struct bench_pool pool = {0};
@@ -147,9 +161,7 @@ int measure_rate(const struct bench_options *options, char *const *command, stru
 	struct cell_mount mount;
 
 	(void)command;
-	bench_spec(&spec, &mount, options->program, inside);
-	if (bench_pool_open(&pool, err) < 0 ||
-		bench_pool_warm(&pool, &spec, (unsigned)options->warm, err) < 0)
+	if (pool_for_program(&pool, &spec, &mount, options, err) < 0)
 		return -1;
 	for (unsigned block = 0; block < options->blocks; block++)
 		if (spawns_slice(plain, workers, slice, &spawns, err) < 0 ||
@@ -158,5 +170,32 @@ int measure_rate(const struct bench_options *options, char *const *command, stru
 	json_put_uint(json, "workers", workers);
 	tally_json(&cells, json, "cell", "cells_per_second");
 	tally_json(&spawns, json, "spawn", "spawns_per_second");
+	return 0;
+}
+
+/* ---- until told ---- */
+
+static void on_told(int number)
+{
+	(void)number;
+	told_to_end = 1;
+}
+
+/* Our own clock says nothing here: it also counts while we are stopped. */
+int measure_flood(const struct bench_options *options, char *const *command, struct json *json,
+	struct err *err)
+{
+	const struct sigaction told = {.sa_handler = on_told}; /* no SA_RESTART: a wait ends */
+	own(bench_pool_done) struct bench_pool pool = {0};
+	own(tally_done) struct tally cells = {0};
+	struct cell_spec spec;
+	struct cell_mount mount;
+
+	(void)command;
+	(void)sigaction(SIGTERM, &told, NULL);
+	if (pool_for_program(&pool, &spec, &mount, options, err) < 0 ||
+		cells_slice(&pool, &spec, (unsigned)options->workers, UINT64_MAX, &cells, err) < 0)
+		return -1;
+	json_put_uint(json, "cells", cells.samples.count);
 	return 0;
 }

@@ -98,6 +98,7 @@ if [ "$wanted" = test ]; then
 	lacks python3-venv "keeps pytest out of the system" has_venv
 	lacks clang "builds the fuzz harnesses" has clang
 	lacks bubblewrap "the sandbox that cells are compared with" has bwrap
+	lacks parallel "what campaigns are compared with" has parallel
 	lacks mandoc "checks the manual" has mandoc
 	lacks tmux "tests of terminals" has tmux
 	lacks sudo "runs half of the tests as root" has sudo
