@@ -8,7 +8,7 @@
 #include "base/size.h"
 #include "campaign/work.h"
 
-#define OUR_TRIES 3 /* of a run whose cell failed by no fault of its own */
+#define OUR_TRIES 10 /* of a run whose cell failed by no fault of its own */
 #define HOPELESS 12 /* cells in a row that could not be made, and none that could */
 #define TAIL_KEPT (16 << 10)
 

@@ -57,10 +57,12 @@ def test_killed_at_random_every_run_is_counted_once(place):
     log = (place / "supervisor.log").read_text()
     with Supervisor(place, "chaos", "--plain", verb="resume") as last:
         code = last.finish(120)
-    assert code == 1, last.text()[-3000:]
+    assert code in (1, 4), last.text()[-3000:] # 4: so many lost cells are worth an alert
     marked = prove_accounting(place, "chaos", RUNS)
     for number, folder in sessions(place).items():
-        assert marked[number] == ("ERROR" if number % 9 == 0 else "SUCCESS"), (number, (folder / marked[number]).read_text())
+        assert marked[number] == ("ERROR" if number % 9 == 0 else "SUCCESS"), (
+            number, (folder / marked[number]).read_text(), (folder / "result.json").read_text()[:400],
+            ledger_rows(place, "select * from events where run = ?", number))
         seed = (folder / "seed.txt").read_text().strip()
         assert f"run {number} seed {seed}\n" == (folder / "stdout.log").read_text()
     assert lives > 20, log[-2000:]
