@@ -296,6 +296,7 @@ static void pulse(struct campaign *campaign)
 	campaign->status.live.cpu_milli = cpu_in_use(campaign);
 	campaign->status.now_ms = campaign->status.live.at_ms;
 	obey_wish(campaign);
+	record->sums.cleanup_failures = campaign->failures_before + cell_pool_cleanup_failures(campaign->pool);
 	if (clock_now() >= campaign->orphans_due_ns) { /* it looks at every process: not at every pulse */
 		record->sums.orphans = cell_orphans();
 		campaign->orphans_due_ns = clock_now() + ORPHANS_EVERY_NS;
@@ -514,6 +515,7 @@ static int begin(struct campaign *campaign, struct err *err)
 	record->note = xstrdup("");
 	campaign->status.held = true;
 	batch_note(campaign, resumed ? "resumed" : "started", 0, "by process %d", record->holder);
+	campaign->failures_before = record->sums.cleanup_failures; /* of earlier lives */
 	campaign->pulsed_ns = clock_now();
 	campaign->second = campaign->pulsed_ns / NS_PER_S;
 	if (!batch_flush(campaign))

@@ -63,7 +63,7 @@ struct campaign {
 	uint64_t blocked_until_ns;
 	bool cancelling, finished, warm, hopeless, too_many;
 	uint64_t pulsed_ns, second; /* the second that live.done's last entry counts */
-	uint64_t orphans_due_ns;
+	uint64_t orphans_due_ns, failures_before;
 	uint64_t busy_before, total_before; /* of /proc/stat */
 	struct loop_source *tend, *flush, *pulse, *wake;
 };

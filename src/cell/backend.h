@@ -42,6 +42,8 @@ struct cell_backend {
 	MUST_CHECK struct cell_backend_pool *(*open)(struct loop *loop, struct err *err);
 	/* Waits until nothing is left; need not, if we are `leaving`: this process is about to end. */
 	void (*close)(struct cell_backend_pool *pool, bool leaving);
+	/* Cells that did not end by themselves when they should have. Optional. */
+	uint64_t (*cleanup_failures)(const struct cell_backend_pool *pool);
 	MUST_CHECK int (*warm)(struct cell_backend_pool *pool, const struct cell_spec *spec, unsigned count,
 		struct err *err);
 	/* stdio are the cell's ends (all -1 with spec->tty); they stay the caller's, which closes them

@@ -156,6 +156,11 @@ void cell_pool_freep(struct cell_pool **pool)
 	*pool = cell_pool_free(*pool);
 }
 
+uint64_t cell_pool_cleanup_failures(const struct cell_pool *pool)
+{
+	return pool->backend->cleanup_failures ? pool->backend->cleanup_failures(pool->backend_pool) : 0;
+}
+
 int cell_pool_warm(struct cell_pool *pool, const struct cell_spec *spec, unsigned count, struct err *err)
 {
 	if (cell_spec_check(spec, err) < 0)

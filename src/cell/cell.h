@@ -173,6 +173,7 @@ struct cell_pool *cell_pool_free(struct cell_pool *pool); /* kills what runs; wa
 /* The same for a process about to end: what is left when all cells are dead goes by itself, soon after. */
 void cell_pool_leave(struct cell_pool *pool);
 void cell_pool_freep(struct cell_pool **pool);
+uint64_t cell_pool_cleanup_failures(const struct cell_pool *pool); /* cells that did not go by themselves in time */
 /* Keep `count` cells of this spec ready beforehand; they are refilled as they are used. Optional. */
 MUST_CHECK int cell_pool_warm(struct cell_pool *pool, const struct cell_spec *spec, unsigned count, struct err *err);
 

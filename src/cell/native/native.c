@@ -162,6 +162,7 @@ static void on_grace(void *data)
 
 	slot->grace = loop_remove(slot->grace);
 	slot->kind->pool->troubled = true;
+	slot->kind->pool->cleanup_failures++;
 	if (slot->pidfd >= 0) {
 		(void)syscall(SYS_pidfd_send_signal, slot->pidfd, SIGKILL, NULL, 0);
 	} else if (slot->state == MAKING) { /* its yard hangs: on a dead file system, or because it was stopped */
@@ -223,6 +224,11 @@ static void native_release(struct cell_backend_run *run)
 	}
 }
 
+static uint64_t native_cleanup_failures(const struct cell_backend_pool *pool)
+{
+	return pool->cleanup_failures;
+}
+
 static uint64_t native_memory(const struct cell_backend_run *run)
 {
 	uint64_t peak = 0, kills = 0, now = 0;
@@ -262,6 +268,7 @@ const struct cell_backend cell_native = {
 	.name = "native",
 	.open = native_open,
 	.close = native_close,
+	.cleanup_failures = native_cleanup_failures,
 	.warm = native_warm,
 	.start = native_start,
 	.kill = native_kill,

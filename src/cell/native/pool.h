@@ -51,6 +51,7 @@ struct cell_backend_pool {
 	struct loop *loop;
 	struct cgroup_host *cgroup;
 	bool user_ns, landlock;
+	uint64_t cleanup_failures;
 	bool troubled; /* something below us did not answer: see to its end */
 	int zygote;
 	pid_t zygote_pid;
