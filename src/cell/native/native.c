@@ -67,7 +67,8 @@ static void native_close(struct cell_backend_pool *pool, bool leaving)
 {
 	if (pool == NULL)
 		return;
-	bool wait = !leaving || pool->troubled || strcmp(cgroup_kind(pool->cgroup), "cgroup v2") == 0;
+	bool wait = !leaving || pool->troubled || strcmp(cgroup_kind(pool->cgroup), "cgroup v2") == 0 ||
+		!orphans_are_reaped();
 	if (!wait)
 		cgroup_leave(pool->cgroup);
 	while (pool->kinds != NULL) {

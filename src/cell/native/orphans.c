@@ -3,12 +3,13 @@
 #include <ctype.h>
 #include <dirent.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "base/buf.h"
 #include "base/fs.h"
-#include "cell/cell.h"
+#include "cell/native/native.h"
 
 #define GRACE_S 5 /* going takes a moment */
 
@@ -66,6 +67,51 @@ static bool is_orphan(const char *pid, double now)
 	/* a zygote's parent is its supervisor, whatever program that is; the others' are of ours */
 	return strcmp(process.name, "hotcell-zygote") != 0 && strncmp(parent.name, "hotcell", strlen("hotcell")) != 0;
 }
+
+/* ---- who reaps what we leave ---- */
+
+/* Process 1 waits for signals of dying children, or has said that it does not want to know. */
+static bool init_listens(void)
+{
+	static const char *const masks[] = { "SigBlk:", "SigIgn:", "SigCgt:" }; /* blocked: read from a descriptor */
+	own(buf_done) struct buf text = { 0 };
+	struct err err;
+
+	if (fs_read_small(AT_FDCWD, "/proc/1/status", 16384, &text, &err) < 0)
+		return false;
+	for (size_t i = 0; i < ARRAY_LEN(masks); i++) {
+		const char *at = strstr(buf_text(&text), masks[i]);
+		if (at != NULL && (strtoull(at + strlen(masks[i]), NULL, 16) >> (SIGCHLD - 1) & 1) != 0)
+			return true;
+	}
+	return false;
+}
+
+/* It may look after them now and then all the same: then none of ours is there for long. */
+static bool init_is_slow(void)
+{
+	own(buf_done) struct buf text = { 0 };
+	struct err err;
+	struct process process;
+	double now = uptime();
+	char *rest = NULL;
+
+	if (fs_read_small(AT_FDCWD, "/proc/1/task/1/children", 65536, &text, &err) < 0)
+		return true;
+	for (const char *pid = strtok_r((char *)(uintptr_t)buf_text(&text), " ", &rest); pid != NULL;
+		pid = strtok_r(NULL, " ", &rest))
+		if (process_read(pid, now, &process) && process.state == 'Z' && process.age_s > GRACE_S &&
+			strncmp(process.name, "hotcell-", strlen("hotcell-")) == 0)
+			return true;
+	return false;
+}
+
+bool orphans_are_reaped(void)
+{
+	return init_listens() || !init_is_slow();
+}
+
+/* ---- what should not be there ---- */
 
 unsigned cell_orphans(void)
 {
