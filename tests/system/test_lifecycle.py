@@ -10,6 +10,7 @@ import pytest
 
 from harness import (
     HOTCELL,
+    IS_ROOT,
     Live,
     descendants,
     environment,
@@ -229,3 +230,22 @@ def test_the_supervisor_leaves_no_zombies_while_it_runs(hostile):
             if pid.isdigit() and (stat := stat_of(pid)) and stat[1] == "Z" and stat[2] == live.pid
         ]
         assert not zombies
+
+
+def test_zombies_do_not_pile_up_where_process_1_reaps_nothing():
+    """As in a container whose first process is any program: what hotcell leaves to it stays."""
+    first = f"""
+import os, subprocess, time
+for _ in range(14):
+    subprocess.run([{HOTCELL!r}, "run", "-q", "--", "/bin/true"], check=True)
+    time.sleep(0.7)
+zombies = 0
+for pid in filter(str.isdigit, os.listdir("/proc")):
+    with open(f"/proc/{{pid}}/stat") as stat:
+        zombies += stat.read().rpartition(")")[2].split()[0] == "Z"
+print(zombies)
+"""
+    how = ["unshare", "--pid", "--fork", "--mount-proc", *([] if IS_ROOT else ["--user", "--map-root-user"])]
+    done = subprocess.run([*how, "/usr/bin/python3", "-c", first], capture_output=True, text=True, timeout=90)
+    assert done.returncode == 0, done
+    assert int(done.stdout) <= 10, "at most those of the first seconds"
