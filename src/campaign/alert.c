@@ -221,7 +221,7 @@ double alert_value(enum alert_metric metric, const struct campaign_status *statu
 	case ALERT_ORPHANS: return (double)sums->orphans;
 	case ALERT_FAILURE_RATE: return percent_of(status->failed, status->complete);
 	case ALERT_TIMEOUT_RATE: return percent_of(sums->state[RUN_TIMEOUT], status->complete);
-	case ALERT_OOM_KILLS: return (double)sums->outcome[CELL_OOM];
+	case ALERT_OOM_KILLS: return (double)sums->oom_kills;
 	case ALERT_CLEANUP_FAILURES: return (double)sums->cleanup_failures;
 	case ALERT_METRIC_COUNT: break;
 	}

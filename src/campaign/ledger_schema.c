@@ -67,12 +67,13 @@ static const struct ledger_field campaign_fields[] = {
 	{"written_bytes", FIELD_U64, CAMPAIGN(sums.written_bytes), 0, BACK},
 	{"peak_sum", FIELD_U64, CAMPAIGN(sums.peak_sum), 0, BACK},
 	{"peak_max", FIELD_U64, CAMPAIGN(sums.peak_max), 0, BACK},
+	{"oom_kills", FIELD_U64, CAMPAIGN(sums.oom_kills), 0, BACK},
 	{"weaker", FIELD_U64, CAMPAIGN(sums.weaker), 0, BACK},
 };
 _Static_assert(RUN_STATE_COUNT - RUN_SUCCESS == 3,
 	"a final state has no column; LEDGER_FORMAT changes with it");
 _Static_assert(CELL_OUTCOME_COUNT == 9, "an outcome has no column; LEDGER_FORMAT changes with it");
-_Static_assert(sizeof(struct campaign_sums) == 27 * sizeof(uint64_t),
+_Static_assert(sizeof(struct campaign_sums) == 28 * sizeof(uint64_t),
 	"a sum has no column; LEDGER_FORMAT changes with it");
 
 static const struct ledger_field run_fields[] = {

@@ -41,6 +41,7 @@ GETTER(outcome, SUMS(status)->outcome[i])
 GETTER(lifetime, i == 0 ? (double)SUMS(status)->wall_ns / 1e9 : (double)status_lived(SUMS(status)))
 GETTER(cleanup_failures, SUMS(status)->cleanup_failures)
 GETTER(orphans, SUMS(status)->orphans)
+GETTER(oom_kills, SUMS(status)->oom_kills)
 GETTER(weaker, SUMS(status)->weaker)
 GETTER(retried, SUMS(status)->retried)
 GETTER(cancelled, SUMS(status)->cancelled)
@@ -113,6 +114,8 @@ static const struct metric metrics[] = {
 		get_written},
 	{"cell_cleanup_failures_total", "counter", "Cells of which something was left.",
 		get_cleanup_failures},
+	{"cell_oom_kills_total", "counter", "Processes killed for going beyond their cell's memory.",
+		get_oom_kills},
 	{"cells_weaker_total", "counter", "Cells that lacked a protection.", get_weaker},
 	{"orphans", "gauge", "Processes of dead supervisors on this machine.", get_orphans},
 	{"memory_bytes", "gauge", "Memory of all running cells now.", get_memory_now},

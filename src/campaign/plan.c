@@ -21,7 +21,7 @@ int plan_name_check(const char *name, struct err *err)
 	term_line(name, len, 80, &shown);
 	return err_set(err, ERR_USAGE,
 		"a campaign cannot be named '%s': take letters, digits, '.', '_' and '-', at most %d of them, "
-		"beginning with a letter or digit",
+		"beginning with a letter, digit or '_'",
 		buf_text(&shown), PLAN_MAX_NAME);
 }
 

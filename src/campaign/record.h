@@ -59,6 +59,7 @@ struct campaign_sums {
 	uint64_t retried, cancelled;
 	uint64_t wall_ns, user_us, system_us, written_bytes; /* summed over cells */
 	uint64_t peak_sum, peak_max; /* of memory */
+	uint64_t oom_kills; /* processes that went beyond their cell's memory, whatever became of the cell */
 	uint64_t weaker; /* cells whose receipt was less than full */
 };
 

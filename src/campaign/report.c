@@ -270,6 +270,7 @@ static void put_cell_rows(struct buf *out, const struct campaign_sums *sums)
 	count_row(out, "Cells that could not be made, or were lost", sums->cell_failures);
 	count_row(out, "Timeouts", sums->outcome[CELL_TIMEOUT]);
 	count_row(out, "Out of memory", sums->outcome[CELL_OOM]);
+	count_row(out, "Processes killed for memory", sums->oom_kills);
 	count_row(out, "Ended by a signal", sums->outcome[CELL_SIGNALED]);
 	count_row(out, "Too much output", sums->outcome[CELL_OUTPUT_LIMIT]);
 	count_row(out, "Scratch space full", sums->outcome[CELL_DISK_LIMIT]);

@@ -81,6 +81,7 @@ static void add_sums(struct campaign_sums *sums, const struct run_record *run, c
 	sums->cells++;
 	if (result->outcome == CELL_SETUP_FAILED || result->lost)
 		sums->cell_failures++;
+	sums->oom_kills += result->oom_kills > 0 ? result->oom_kills : result->outcome == CELL_OOM;
 	sums->cancelled += result->outcome == CELL_CANCELLED;
 	sums->wall_ns += result->wall_ns;
 	sums->user_us += result->user_us;
@@ -159,6 +160,8 @@ static void run_finish(struct worker *worker, const struct cell_result *result)
 	run->state = judge(campaign, worker, result);
 	bool again = run->state == RUN_AGAIN;
 	if (!again && session_result(&worker->session, record, run, result, &err) < 0) {
+		free(run->cause);
+		run->cause = xstrdup(err.text);
 		run->state = RUN_AGAIN; /* what cannot be written has not been done */
 		again = true;
 		campaign_block(campaign, &err);

@@ -79,8 +79,10 @@ int sessions_open(const char *path, const char *uuid, int *ret_fd, struct err *e
 {
 	if (is_link(path))
 		return err_set(err, ERR_USAGE, "'%s' is a symbolic link: name the folder itself with --output", path);
-	if (fs_mkdirs(path, err) < 0)
+	if (fs_mkdirs(path, err) < 0) {
+		err->code = err->code == ENOTDIR || err->code == EEXIST ? ERR_USAGE : err->code;
 		return err_wrap(err, "make the folder '%s' for sessions", path);
+	}
 	own(fd_closep) int fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	if (fd < 0)
 		return err_errno(err, errno, "open the folder '%s' for sessions", path);

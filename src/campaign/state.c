@@ -3,28 +3,30 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <time.h>
 
 #include "base/buf.h"
 #include "base/fs.h"
 
-static bool is_folder(const char *path)
+/* Ours alone: whoever else may write to it could have us run what they like when we resume. */
+static bool is_ours(const struct stat *st)
 {
-	struct stat st;
-
-	return lstat(path, &st) == 0 && S_ISDIR(st.st_mode);
+	return st->st_uid == geteuid() && (st->st_mode & 022) == 0;
 }
 
-/* The nearest here or above; NULL if there is none. */
+/* The nearest of ours here or above; NULL if there is none. Somebody else's is passed by. */
 static char *find_above(const char *cwd)
 {
 	own(freep) char *at = xstrdup(cwd);
+	struct stat st;
 
 	for (;;) {
 		own(freep) char *path = xfmt("%s/%s", strcmp(at, "/") == 0 ? "" : at, STATE_FOLDER);
-		if (is_folder(path))
+		if (lstat(path, &st) == 0 && S_ISDIR(st.st_mode) && is_ours(&st))
 			return ptr_take(&path);
 		char *slash = strrchr(at, '/');
 		if (slash == NULL || strcmp(at, "/") == 0)
@@ -80,8 +82,17 @@ char *state_folder(const char *given, bool may_make, struct err *err)
 		}
 		return make(path, err) < 0 ? NULL : ptr_take(&path);
 	}
-	if (!is_folder(path)) {
+	if (lstat(path, &st) < 0 || !S_ISDIR(st.st_mode)) {
 		(void)err_set(err, ERR_USAGE, "the state folder '%s' is not a folder; --state names another", path);
+		return NULL;
+	}
+	if (!is_ours(&st)) {
+		(void)err_set(err, ERR_USAGE,
+			st.st_uid == geteuid() ? "the state folder '%s' can be written by others, who could have you run what "
+						 "they like: make it 'chmod 700', or --state names another"
+					       : "the state folder '%s' belongs to another user, who could have you run what they "
+						 "like: --state names another",
+			path);
 		return NULL;
 	}
 	return ptr_take(&path);
@@ -111,6 +122,19 @@ static int read_pid(int fd)
 	return pread(fd, text, sizeof(text) - 1, 0) > 0 ? atoi(text) : 0;
 }
 
+/* Who has just taken it may not have said so yet: what is written is then the last one's. */
+static int await_pid(int fd)
+{
+	struct timespec step = { .tv_nsec = 20 * 1000 * 1000 };
+	int pid = read_pid(fd);
+
+	for (int i = 0; i < 25 && (pid <= 0 || (kill(pid, 0) < 0 && errno == ESRCH)); i++) {
+		(void)nanosleep(&step, NULL);
+		pid = read_pid(fd);
+	}
+	return pid;
+}
+
 int state_lock(const char *state, const char *name, struct err *err)
 {
 	own(freep) char *folder = state_campaign(state, name);
@@ -129,7 +153,7 @@ int state_lock(const char *state, const char *name, struct err *err)
 		return err_set(err, ERR_USAGE,
 			"campaign '%s' is held by another hotcell, process %d: 'hotcell status %s' shows it, "
 			"'hotcell campaign stop %s' ends it",
-			name, read_pid(fd), name, name);
+			name, await_pid(fd), name, name);
 	}
 	int len = snprintf(pid, sizeof(pid), "%d\n", (int)getpid());
 	if (ftruncate(fd, 0) < 0 || pwrite(fd, pid, (size_t)len, 0) != len)

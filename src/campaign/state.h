@@ -10,7 +10,7 @@
 #define STATE_FOLDER ".hotcell"
 
 /* The absolute path of the state folder: `given` (--state), else HOTCELL_STATE, else the nearest .hotcell
- * here or above, else ./.hotcell. The caller frees. With `make` it is made (0700). ERR_USAGE if it is not
+ * of ours here or above, else ./.hotcell. The caller frees. With `make` it is made (0700). ERR_USAGE if it is not
  * there and shall not be made, or is not a folder. */
 MUST_CHECK char *state_folder(const char *given, bool make, struct err *err);
 char *state_ledger(const char *state); /* the ledger's path; the caller frees */

@@ -191,6 +191,7 @@ static void put_sums(struct json *json, const struct campaign_sums *sums)
 	json_put_uint(json, "orphans", sums->orphans);
 	json_put_uint(json, "retried", sums->retried);
 	json_put_uint(json, "cancelled", sums->cancelled);
+	json_put_uint(json, "oom_kills", sums->oom_kills);
 	json_put_uint(json, "weaker", sums->weaker);
 	json_put_uint(json, "wall_ns", sums->wall_ns);
 	uint64_t lived = status_lived(sums);

@@ -16,6 +16,7 @@
 #include "campaign/session.h"
 #include "campaign/state.h"
 #include "cli/backend.h"
+#include "cli/run_text.h"
 
 #define DEFAULT_OUTPUT "fuzz/runs"
 #define STDIN_MAX (UINT64_C(1) << 30)
@@ -31,8 +32,11 @@ static int stdin_open(const char *from, struct err *err)
 	own(fd_closep) int in = open(from, O_RDONLY | O_NOCTTY | O_NONBLOCK | O_CLOEXEC);
 	struct stat st;
 
-	if (in < 0 || fstat(in, &st) < 0)
-		return err_errno(err, errno, "--stdin: open '%s'", from);
+	if (in < 0 || fstat(in, &st) < 0) {
+		(void)err_errno(err, errno, "--stdin: open '%s'", from);
+		err->code = ERR_USAGE;
+		return -1;
+	}
 	if (!S_ISREG(st.st_mode) || (uint64_t)st.st_size > STDIN_MAX)
 		return err_set(err, ERR_USAGE, "--stdin: '%s' must be a file of at most 1 GB", from);
 	return fd_take(&in);
@@ -352,17 +356,55 @@ static void add_text(struct buf *out, const char *text)
 	term_line(text, strlen(text), 400, out);
 }
 
-/* The same for every run: written once. */
-static void describe(const struct cell_spec *spec, const char *backend, struct buf *out)
+static void add_words(struct buf *out, const char *label, const char *const *words)
+{
+	if (!words || !*words)
+		return;
+	buf_fmt(out, "         - %s:", label);
+	for (; *words; words++) {
+		buf_char(out, ' ');
+		run_text_quote(*words, strlen(*words), out);
+	}
+	buf_char(out, '\n');
+}
+
+static void add_size(struct buf *out, const char *label, uint64_t bytes)
 {
 	char size[24];
 
-	buf_str(out, "         - Command:");
-	for (const char *const *word = spec->argv; *word; word++) {
-		buf_char(out, ' ');
-		add_text(out, *word);
-	}
-	buf_fmt(out, "\n         - Backend: %s, image %s\n         - Network: none\n", backend, spec->image);
+	buf_fmt(out, "%s%s", label, size_text(bytes, size, sizeof(size)));
+}
+
+static void describe_limits(const struct cell_limits *limits, bool tmp_exec, struct buf *out)
+{
+	add_size(out, "         - Memory: ", limits->memory);
+	buf_fmt(out, ", CPUs: %g, processes: %llu, open files: %llu\n", (double)limits->cpus_milli / 1000,
+		(unsigned long long)limits->processes, (unsigned long long)limits->open_files);
+	add_size(out, "         - Disk: ", limits->disk);
+	add_size(out, ", /tmp: ", limits->tmp);
+	add_size(out, tmp_exec ? " (programs may run there), /dev/shm: " : ", /dev/shm: ", limits->shm);
+	add_size(out, ", largest file: ", limits->file_size);
+	add_size(out, ", output: ", limits->output);
+	buf_fmt(out, "\n         - Timeout: %gs\n", (double)limits->timeout_ms / 1000);
+}
+
+static void describe_plan(const struct campaign_plan *plan, struct buf *out)
+{
+	buf_fmt(out, "         - Retries: %u", plan->retries);
+	if (plan->rate > 0)
+		buf_fmt(out, ", at most %llu starts a minute", (unsigned long long)plan->rate);
+	if (plan->stop_after_failures > 0)
+		buf_fmt(out, ", no more starts after %llu failures", (unsigned long long)plan->stop_after_failures);
+	buf_char(out, '\n');
+}
+
+/* The same for every run: written once. */
+static void describe(const struct campaign_record *record, const struct cell_spec *spec, const char *backend,
+	const char *stdin_file, struct buf *out)
+{
+	add_words(out, "Command", spec->argv);
+	buf_fmt(out, "         - Backend: %s, image %s, user %u:%u\n", backend, spec->image, spec->uid, spec->gid);
+	buf_fmt(out, "         - Folder: %s\n         - Network: none\n", spec->cwd ? spec->cwd : CELL_WORKSPACE);
 	for (size_t i = 0; i < spec->mount_count; i++) {
 		buf_str(out, "         - Mount: ");
 		add_text(out, spec->mounts[i].source);
@@ -370,16 +412,32 @@ static void describe(const struct cell_spec *spec, const char *backend, struct b
 		add_text(out, spec->mounts[i].target);
 		buf_fmt(out, ", %s\n", spec->mounts[i].writable ? "writable" : "read-only");
 	}
-	buf_fmt(out, "         - Memory: %s, ", size_text(spec->limits.memory, size, sizeof(size)));
-	buf_fmt(out, "CPUs: %g, processes: %llu\n", (double)spec->limits.cpus_milli / 1000,
-		(unsigned long long)spec->limits.processes);
-	buf_fmt(out, "         - Timeout: %gs\n", (double)spec->limits.timeout_ms / 1000);
+	if (spec->mount_count > 0)
+		add_words(out, "Hidden in mounts", spec->hide);
+	add_words(out, "Forbidden", spec->forbid);
+	add_words(out, "Required", spec->require);
+	if (stdin_file) {
+		buf_str(out, "         - Stdin: ");
+		add_text(out, stdin_file);
+		buf_char(out, '\n');
+	}
+	describe_limits(&spec->limits, spec->tmp_exec, out);
+	describe_plan(&record->plan, out);
 	buf_str(out, "         - Environment: HOTCELL_RUN HOTCELL_SEED HOTCELL_CAMPAIGN");
 	for (const char *const *entry = spec->env; entry && *entry; entry++) {
 		buf_char(out, ' ');
 		term_line(*entry, strcspn(*entry, "="), 100, out); /* values may be secret */
 	}
 	buf_char(out, '\n');
+}
+
+static void json_words(struct json *json, const char *key, const char *const *words)
+{
+	json_key(json, key);
+	json_open(json, '[');
+	for (; words && *words; words++)
+		json_string(json, *words);
+	json_close(json, ']');
 }
 
 static void describe_json(const struct campaign_record *record, const struct cell_spec *spec, const char *backend,
@@ -395,12 +453,18 @@ static void describe_json(const struct campaign_record *record, const struct cel
 	json_put_uint(json, "memory", spec->limits.memory);
 	json_put_real(json, "cpus", (double)spec->limits.cpus_milli / 1000, 3);
 	json_put_uint(json, "processes", spec->limits.processes);
+	json_put_uint(json, "open_files", spec->limits.open_files);
+	json_put_uint(json, "disk", spec->limits.disk);
+	json_put_uint(json, "tmp", spec->limits.tmp);
+	json_put_uint(json, "shm", spec->limits.shm);
+	json_put_uint(json, "file_size", spec->limits.file_size);
+	json_put_uint(json, "output", spec->limits.output);
 	json_put_uint(json, "timeout_ms", spec->limits.timeout_ms);
-	json_key(json, "command");
-	json_open(json, '[');
-	for (const char *const *word = spec->argv; *word; word++)
-		json_string(json, *word);
-	json_close(json, ']');
+	json_put_uint(json, "retries", record->plan.retries);
+	json_words(json, "command", spec->argv);
+	json_words(json, "hide", spec->hide);
+	json_words(json, "forbid", spec->forbid);
+	json_words(json, "require", spec->require);
 	json_key(json, "mounts");
 	json_open(json, '[');
 	for (size_t i = 0; i < spec->mount_count; i++) {
@@ -413,6 +477,9 @@ static void describe_json(const struct campaign_record *record, const struct cel
 	json_close(json, ']');
 	json_key(json, "env");
 	json_open(json, '[');
+	json_string(json, "HOTCELL_RUN");
+	json_string(json, "HOTCELL_SEED");
+	json_string(json, "HOTCELL_CAMPAIGN");
 	for (const char *const *entry = spec->env; entry && *entry; entry++)
 		json_bytes(json, *entry, strcspn(*entry, "="));
 	json_close(json, ']');
@@ -421,14 +488,14 @@ static void describe_json(const struct campaign_record *record, const struct cel
 }
 
 int draft_print(const struct campaign_record *record, const struct cell_spec *spec, const char *backend,
-	const char *shown, bool json)
+	const char *stdin_file, const char *shown, bool json)
 {
 	own(buf_done) struct buf common = {0}, head = {0};
 	uint64_t runs = record->plan.runs;
 	char name[24];
 	int code = 0;
 
-	describe(spec, backend, &common);
+	describe(record, spec, backend, stdin_file, &common);
 	buf_fmt(&head, "Running %llu fuzz sessions with %u workers... (dry run: nothing is started)\n",
 		(unsigned long long)runs, record->plan.workers);
 	if (!json)

@@ -26,6 +26,6 @@ char *draft_shown(const char *path); /* relative to here if it is below; the cal
 
 /* Every run as it would be made, on stdout. Returns the exit code. */
 int draft_print(const struct campaign_record *record, const struct cell_spec *spec, const char *backend,
-	const char *shown, bool json);
+	const char *stdin_file, const char *shown, bool json);
 
 #endif

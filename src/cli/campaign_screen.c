@@ -182,10 +182,12 @@ void screen_end(struct screen *screen, const char *shown)
 		draw(screen);
 	redraw_end();
 	screen->timer = loop_remove(screen->timer);
+	if (!screen->quiet)
+		buf_char(&out, '\n');
 	if (record->state == CAMPAIGN_DONE) {
-		buf_fmt(&out, "\n✓ All %llu sessions complete! Results in %s/\n", runs, shown);
+		buf_fmt(&out, "✓ All %llu sessions complete! Results in %s/\n", runs, shown);
 	} else {
-		buf_fmt(&out, "\n%llu of %llu sessions complete: %s. Results so far in %s/\n",
+		buf_fmt(&out, "%llu of %llu sessions complete: %s. Results so far in %s/\n",
 			(unsigned long long)status->complete, runs,
 			record->note && record->note[0] ? record->note : "stopped", shown);
 		buf_fmt(&out, "'hotcell campaign resume %s' goes on with the rest\n", record->name);

@@ -102,7 +102,9 @@ static void call_hook(const struct supervisor *it, const struct alert_rule *rule
 	(void)close_range(3, ~0U, 0);
 	int null = open("/dev/null", O_RDWR);
 	(void)dup2(null, STDIN_FILENO);
-	(void)dup2(STDERR_FILENO, STDOUT_FILENO); /* our own stdout is the view's */
+	/* our own stdout is the view's, and on a terminal stderr too */
+	(void)dup2(isatty(STDERR_FILENO) ? null : STDERR_FILENO, STDOUT_FILENO);
+	(void)dup2(STDOUT_FILENO, STDERR_FILENO);
 	(void)execl("/bin/sh", "sh", "-c", it->on_alert, (char *)NULL);
 	_exit(127);
 }
@@ -261,7 +263,7 @@ static int dry_run(const struct campaign_record *record, const struct campaign_w
 
 	if (draft_spec(&built, words, &backend, &err) < 0)
 		return cli_fail(&err);
-	return draft_print(record, &built.spec, backend, shown, words->options.run.json);
+	return draft_print(record, &built.spec, backend, words->options.run.stdin_file, shown, words->options.run.json);
 }
 
 /* Undone if the campaign cannot even begin: then there is nothing to resume. */
@@ -314,6 +316,10 @@ static int run_verb(void *data, const struct cli_args *args)
 	if (typed->resume && (args->command || typed->dry_run)) {
 		(void)err_set(&err, ERR_USAGE, "--resume goes on with what the ledger has: it takes no %s",
 			args->command ? "command" : "--dry-run");
+		return cli_fail(&err);
+	}
+	if (typed->run.json && !typed->dry_run) {
+		(void)err_set(&err, ERR_USAGE, "--json is for --dry-run: 'hotcell status NAME --json' tells how far a campaign is");
 		return cli_fail(&err);
 	}
 	if (typed->resume)
@@ -398,13 +404,30 @@ static int resume_verb(void *data, const struct cli_args *args)
 
 /* ---- the tables ---- */
 
+/* Judged where they are read, so that an error in a file names its line. */
+static int name_set(void *options, const char *value, struct err *err)
+{
+	struct campaign_options *campaign = options;
+
+	campaign->name = value;
+	return plan_name_check(value, err);
+}
+
+static int alert_set(void *options, const char *value, struct err *err)
+{
+	struct alerts alerts = {0};
+
+	(void)options;
+	return alerts_add(&alerts, value, err);
+}
+
 #define INTO(member) CLI_INTO(struct run_options, member)
 #define ALSO_INTO(member) CLI_INTO(struct campaign_options, member)
 
 /* clang-format off */
 #define WORK_OPTIONS \
 	{.name = "state", .value = "DIR", .kind = CLI_TEXT, ALSO_INTO(state), .hint = CLI_HINT_FOLDER, .not_in_file = true, \
-	 .fallback = ".hotcell", .help = "folder of the ledger"}, \
+	 .fallback = "$HOTCELL_STATE, or the nearest .hotcell", .help = "folder of the ledger"}, \
 	{.name = "detach", .letter = 'd', .kind = CLI_FLAG, ALSO_INTO(detach), .not_in_file = true, \
 	 .help = "go on in the background"}, \
 	{.name = "on-alert", .value = "COMMAND", .kind = CLI_TEXT, ALSO_INTO(on_alert), \
@@ -419,7 +442,7 @@ static const struct cli_option run_table[] = {
 	 .fallback = "100", .help = "runs in all"},
 	{.name = "workers", .letter = 'j', .value = "N", .kind = CLI_COUNT, ALSO_INTO(workers), .min = 1,
 	 .max = PLAN_MAX_WORKERS, .fallback = "3", .help = "runs at once"},
-	{.name = "name", .value = "NAME", .kind = CLI_TEXT, ALSO_INTO(name), .fallback = "c1, c2, ...",
+	{.name = "name", .value = "NAME", .kind = CLI_OTHER, .set = name_set, .fallback = "c1, c2, ...",
 	 .help = "what the campaign is called"},
 	{.name = "seed", .value = "N", .kind = CLI_COUNT, ALSO_INTO(seed), .min = 0, .max = (UINT64_C(1) << 53) - 1,
 	 .fallback = "random", .help = "from which each run's HOTCELL_SEED is derived"},
@@ -433,7 +456,7 @@ static const struct cli_option run_table[] = {
 	 .fallback = "15m", .help = "time after which a run is ended"},
 	{.name = "output", .value = "DIR", .kind = CLI_TEXT, INTO(output), .hint = CLI_HINT_FOLDER, .fallback = "fuzz/runs",
 	 .help = "folder of the sessions, one folder each"},
-	{.name = "alert", .value = "RULE", .kind = CLI_LIST, ALSO_INTO(alerts),
+	{.name = "alert", .value = "RULE", .kind = CLI_LIST, ALSO_INTO(alerts), .set = alert_set,
 	 .help = "'NAME: METRIC > NUMBER[%] [warning|critical]', besides the usual three; repeatable"},
 	WORK_OPTIONS,
 	{.name = "resume", .kind = CLI_FLAG, ALSO_INTO(resume), .not_in_file = true,

@@ -129,7 +129,7 @@ static void put_sums(struct buf *out, const struct campaign_sums *sums)
 	uint64_t cells = sums->cells > 0 ? sums->cells : 1;
 	char mean[32], user[32], system[32], memory[32], most[32], written[32];
 
-	buf_fmt(out, "\nCells\n  made          %" PRIu64, sums->cells);
+	buf_fmt(out, "\nCells\n  tried         %" PRIu64, sums->cells);
 	if (sums->cell_failures > 0)
 		buf_fmt(out, ", and %" PRIu64 " could not be made", sums->cell_failures);
 	buf_fmt(out, "; %" PRIu64 " retried, %" PRIu64 " cancelled, %" PRIu64 " weaker than full\n", sums->retried,

@@ -417,6 +417,33 @@ def test_a_ledger_that_is_damaged_or_newer_is_refused_and_left_alone(place):
     assert path.read_bytes().startswith(b"this is no ledger")
 
 
+def test_an_error_in_a_file_names_its_line(place):
+    for text, word in (("runs: 3\nname: a/b\n", "2"), ("runs: 3\n\nmemory: 12Q\n", "3"), ("runs: 1\nruns: 2\n", "twice"),
+                       ("a: &a [x,x]\nb: &b [*a,*a]\n", "1"), ("runs:\t3\n\tworkers: 1\n", "2"), ("runs: [1]\n", "1"),
+                       ("alerts:\n  - nonsense\n", "2")):
+        (place / "c.yaml").write_text(text + "command: [/bin/true]\n")
+        said = refused(campaign(place, "c.yaml"))
+        assert "c.yaml:" in said and word in said, (text, said)
+    assert not (place / ".hotcell").exists()
+
+
+def test_a_file_holds_what_flags_do_and_flags_win(place):
+    (place / "c.yaml").write_text("runs: 9\nname: filed\nenv:\n  MODE: slow\ncommand: [/bin/sh, -c, 'echo $MODE']\n")
+    assert campaign(place, "c.yaml", "--runs", "2", "--env", "MODE=fast").code == 0
+    prove_accounting(place, "filed", 2)
+    assert (place / "fuzz/runs/001/stdout.log").read_text() == "fast\n"
+
+
+def test_a_state_folder_that_others_can_write_to_is_not_used(place):
+    (place / ".hotcell").mkdir()
+    (place / ".hotcell").chmod(0o777)
+    assert "others" in refused(campaign(place, "--runs", "1", *TRUE))
+    below = place / "below"
+    below.mkdir()
+    assert campaign(below, "--runs", "1", *TRUE).code == 0
+    assert (below / ".hotcell").is_dir(), "passed by: one of its own"
+
+
 def test_a_name_that_is_taken_is_refused(place):
     assert campaign(place, "--name", "x", "--runs", "1", *TRUE).code == 0
     assert "x" in refused(campaign(place, "--name", "x", "--runs", "1", *TRUE))
