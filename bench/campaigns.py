@@ -1,11 +1,12 @@
-"""Measures campaigns as a user has them: whole processes of hotcell, beside others that do the same.
+"""Measures campaigns as a user has them: whole processes, beside others that do the same.
 
-Contenders take turns: one of two is stopped (SIGSTOP) at any time, so that whatever else the machine
-does hits both alike, and each is one uninterrupted process to itself.
+Contenders take turns: one of two is stopped (SIGSTOP) at any time, so that whatever else the
+machine does hits both alike, and each is one uninterrupted process to itself.
 
-ext4 avoids the inodes that were freed in the last minute and looks at each of them for every file
-it makes: beside a great removal, making a session costs several times as much. So nothing is removed
-between measurements, and their folders are put where nobody else has removed anything.
+Without a journal, ext4 avoids the inodes that were freed in the last minutes, and looks at each of
+them for every file it makes: beside a great removal, a session costs several times as much. So
+nothing is removed between measurements, and their folders are put where nobody else has removed
+anything.
 """
 import contextlib
 import fcntl
@@ -13,6 +14,7 @@ import json
 import os
 import pathlib
 import re
+import secrets
 import select
 import signal
 import struct
@@ -160,7 +162,8 @@ class Campaigns:
 
     def fresh(self, place=None):
         self.made += 1
-        folder = (place or self.stage) / f"campaign-{self.made}"
+        # by its name ext4 chooses where: a place of an earlier measurement is no fresh one
+        folder = (place or self.stage) / f"campaign-{self.made}-{secrets.token_hex(4)}"
         folder.mkdir()
         return folder
 
@@ -253,8 +256,9 @@ class Campaigns:
                     raise Broken("a campaign with work left did nothing when it was resumed")
             for _ in range(times):
                 start = time.monotonic()
-                with Process(folder / "asked", self.hotcell(folder, "status", NAME, "--json")) as one:
-                    one.check(PATIENCE)
+                question = self.hotcell(folder, "status", NAME, "--json")
+                with Process(folder / "asked", question) as answering:
+                    answering.check(PATIENCE)
                     asked.append((time.monotonic() - start) * 1000)
             peak = resumed.peak()
             resumed.stop()
@@ -275,11 +279,17 @@ def spread(folder):
 
 
 def file_system(path):
-    """The kind of file system that a path is on: "ext4", "tmpfs"."""
-    best = (0, "unknown")
+    """The kind of file system that a path is on ("ext4", "tmpfs"), and the name of its device."""
+    best = (0, "unknown", "")
     for line in pathlib.Path("/proc/self/mountinfo").read_text().splitlines():
         before, _, after = line.partition(" - ")
-        point = before.split()[4]
+        point, (kind, source) = before.split()[4], after.split()[:2]
         if pathlib.Path(point) in (path, *path.parents):
-            best = max(best, (len(point), after.split()[0]))
-    return best[1]
+            best = max(best, (len(point), kind, pathlib.Path(source).name))
+    return best[1:]
+
+
+def journal_absent(path):
+    """An ext4 that remembers what was removed; see above."""
+    kind, device = file_system(path)
+    return kind == "ext4" and not list(pathlib.Path("/proc/fs/jbd2").glob(f"{device}-*"))

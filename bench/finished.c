@@ -60,7 +60,8 @@ static void add_sums(struct campaign_record *campaign, uint64_t count)
 	campaign->next = count + 1;
 	campaign->last_seq = campaign->marked_seq = count;
 	campaign->active_ms = count * RUN_MS / campaign->plan.workers;
-	campaign->sums = (struct campaign_sums){.cells = count, .wall_ns = count * RUN_MS * NS_PER_MS};
+	campaign->sums =
+		(struct campaign_sums){.cells = count, .wall_ns = count * RUN_MS * NS_PER_MS};
 	campaign->sums.state[RUN_SUCCESS] = count;
 	campaign->sums.outcome[CELL_EXITED] = count;
 }
@@ -74,7 +75,8 @@ static int finish_runs(const char *path, const char *name, uint64_t count, struc
 		return -1;
 	if (count >= campaign.plan.runs || count + 1 < campaign.next)
 		return err_set(err, ERR_USAGE,
-			"'%s' has %" PRIu64 " runs, of which %" PRIu64 " have begun: give a number between",
+			"'%s' has %" PRIu64 " runs, of which %" PRIu64
+			" have begun: give a number between",
 			name, campaign.plan.runs, campaign.next - 1);
 	if (add_runs(ledger, &campaign, count, err) < 0)
 		return -1;
