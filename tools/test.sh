@@ -232,7 +232,9 @@ count_junit() { # FILE: prints "passed failed"
 # system LABEL WHO PRETEND: the whole suite as root or as an ordinary user. A skipped test counts
 # as failed: what cannot be tried here is not proven here.
 system() {
-	local label=$1 who=$2 pretend=$3 work home prefix=() status=0 good bad
+	local label=$1 who=$2 pretend=$3 work home prefix=() less=() status=0 good bad
+	# verbs that only read the ledger are the same whatever a cell lacks
+	[ -z "$pretend" ] || less=(--ignore=test_campaign_verbs.py)
 	heading "system tests: $label"
 	work=$(mktemp -d "$stage/work.XXXXXX")
 	home=$work
@@ -246,7 +248,7 @@ system() {
 	(cd "$stage/tests/system" && "${prefix[@]}" env -i PATH="$PATH:/usr/sbin:/sbin" HOME="$home" LC_ALL=C.UTF-8 TERM=xterm \
 		PYTHONPATH="$stage/site" PYTHONDONTWRITEBYTECODE=1 HOTCELL="$stage/build/hotcell" \
 		${pretend:+HOTCELL_PRETEND="$pretend"} ${long:+HOTCELL_LONG=1} ${asan:+ASAN_OPTIONS="$asan"} \
-		"$python" -m pytest -q --timeout="${long:-180}" --tb=short --junitxml="$work/result.xml" .) || status=$?
+		"$python" -m pytest -q --timeout="${long:-180}" --tb=short --junitxml="$work/result.xml" "${less[@]}" .) || status=$?
 	read -r good bad < <(count_junit "$work/result.xml")
 	[ "$status" -eq 0 ] || [ "$bad" -gt 0 ] || bad=1
 	[ "$good" -gt 0 ] || [ "$bad" -gt 0 ] || bad=1

@@ -60,6 +60,15 @@ static struct cell_backend_pool *native_open(struct loop *loop, struct err *err)
 	return pool;
 }
 
+/* One that is stopped would do nothing for us. */
+static bool zygote_is_stopped(const struct cell_backend_pool *pool)
+{
+	siginfo_t info = { 0 };
+
+	return pool->zygote_pid > 0 &&
+		waitid(P_PID, (id_t)pool->zygote_pid, &info, WSTOPPED | WNOHANG | WNOWAIT) == 0 && info.si_pid != 0;
+}
+
 /* Every process below ends when its socket does, and waits for those below it: the zygote goes last, and
  * then the cgroups are empty. It removes them itself, as it does for a supervisor that was killed, if we
  * are leaving: waiting for it would be a fifth of a short run. */
@@ -68,7 +77,7 @@ static void native_close(struct cell_backend_pool *pool, bool leaving)
 	if (pool == NULL)
 		return;
 	bool wait = !leaving || pool->troubled || strcmp(cgroup_kind(pool->cgroup), "cgroup v2") == 0 ||
-		!orphans_are_reaped();
+		zygote_is_stopped(pool) || !orphans_are_reaped();
 	if (!wait)
 		cgroup_leave(pool->cgroup);
 	while (pool->kinds != NULL) {
