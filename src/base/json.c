@@ -80,12 +80,27 @@ static void json_char(struct buf *out, const char *at, int size)
 	}
 }
 
+/* How many of the first bytes stand for themselves: nearly always all of them. */
+static size_t plain_length(const char *bytes, size_t len)
+{
+	size_t i = 0;
+
+	while (i < len && bytes[i] >= ' ' && bytes[i] <= '~' && bytes[i] != '"' && bytes[i] != '\\')
+		i++;
+	return i;
+}
+
 static void json_quote(struct json *json, const char *bytes, size_t len)
 {
 	struct buf *out = &json->out;
 
 	buf_char(out, '"');
 	for (size_t i = 0; i < len;) {
+		size_t plain = plain_length(bytes + i, len - i);
+		buf_add(out, bytes + i, plain);
+		i += plain;
+		if (i == len)
+			break;
 		int size = utf8_char(bytes + i, len - i);
 		json_char(out, bytes + i, size);
 		i += size > 0 ? (size_t)size : 1;
