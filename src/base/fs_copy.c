@@ -21,7 +21,7 @@ struct copy {
 	struct err *err;
 	struct fs_walk walk;
 	struct buf name; /* of the entry at the destination */
-	char *chunk;
+	char *chunk; /* NULL until there is something to copy */
 	bool stop; /* a cap ends the copy */
 };
 
@@ -126,6 +126,8 @@ static off_t copy_range(struct copy *copy, int from, int to, off_t at, off_t end
 {
 	while (at < end) {
 		size_t want = (uint64_t)(end - at) < CHUNK ? (size_t)(end - at) : CHUNK;
+		if (!copy->chunk)
+			copy->chunk = xcalloc(1, CHUNK);
 		ssize_t got = pread(from, copy->chunk, want, at);
 		if (got < 0 && errno == EINTR)
 			continue;
@@ -368,7 +370,6 @@ int fs_copy_tree(
 	own(copy_done) struct copy copy = {.caps = caps, .report = ret, .err = err};
 
 	*ret = (struct fs_copy_report){0};
-	copy.chunk = xcalloc(1, CHUNK);
 	int top = fs_open_unlocked(from, ".", O_RDONLY | O_DIRECTORY, 0500);
 	if (top < 0)
 		return err_errno(err, errno, "open the folder to copy");
