@@ -270,14 +270,15 @@ void slot_unmade(struct slot *slot)
 	slot->spoiled = false;
 }
 
-/* A burst may have needed many slots at once: those beyond a few give their cgroup back. */
+/* A burst may have needed many slots at once: those beyond a few give their cgroup back. As many as are kept
+ * ready come and go all the time: theirs would only be made again. */
 void slot_rest(struct slot *slot)
 {
-	unsigned empty = 0;
+	unsigned empty = 0, few = slot->kind->warm > MAX_RESTING ? slot->kind->warm : MAX_RESTING;
 
 	for (const struct slot *other = slot->kind->slots; other != NULL; other = other->next)
 		empty += other->state == EMPTY && other->stall >= 0;
-	if (empty <= MAX_RESTING)
+	if (empty <= few)
 		return;
 	fd_close(&slot->stall);
 	slot->cgroup = cgroup_slot_free(slot->cgroup); /* the folder stays while the stall is in it: swept at the end */
