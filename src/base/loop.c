@@ -17,6 +17,7 @@
 #include "base/clock.h"
 
 #define BATCH 64
+#define HEAR_FIRST 8 /* turns at most */
 #define NOT_IN_HEAP SIZE_MAX
 
 enum source_kind {
@@ -43,6 +44,7 @@ struct loop_source {
 };
 
 struct loop {
+	unsigned heard; /* turns in a row in which descriptors were ready and timers waited */
 	int epoll_fd, signal_fd;
 	struct loop_source *sources, *always, *dead;
 	struct loop_source **heap;
@@ -369,7 +371,11 @@ int loop_turn(struct loop *loop, int timeout_ms)
 	turn_fds(events, count);
 	if (loop->ready)
 		turn_always(loop);
-	turn_timers(loop);
+	/* Who was stopped for a while finds its timers due and its answers unread: what has happened is heard first. */
+	if (count <= 0 || ++loop->heard >= HEAR_FIRST) {
+		loop->heard = 0;
+		turn_timers(loop);
+	}
 	if (--loop->depth == 0)
 		turn_reap(loop);
 	return 0;

@@ -121,7 +121,7 @@ static long cgroup_folders(const char *path, int depth)
 	char ours[32];
 	long count = 0;
 
-	(void)snprintf(ours, sizeof(ours), "hotcell-%d", (int)getpid());
+	(void)snprintf(ours, sizeof(ours), "hotcell-%d.", (int)getpid());
 	while (dir != NULL && depth < 8 && (entry = readdir(dir)) != NULL) {
 		char below[1024];
 		if (entry->d_type != DT_DIR || entry->d_name[0] == '.')

@@ -232,6 +232,17 @@ def test_a_killed_supervisor_leaves_nothing_running_and_loses_no_run(place, slow
     prove_accounting(place, "slow", 10)
 
 
+def test_a_supervisor_that_was_stopped_for_a_while_blames_no_run(place):
+    with Supervisor(place, "--name", "nap", "--runs", "600", "--workers", "8", "--plain", *TRUE) as it:
+        for _ in range(3):
+            time.sleep(0.15)
+            it.kill(signal.SIGSTOP)
+            time.sleep(2.2)
+            it.kill(signal.SIGCONT)
+        assert it.finish() == 0, it.text()[-2000:]
+    assert set(prove_accounting(place, "nap", 600).values()) == {"SUCCESS"}
+
+
 def test_the_second_supervisor_is_told_who_holds_the_campaign(place, slow):
     said = refused(campaign(place, "slow", verb="resume"))
     assert str(slow.pid) in said

@@ -20,7 +20,7 @@
 
 struct hierarchy {
 	char *own; /* the cgroup we are in */
-	char *path; /* our folder: <own>/hotcell-<pid> */
+	char *path; /* our folder: <own>/hotcell-<pid>.<pid namespace> */
 	int fd; /* of it; -1: none */
 	bool v2;
 };
@@ -48,6 +48,20 @@ struct cgroup_slot {
 
 /* ---- making and removing our folders ---- */
 
+/* A pid means something only to those who count in the same pid namespace: another may share our cgroups. */
+static unsigned long pid_space(void)
+{
+	struct stat st;
+
+	return stat("/proc/self/ns/pid", &st) < 0 ? 0 : (unsigned long)st.st_ino;
+}
+
+/* hotcell-<pid>.<pid namespace>, the beginning of all our folders' names; the caller frees. */
+static char *own_name(const char *own_path)
+{
+	return xfmt("%s/hotcell-%d.%lx", own_path, (int)getpid(), pid_space());
+}
+
 /* Removes hotcell-<pid> folders whose process is gone: what a killed supervisor left. */
 static void sweep_dead(const char *own_path)
 {
@@ -56,7 +70,8 @@ static void sweep_dead(const char *own_path)
 
 	while (dir != NULL && (entry = readdir(dir)) != NULL) {
 		int pid = 0, used = 0;
-		if (sscanf(entry->d_name, "hotcell-%d%n", &pid, &used) != 1 || pid <= 0)
+		unsigned long space = 0;
+		if (sscanf(entry->d_name, "hotcell-%d.%lx%n", &pid, &space, &used) != 2 || pid <= 0 || space != pid_space())
 			continue;
 		if (entry->d_name[used] != '\0' && entry->d_name[used] != '-')
 			continue;
@@ -80,8 +95,8 @@ static void sweep_dead(const char *own_path)
 static void hierarchy_name(struct hierarchy *at, const char *own_path, bool v2, unsigned number)
 {
 	at->own = xstrdup(own_path);
-	at->path = number == 0 ? xfmt("%s/hotcell-%d", own_path, (int)getpid())
-			       : xfmt("%s/hotcell-%d-%u", own_path, (int)getpid(), number);
+	own(freep) char *name = own_name(own_path);
+	at->path = number == 0 ? xstrdup(name) : xfmt("%s-%u", name, number);
 	at->v2 = v2;
 }
 
@@ -119,7 +134,8 @@ static int v2_step_aside(struct cgroup_host *host, const char *own_path, struct 
 	if (!alone_in(own_dir))
 		return err_set(err, ERR_MISSING, "our cgroup '%s' also holds other processes", own_path);
 	host->own_v2 = xstrdup(own_path);
-	host->supervisor_v2 = xfmt("%s/hotcell-%d-sup", own_path, (int)getpid());
+	own(freep) char *name = own_name(own_path);
+	host->supervisor_v2 = xfmt("%s-sup", name);
 	if (mkdir(host->supervisor_v2, 0755) < 0)
 		return err_errno(err, errno, "make cgroup '%s'", host->supervisor_v2);
 	(void)snprintf(pid, sizeof(pid), "%d", (int)getpid());

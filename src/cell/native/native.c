@@ -175,9 +175,13 @@ static void on_grace(void *data)
 	slot->kind->pool->cleanup_failures++;
 	if (slot->pidfd >= 0) {
 		(void)syscall(SYS_pidfd_send_signal, slot->pidfd, SIGKILL, NULL, 0);
-	} else if (slot->state == MAKING) { /* its yard hangs: on a dead file system, or because it was stopped */
+		return;
+	}
+	while (slot->state == MAKING && kind_listen(slot->kind)) /* we may have been stopped ourselves */
+		;
+	if (slot->state == MAKING) { /* its yard hangs: on a dead file system, or because it was stopped */
 		struct err err;
-		(void)err_set(&err, ETIMEDOUT, "the cell could not be made: the process that makes cells does not answer");
+		(void)err_set(&err, ERR_LOST, "the cell could not be made: the process that makes cells does not answer");
 		kind_die(slot->kind, &err);
 	}
 }
