@@ -140,10 +140,14 @@ static void mark_all(struct campaign *campaign)
 		struct ended *ended = campaign->unmarked;
 		(void)plan_session_name(record->plan.runs, ended->run.number, name, sizeof(name));
 		if (session_mark_own(campaign->sessions, name, &ended->run, record->timeout_ms, &err) < 0) {
-			campaign_block(campaign, &err); /* tried again later, by whoever resumes if need be */
-			return;
+			if (is_passing(err.code)) {
+				campaign_block(campaign, &err); /* tried again later, by whoever resumes if need be */
+				return;
+			}
+			campaign_say(campaign, "%s", err.text); /* somebody removed or changed its folder: the ledger knows it */
 		}
-		record->marked_seq = ended->seq;
+		if (!campaign->marks_missing)
+			record->marked_seq = ended->seq;
 		campaign->dirty = true; /* the row says so in the next batch; if there is none, marks are just looked for */
 		campaign->unmarked = ended_free(ended);
 	}

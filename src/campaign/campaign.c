@@ -143,10 +143,43 @@ static void count_time(struct campaign *campaign)
 	campaign->pulsed_ns = now;
 }
 
+static int take_unmarked(void *data, const struct run_record *run)
+{
+	struct campaign *campaign = data;
+	const struct campaign_record *record = &campaign->status.campaign;
+	char name[24];
+	struct err err;
+
+	(void)plan_session_name(record->plan.runs, run->number, name, sizeof(name));
+	if (session_mark(campaign->sessions, name, run, record->timeout_ms, &err) < 0) {
+		campaign->marks_missing = campaign->marks_missing || is_passing(err.code);
+		campaign_say(campaign, "%s", err.text); /* a folder that was removed: the ledger knows it all the same */
+	}
+	return 0;
+}
+
+/* Ends that have no marker yet get one. What a full disk keeps from it is tried again at the end, or by whoever
+ * resumes: marked_seq does not move meanwhile. */
+static int mark_left(struct campaign *campaign, struct err *err)
+{
+	struct campaign_record *record = &campaign->status.campaign;
+	const struct ledger_query unmarked = { .after_seq = record->marked_seq,
+		.states = 1u << RUN_SUCCESS | 1u << RUN_ERROR | 1u << RUN_TIMEOUT };
+
+	campaign->marks_missing = false;
+	if (record->last_seq > record->marked_seq &&
+		ledger_runs(campaign->ledger, record->id, &unmarked, take_unmarked, campaign, err) < 0)
+		return -1;
+	if (!campaign->marks_missing)
+		record->marked_seq = record->last_seq;
+	return 0;
+}
+
 static void finish(struct campaign *campaign)
 {
 	struct campaign_record *record = &campaign->status.campaign;
 	uint64_t complete = campaign_sums_complete(&record->sums);
+	struct err err;
 
 	if (!campaign->finished) {
 		bool all = complete >= record->plan.runs;
@@ -160,6 +193,8 @@ static void finish(struct campaign *campaign)
 	}
 	if (!campaign->blocked && !batch_clean(campaign))
 		(void)batch_flush(campaign);
+	if (!campaign->blocked && campaign->marks_missing && mark_left(campaign, &err) == 0)
+		campaign->dirty = true;
 	if (!campaign->blocked && !batch_clean(campaign)) /* marks made just now move marked_seq */
 		(void)batch_flush(campaign);
 }
@@ -167,15 +202,19 @@ static void finish(struct campaign *campaign)
 static bool start_next(struct campaign *campaign)
 {
 	struct err err;
-	struct sched_next next = sched_next(&campaign->sched, clock_now());
+	struct worker *worker = free_worker(campaign);
 
+	/* one whose run ended just now is free after the next tending, which is due then */
+	if (campaign->blocked || (worker == NULL && campaign->sched.running < campaign->sched.plan.workers))
+		return false;
+	struct sched_next next = sched_next(&campaign->sched, clock_now());
 	if (next.what == SCHED_WAIT && next.at_ns > 0)
 		tend_at(campaign, next.at_ns);
 	if (next.what == SCHED_DONE)
 		finish(campaign);
 	if (next.what != SCHED_START)
 		return false;
-	if (worker_begin(campaign, free_worker(campaign), &next.run, &err) < 0) {
+	if (worker_begin(campaign, worker, &next.run, &err) < 0) {
 		campaign_block(campaign, &err);
 		return false;
 	}
@@ -406,19 +445,6 @@ static int take_unfinished(void *data, const struct run_record *run)
 	return 0;
 }
 
-static int take_unmarked(void *data, const struct run_record *run)
-{
-	struct campaign *campaign = data;
-	const struct campaign_record *record = &campaign->status.campaign;
-	char name[24];
-	struct err err;
-
-	(void)plan_session_name(record->plan.runs, run->number, name, sizeof(name));
-	if (session_mark(campaign->sessions, name, run, record->timeout_ms, &err) < 0)
-		campaign_say(campaign, "%s", err.text); /* its folder was removed: the ledger knows it all the same */
-	return 0;
-}
-
 static int take_state(void *data, const struct run_record *run)
 {
 	campaign_grid_set(data, run->number, run->state);
@@ -430,16 +456,12 @@ static int mend(struct campaign *campaign, struct err *err)
 {
 	struct campaign_record *record = &campaign->status.campaign;
 	const struct ledger_query unfinished = { .states = 1u << RUN_RUNNING | 1u << RUN_AGAIN };
-	const struct ledger_query unmarked = { .after_seq = record->marked_seq,
-		.states = 1u << RUN_SUCCESS | 1u << RUN_ERROR | 1u << RUN_TIMEOUT };
 	const struct ledger_query all = { 0 };
 
 	if (record->next == 0)
 		record->next = 1;
-	if (record->last_seq > record->marked_seq &&
-		ledger_runs(campaign->ledger, record->id, &unmarked, take_unmarked, campaign, err) < 0)
+	if (mark_left(campaign, err) < 0)
 		return -1;
-	record->marked_seq = record->last_seq;
 	sched_init(&campaign->sched, &record->plan, record->next, 0);
 	if (record->next == 1)
 		return 0;
@@ -492,6 +514,9 @@ static int open_all(struct campaign *campaign, const struct campaign_setup *setu
 	if (plan_check(&record->plan, err) < 0 ||
 		sessions_open(record->output, record->uuid, &campaign->sessions, err) < 0)
 		return -1;
+	campaign->owner = sessions_lock(campaign->sessions, record->output, err); /* a lock file can be removed, a ledger copied */
+	if (campaign->owner < 0)
+		return -1;
 	make_room(campaign);
 	if (mend(campaign, err) < 0)
 		return -1;
@@ -535,7 +560,7 @@ struct campaign *campaign_open(struct loop *loop, const struct campaign_setup *s
 	campaign->alerts = setup->alerts;
 	campaign->backend = setup->backend;
 	campaign->stdin_fd = setup->stdin_fd;
-	campaign->lock = campaign->sessions = -1;
+	campaign->lock = campaign->sessions = campaign->owner = -1;
 	campaign->ended_end = &campaign->ended;
 	campaign->unmarked_end = &campaign->unmarked;
 	campaign->notes_end = &campaign->notes;
@@ -566,6 +591,7 @@ struct campaign *campaign_free(struct campaign *campaign)
 	free(campaign->workers);
 	free(campaign->env);
 	free(campaign->grid);
+	fd_close(&campaign->owner);
 	fd_close(&campaign->sessions);
 	fd_close(&campaign->lock);
 	free(campaign);

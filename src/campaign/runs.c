@@ -42,15 +42,9 @@ static char *cause_of(const struct campaign *campaign, const struct cell_result 
 	return NULL;
 }
 
-static bool is_passing(int code)
+bool is_passing(int code)
 {
 	return code == ENOSPC || code == EDQUOT || code == ENOMEM || code == EAGAIN || code == EMFILE || code == ENFILE;
-}
-
-/* Not the program's doing: something outside killed its cell, or this machine ran out of something. */
-static bool is_ours(const struct cell_result *result)
-{
-	return result->lost || (result->err.code != 0 && is_passing(result->err.code));
 }
 
 static enum run_state judge(struct campaign *campaign, struct worker *worker, const struct cell_result *result)
@@ -60,7 +54,9 @@ static enum run_state judge(struct campaign *campaign, struct worker *worker, co
 
 	if (result->outcome == CELL_CANCELLED && campaign->cancelling)
 		return RUN_AGAIN;
-	if (is_ours(result) && worker->ours < OUR_TRIES) {
+	if (result->err.code != 0 && is_passing(result->err.code))
+		return RUN_AGAIN; /* when the machine has room again */
+	if (result->lost && worker->ours < OUR_TRIES) {
 		worker->ours++;
 		return RUN_AGAIN;
 	}

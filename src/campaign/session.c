@@ -40,12 +40,20 @@ static char *first_entry(int fd)
 
 static int owner_write(int fd, const char *path, const char *uuid, struct err *err)
 {
-	own(fd_closep) int file = openat(fd, OWNER_FILE, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
+	own(fd_closep) int file = openat(fd, OWNER_FILE, O_WRONLY | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
 	own(freep) char *text = xfmt("%s\n", uuid);
 
 	if (file < 0 || write(file, text, strlen(text)) != (ssize_t)strlen(text))
 		return err_errno(err, errno, "write to the folder '%s'", path);
 	return 0;
+}
+
+/* Exactly this one, and somebody's at all. */
+static bool is_owner(const struct buf *text, const char *uuid)
+{
+	size_t len = strlen(uuid);
+
+	return len > 0 && text->len == len + 1 && memcmp(text->data, uuid, len) == 0 && text->data[len] == '\n';
 }
 
 static int owner_check(int fd, const char *path, const char *uuid, struct err *err)
@@ -56,8 +64,11 @@ static int owner_check(int fd, const char *path, const char *uuid, struct err *e
 
 	if (other == NULL)
 		return owner_write(fd, path, uuid, err);
-	if (fs_read_small(fd, OWNER_FILE, 256, &text, &none) == 0 && strncmp(buf_text(&text), uuid, strlen(uuid)) == 0)
+	bool read = fs_read_small(fd, OWNER_FILE, 256, &text, &none) == 0;
+	if (read && is_owner(&text, uuid))
 		return 0;
+	if (read && text.len == 0 && strcmp(other, OWNER_FILE) == 0) /* who began to take it was killed */
+		return owner_write(fd, path, uuid, err);
 	own(buf_done) struct buf shown = { 0 };
 	term_line(other, strlen(other), 60, &shown);
 	if (text.len > 0)
@@ -90,6 +101,30 @@ int sessions_open(const char *path, const char *uuid, int *ret_fd, struct err *e
 		return -1;
 	*ret_fd = fd_take(&fd);
 	return 0;
+}
+
+int sessions_lock(int sessions, const char *path, struct err *err)
+{
+	own(fd_closep) int fd = openat(sessions, OWNER_FILE, O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+	struct flock lock = { .l_type = F_WRLCK };
+
+	if (fd < 0)
+		return err_errno(err, errno, "open '%s/" OWNER_FILE "'", path);
+	if (fcntl(fd, F_OFD_SETLK, &lock) < 0)
+		return err_set(err, ERR_USAGE, "another hotcell is writing sessions to '%s'", path);
+	return fd_take(&fd);
+}
+
+void sessions_disown(const char *path, const char *uuid)
+{
+	own(fd_closep) int fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	own(buf_done) struct buf text = { 0 };
+	struct err none;
+
+	if (fd < 0 || fs_read_small(fd, OWNER_FILE, 256, &text, &none) < 0 || !is_owner(&text, uuid))
+		return;
+	(void)unlinkat(fd, OWNER_FILE, 0);
+	(void)rmdir(path); /* stays if there is anything in it */
 }
 
 bool sessions_free(const char *path)

@@ -21,6 +21,10 @@ extern const char *const session_reserved[]; /* the names above, NULL-terminated
 /* The folder of all sessions. Takes one that is missing or empty, or that this uuid has taken before; any
  * other is an error that says what is in it. `*ret_fd` is the folder. */
 MUST_CHECK int sessions_open(const char *path, const char *uuid, int *ret_fd, struct err *err);
+/* Held while the descriptor is open: no other supervisor writes there, whatever ledger it has. Else ERR_USAGE. */
+MUST_CHECK int sessions_lock(int sessions, const char *path, struct err *err);
+/* It is no campaign's any more, and goes if it is empty. */
+void sessions_disown(const char *path, const char *uuid);
 /* Whether a new campaign could take it: missing or empty. */
 bool sessions_free(const char *path);
 

@@ -143,7 +143,10 @@ int state_lock(const char *state, const char *name, struct err *err)
 
 	if (fs_mkdirs(folder, err) < 0)
 		return err_wrap(err, "make the campaign's folder");
-	own(fd_closep) int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+	own(fd_closep) int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0600);
+	struct stat st;
+	if (fd >= 0 && (fstat(fd, &st) < 0 || !S_ISREG(st.st_mode)))
+		return err_set(err, EINVAL, "the campaign's lock '%s' is not a file: remove it", path);
 	if (fd < 0)
 		return err_errno(err, errno, "open the campaign's lock '%s'", path);
 	struct flock lock = { .l_type = F_WRLCK };
@@ -164,7 +167,7 @@ int state_lock(const char *state, const char *name, struct err *err)
 int state_holder(const char *state, const char *name)
 {
 	own(freep) char *path = lock_path(state, name);
-	own(fd_closep) int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+	own(fd_closep) int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
 
 	if (fd < 0)
 		return 0;

@@ -44,7 +44,7 @@ struct campaign {
 	struct sched sched;
 	struct alerts alerts;
 	const char *backend; /* static */
-	int lock, sessions, stdin_fd;
+	int lock, owner, sessions, stdin_fd;
 	struct cell_spec spec;
 	const char **env; /* the spec's, with room for ours behind */
 	size_t env_count;
@@ -62,6 +62,7 @@ struct campaign {
 	char blocked_said[400]; /* why, as the user was told; "" if all is well */
 	uint64_t blocked_until_ns;
 	bool cancelling, finished, warm, hopeless, too_many;
+	bool marks_missing; /* of ends in an earlier life; see mark_left */
 	uint64_t pulsed_ns, second; /* the second that live.done's last entry counts */
 	uint64_t orphans_due_ns, failures_before;
 	uint64_t busy_before, total_before; /* of /proc/stat */
@@ -74,6 +75,8 @@ struct campaign {
 MUST_CHECK int worker_begin(struct campaign *campaign, struct worker *worker, const struct sched_run *run,
 	struct err *err);
 void worker_free(struct worker *worker); /* after its end: the worker is free again */
+
+bool is_passing(int code); /* an error that goes away: a full disk, too many open files ... */
 
 /* ---- batch.c ---- */
 

@@ -72,6 +72,19 @@ static int check_workers(uint64_t workers, struct err *err)
 	return 0;
 }
 
+/* These three are the run's own. */
+static int check_env(const struct cli_list *env, struct err *err)
+{
+	static const char *const ours[] = {"HOTCELL_RUN=", "HOTCELL_SEED=", "HOTCELL_CAMPAIGN="};
+
+	for (size_t i = 0; i < env->count; i++)
+		for (size_t j = 0; j < ARRAY_LEN(ours); j++)
+			if (strncmp(env->items[i], ours[j], strlen(ours[j])) == 0)
+				return err_set(err, ERR_USAGE, "--env: every run gets a %.*s of its own; --seed steers HOTCELL_SEED",
+					(int)strcspn(ours[j], "="), ours[j]);
+	return 0;
+}
+
 static int random_seed(uint64_t *ret, struct err *err)
 {
 	if (getrandom(ret, sizeof(*ret), 0) != (ssize_t)sizeof(*ret))
@@ -115,6 +128,8 @@ int draft_build(struct campaign_record *ret, const struct campaign_words *words,
 	if (plan_check(&ret->plan, err) < 0 || check_workers(ret->plan.workers, err) < 0 ||
 		draft_alerts(&alerts, options, err) < 0 || draft_spec(&built, words, &backend, err) < 0 ||
 		cell_spec_check(&built.spec, err) < 0)
+		return -1;
+	if (check_env(&options->run.env, err) < 0)
 		return -1;
 	if (options->run.stdin_file) {
 		own(fd_closep) int in = stdin_open(options->run.stdin_file, err);
@@ -182,7 +197,9 @@ static void hide_path(struct run_spec *built, const char *path)
 
 static int hide_sessions(void *data, const struct campaign_record *campaign)
 {
-	hide_path(data, campaign->output);
+	own(freep) char *real = realpath(campaign->output, NULL);
+
+	hide_path(data, real ? real : campaign->output);
 	return 0;
 }
 
@@ -325,18 +342,13 @@ int draft_register(const char *state, struct campaign_record *record, const stru
 void draft_forget(const char *state, const struct campaign_record *record)
 {
 	own(freep) char *campaigns = xfmt("%s/campaigns", state);
-	own(freep) char *owner = xfmt("%s/.hotcell-campaign", record->output);
 	own(fd_closep) int dir = open(campaigns, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-	own(buf_done) struct buf text = {0};
 	struct err err;
 
 	if (dir >= 0)
 		(void)!fs_remove_tree(dir, record->name, &err);
-	if (!record->uuid || fs_read_small(AT_FDCWD, owner, 256, &text, &err) < 0 ||
-		strncmp(buf_text(&text), record->uuid, strlen(record->uuid)) != 0)
-		return;
-	(void)unlink(owner);
-	(void)rmdir(record->output); /* stays if there is anything in it */
+	if (record->uuid)
+		sessions_disown(record->output, record->uuid);
 }
 
 /* ---- for people ---- */
@@ -344,11 +356,14 @@ void draft_forget(const char *state, const struct campaign_record *record)
 char *draft_shown(const char *path)
 {
 	char cwd[PATH_MAX];
+	struct buf shown = {0};
 
-	if (!getcwd(cwd, sizeof(cwd)))
-		return xstrdup(path);
-	size_t len = strlen(cwd);
-	return strncmp(path, cwd, len) == 0 && path[len] == '/' && path[len + 1] ? xstrdup(path + len + 1) : xstrdup(path);
+	if (getcwd(cwd, sizeof(cwd))) {
+		size_t len = strlen(cwd);
+		path += strncmp(path, cwd, len) == 0 && path[len] == '/' && path[len + 1] ? len + 1 : 0;
+	}
+	term_line(path, strlen(path), PATH_MAX, &shown);
+	return buf_take(&shown);
 }
 
 static void add_text(struct buf *out, const char *text)

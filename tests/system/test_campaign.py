@@ -248,6 +248,39 @@ def test_the_second_supervisor_is_told_who_holds_the_campaign(place, slow):
     assert str(slow.pid) in said
 
 
+def test_a_removed_lock_lets_no_second_supervisor_in(place, slow):
+    (place / ".hotcell/campaigns/slow/lock").unlink()
+    assert "another hotcell" in refused(campaign(place, "slow", verb="resume"))
+    assert slow.finish() == 0
+    prove_accounting(place, "slow", 10)
+
+
+def test_a_marker_that_cannot_be_made_stops_no_campaign(place, slow):
+    eventually(lambda: (place / "fuzz/runs/005").exists(), 10)
+    (place / "fuzz/runs/005/SUCCESS").mkdir()
+    assert slow.finish() == 0, slow.text()
+    assert len(ledger_rows(place, "select 1 from runs where ended_ms > 0")) == 10
+
+
+def test_too_few_descriptors_block_and_crash_nothing(place):
+    command = f"ulimit -n 24; exec {HOTCELL} campaign run --runs 3 --workers 1 --plain -- /bin/true"
+    with subprocess.Popen(["/bin/sh", "-c", command], cwd=place, stdout=subprocess.PIPE, stderr=subprocess.STDOUT) as it:
+        time.sleep(1.5)
+        it.terminate()
+        out = it.communicate(timeout=20)[0].decode()
+    assert it.returncode in (130, 125), out
+
+
+def test_a_mount_that_vanishes_is_every_later_runs_error(place):
+    (place / "gone").mkdir()
+    with Supervisor(place, "--runs", "8", "--workers", "2", "--plain", "--mount", "gone:/m", *shell("sleep 0.5")) as it:
+        it.wait_for(r"\[003\] Starting")
+        (place / "gone").rmdir()
+        assert it.finish() == 1, it.text()
+    marked = prove_accounting(place, "c1", 8)
+    assert marked[1] == "SUCCESS" and marked[8] == "ERROR"
+
+
 def test_a_done_campaign_is_not_resumed(place):
     assert campaign(place, "--name", "x", "--runs", "1", *TRUE).code == 0
     assert "done" in refused(campaign(place, "x", verb="resume"))
@@ -391,6 +424,7 @@ def test_the_live_view_fits_the_terminal_and_is_drawn_in_place(place, columns, r
     (["--stdin", "no-such-file"], "no-such-file"),
     (["--alert", "nonsense"], "alert"),
     (["--memory", "12Q"], "memory"),
+    (["--env", "HOTCELL_SEED=5"], "HOTCELL_SEED"),
 ])
 def test_bad_input_is_one_sentence_and_starts_nothing(place, args, word):
     said = refused(campaign(place, *args, *TRUE), codes=(2, 125))
