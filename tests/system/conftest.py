@@ -9,6 +9,7 @@ there the tests that need a cell are deselected by design.
 import concurrent.futures
 import os
 import shutil
+import signal
 import subprocess
 import tempfile
 import uuid
@@ -27,6 +28,10 @@ def pytest_report_header(config):
 
 
 def pytest_sessionstart(session):
+    # started with nohup or in the background, we were told to ignore these, and so would be whatever we start
+    for number in (signal.SIGINT, signal.SIGHUP, signal.SIGQUIT):
+        if signal.getsignal(number) == signal.SIG_IGN:
+            signal.signal(number, signal.SIG_DFL)
     if not os.access(harness.HOTCELL, os.X_OK):
         pytest.exit(f"no hotcell at {harness.HOTCELL}: build it, or set HOTCELL", returncode=3)
 
