@@ -383,11 +383,6 @@ def slurp(path):
         return None
 
 
-def is_young(stat, seconds=5):
-    """Whether a process began less than so many seconds ago."""
-    return float(slurp("/proc/uptime").split()[0]) - stat[3] / os.sysconf("SC_CLK_TCK") < seconds
-
-
 def pids():
     return [int(name) for name in os.listdir("/proc") if name.isdigit()]
 
@@ -470,7 +465,7 @@ def _processes():
     for pid in pids():
         stat = stat_of(pid)
         if stat and _whose(pid, stat):
-            if stat[1] == "Z" and stat[2] == 1 and stat[0] == "hotcell-zygote" and is_young(stat):
+            if stat[1] == "Z" and stat[2] == 1 and stat[0] == "hotcell-zygote":
                 continue  # it has tidied up and is process 1's to reap, which may take a moment
             yield "zombie" if stat[1] == "Z" else "process", pid, stat[0], stat[3]
 

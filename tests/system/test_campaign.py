@@ -316,7 +316,8 @@ def test_resuming_needs_the_values_the_ledger_does_not_keep(place):
         it.kill()
         it.finish()
     assert "TOKEN" in refused(campaign(place, "s", verb="resume"))
-    assert campaign(place, "s", "--env", "TOKEN=abc", verb="resume").code == 0
+    ran = campaign(place, "s", "--env", "TOKEN=abc", verb="resume")
+    assert ran.code == 0, ran
     prove_accounting(place, "s", 6)
 
 
