@@ -1,8 +1,9 @@
 /* The system call filter, as a binary decision tree over ranges of call numbers.
  *
  * Why not libseccomp: the kernel runs a new filter once for every call number when it is loaded
- * (to cache what is always allowed). A linear filter of 290 instructions took 1.35 ms to load on
- * the machine this was measured on; this tree takes 0.1 ms, and it is loaded once per cell.
+ * (to cache what is always allowed), and translates it twice. A linear filter of 290 instructions took
+ * 1.35 ms to load on the machine this was measured on; this tree takes 0.05 ms, and it is loaded once per
+ * cell. Each instruction costs 0.3 us: so none is there twice.
  *
  * Three rules: what is in the tables is known; what is known and dangerous is refused with a listener
  * that counts it; what is unknown does not exist (ENOSYS), so that programs fall back to what they
@@ -86,17 +87,20 @@ static const int allowed[] = {
 #undef A
 };
 
+/* Allowed, but the listener is told: they leave something in the cell's ipc namespace, which is then not used
+ * again. */
+static const int noticed[] = { SYS_shmget, SYS_semget, SYS_msgget, SYS_mq_open };
+
 /* Allowed or refused by their arguments: the code that decides, below. */
 struct code;
 typedef void check_fn(struct code *code, int error);
 static check_fn emit_clone, emit_unshare, emit_socket, emit_socketpair, emit_ioctl, emit_personality, emit_mknod,
-	emit_mknodat, emit_not_init, emit_priority, emit_io_priority, emit_mode1, emit_mode2, emit_open, emit_openat,
-	emit_never;
+	emit_mknodat, emit_not_init, emit_priority, emit_io_priority, emit_mode1, emit_mode2, emit_open, emit_openat;
 
 static const struct check {
 	struct call call;
 	int error;
-	check_fn *emit;
+	check_fn *emit; /* NULL: always refused */
 	unsigned when; /* enum filter_want: only then; 0: always */
 } checks[] = {
 	{ CALL(clone), EPERM, emit_clone },
@@ -121,14 +125,14 @@ static const struct check {
 	{ CALL(fchmod), EPERM, emit_mode1, FILTER_NO_SET_ID },
 	{ CALL(fchmodat), EPERM, emit_mode2, FILTER_NO_SET_ID },
 	{ CALL(openat), EPERM, emit_openat, FILTER_NO_SET_ID },
-	{ CALL(openat2), ENOSYS, emit_never, FILTER_NO_SET_ID }, /* its mode is behind a pointer */
+	{ CALL(openat2), ENOSYS, NULL, FILTER_NO_SET_ID }, /* its mode is behind a pointer */
 #ifdef SYS_chmod
 	{ CALL(chmod), EPERM, emit_mode1, FILTER_NO_SET_ID },
 	{ CALL(creat), EPERM, emit_mode1, FILTER_NO_SET_ID },
 	{ CALL(open), EPERM, emit_open, FILTER_NO_SET_ID },
 #endif
 	/* where nobody counts a cell's memory but init, what init cannot see is refused */
-	{ CALL(memfd_create), ENOSYS, emit_never, FILTER_NO_HIDDEN_MEMORY },
+	{ CALL(memfd_create), ENOSYS, NULL, FILTER_NO_HIDDEN_MEMORY },
 };
 #define CHECK_COUNT ARRAY_LEN(checks)
 
@@ -181,12 +185,30 @@ int filter_refusal(int nr, const char **ret_name)
 	return checks[index - (int)ARRAY_LEN(refused_enosys)].error;
 }
 
+bool filter_is_noticed(int nr)
+{
+	for (size_t i = 0; i < ARRAY_LEN(noticed); i++)
+		if (noticed[i] == nr)
+			return true;
+	return false;
+}
+
 /* ---- what to do with each number ---- */
 
 enum action {
-	DO_UNKNOWN, DO_ALLOW, DO_REFUSE_EPERM, DO_REFUSE_ENOSYS, DO_CHECK /* + index in checks */
+	DO_UNKNOWN, DO_ALLOW, DO_REFUSE_EPERM, DO_REFUSE_ENOSYS, DO_NOTICE, DO_CHECK /* + index in checks */
 };
 #define MAX_NR 512
+
+/* The first check that decides the same way. */
+static size_t check_like(size_t index)
+{
+	size_t first = 0;
+
+	while (checks[first].emit != checks[index].emit || checks[first].error != checks[index].error)
+		first++;
+	return first;
+}
 
 static void actions_fill(unsigned char action[MAX_NR], unsigned want)
 {
@@ -197,14 +219,36 @@ static void actions_fill(unsigned char action[MAX_NR], unsigned want)
 		action[refused_eperm[i].nr] = DO_REFUSE_EPERM;
 	for (size_t i = 0; i < ARRAY_LEN(refused_enosys); i++)
 		action[refused_enosys[i].nr] = DO_REFUSE_ENOSYS;
+	for (size_t i = 0; i < ARRAY_LEN(noticed); i++)
+		action[noticed[i]] = (want & FILTER_COUNTED) != 0 ? DO_NOTICE : DO_ALLOW;
 	for (size_t i = 0; i < CHECK_COUNT; i++)
 		if (checks[i].when == 0 || (checks[i].when & want) != 0)
-			action[checks[i].call.nr] = (unsigned char)(DO_CHECK + i);
+			action[checks[i].call.nr] = (unsigned char)(DO_CHECK + check_like(i));
 	if ((want & FILTER_PINNED) != 0)
 		action[SYS_sched_setaffinity] = DO_REFUSE_EPERM;
 }
 
 /* ---- emitting ---- */
+
+/* Where a jump goes: over that many instructions, or to one of the verdicts, which all checks share and which
+ * come behind them. */
+enum target {
+	NEXT = 0,
+	TO_ALLOW = 250,
+	TO_NOTIFY,
+	TO_EPERM,
+	TO_ENOSYS,
+	TO_EAFNOSUPPORT,
+	TO_END
+};
+
+static const uint32_t verdicts[TO_END - TO_ALLOW] = {
+	[TO_ALLOW - TO_ALLOW] = SECCOMP_RET_ALLOW,
+	[TO_NOTIFY - TO_ALLOW] = SECCOMP_RET_USER_NOTIF,
+	[TO_EPERM - TO_ALLOW] = SECCOMP_RET_ERRNO | EPERM,
+	[TO_ENOSYS - TO_ALLOW] = SECCOMP_RET_ERRNO | ENOSYS,
+	[TO_EAFNOSUPPORT - TO_ALLOW] = SECCOMP_RET_ERRNO | EAFNOSUPPORT,
+};
 
 struct code {
 	struct sock_filter insn[1024];
@@ -232,40 +276,29 @@ static void load_arg(struct code *code, unsigned index)
 	load(code, offsetof(struct seccomp_data, args) + index * sizeof(uint64_t));
 }
 
-static void ret(struct code *code, uint32_t value)
+static enum target refused(const struct code *code, int error)
 {
-	emit(code, BPF_RET | BPF_K, 0, 0, value);
+	if (code->counted)
+		return TO_NOTIFY;
+	return error == ENOSYS ? TO_ENOSYS : error == EAFNOSUPPORT ? TO_EAFNOSUPPORT : TO_EPERM;
 }
 
-static void ret_refuse(struct code *code, int error)
+static void if_equal(struct code *code, uint32_t k, enum target then, enum target otherwise)
 {
-	ret(code, code->counted ? SECCOMP_RET_USER_NOTIF : SECCOMP_RET_ERRNO | (uint32_t)error);
+	emit(code, BPF_JMP | BPF_JEQ | BPF_K, (uint8_t)then, (uint8_t)otherwise, k);
 }
 
-/* "if the accumulator equals k: skip the next instruction" in a chain that ends in a verdict */
-static void allow_if_equal(struct code *code, uint32_t k)
+static void if_set(struct code *code, uint32_t bits, enum target then, enum target otherwise)
 {
-	emit(code, BPF_JMP | BPF_JEQ | BPF_K, 0, 1, k);
-	ret(code, SECCOMP_RET_ALLOW);
+	emit(code, BPF_JMP | BPF_JSET | BPF_K, (uint8_t)then, (uint8_t)otherwise, bits);
 }
 
-static void refuse_if_equal(struct code *code, uint32_t k, int error)
+static void only_if_among(
+	struct code *code, const uint32_t *values, size_t count, enum target then, enum target otherwise)
 {
-	emit(code, BPF_JMP | BPF_JEQ | BPF_K, 0, 1, k);
-	ret_refuse(code, error);
-}
-
-static void refuse_unless_among(struct code *code, const uint32_t *values, size_t count, int error)
-{
-	for (size_t i = 0; i < count; i++) /* over the rest of the list and the verdict behind it */
-		emit(code, BPF_JMP | BPF_JEQ | BPF_K, (uint8_t)(count - i), 0, values[i]);
-	ret_refuse(code, error);
-}
-
-static void refuse_if_set(struct code *code, uint32_t bits, int error)
-{
-	emit(code, BPF_JMP | BPF_JSET | BPF_K, 0, 1, bits);
-	ret_refuse(code, error);
+	for (size_t i = 0; i < count; i++) /* NEXT: over the rest of the list */
+		if_equal(code, values[i], then == NEXT ? (enum target)(count - i - 1) : then,
+			i + 1 < count ? NEXT : otherwise);
 }
 
 static void emit_clone(struct code *code, int error)
@@ -273,8 +306,7 @@ static void emit_clone(struct code *code, int error)
 	static const uint32_t namespaces = 0x7e020000; /* the CLONE_NEW* that clone knows */
 
 	load_arg(code, 0);
-	refuse_if_set(code, namespaces, error);
-	ret(code, SECCOMP_RET_ALLOW);
+	if_set(code, namespaces, refused(code, error), TO_ALLOW);
 }
 
 static void emit_unshare(struct code *code, int error)
@@ -282,65 +314,58 @@ static void emit_unshare(struct code *code, int error)
 	static const uint32_t harmless = 0x200 | 0x400 | 0x40000; /* FS, FILES, SYSVSEM */
 
 	load_arg(code, 0);
-	refuse_if_set(code, ~harmless, error);
-	ret(code, SECCOMP_RET_ALLOW);
+	if_set(code, ~harmless, refused(code, error), TO_ALLOW);
 }
 
 static void emit_socket(struct code *code, int error)
 {
 	static const uint32_t types[] = { SOCK_STREAM, SOCK_DGRAM, SOCK_SEQPACKET };
 	static const uint32_t protocols[] = { 0, 1, 6, 17, 58 }; /* the usual; ICMP, TCP, UDP, ICMPv6 */
+	static const uint32_t families[] = { AF_UNIX, AF_INET, AF_INET6 };
 
 	load_arg(code, 1);
 	emit(code, BPF_ALU | BPF_AND | BPF_K, 0, 0, 0xf); /* the type without its flags */
-	refuse_unless_among(code, types, ARRAY_LEN(types), error);
+	only_if_among(code, types, ARRAY_LEN(types), NEXT, refused(code, error));
 	load_arg(code, 2);
-	refuse_unless_among(code, protocols, ARRAY_LEN(protocols), error);
+	only_if_among(code, protocols, ARRAY_LEN(protocols), NEXT, refused(code, error));
 	load_arg(code, 0);
-	allow_if_equal(code, AF_UNIX);
-	allow_if_equal(code, AF_INET);
-	allow_if_equal(code, AF_INET6);
-	ret_refuse(code, error);
+	only_if_among(code, families, ARRAY_LEN(families), TO_ALLOW, refused(code, error));
 }
 
 static void emit_socketpair(struct code *code, int error)
 {
 	load_arg(code, 0);
-	allow_if_equal(code, AF_UNIX);
-	ret_refuse(code, error);
+	if_equal(code, AF_UNIX, TO_ALLOW, refused(code, error));
 }
 
 /* Putting words into a terminal's mouth. */
 static void emit_ioctl(struct code *code, int error)
 {
+	static const uint32_t words[] = { 0x5412, 0x541c }; /* TIOCSTI, TIOCLINUX */
+
 	load_arg(code, 1);
-	refuse_if_equal(code, 0x5412, error); /* TIOCSTI */
-	refuse_if_equal(code, 0x541c, error); /* TIOCLINUX */
-	ret(code, SECCOMP_RET_ALLOW);
+	only_if_among(code, words, ARRAY_LEN(words), refused(code, error), TO_ALLOW);
 }
 
 static void emit_personality(struct code *code, int error)
 {
+	/* PER_LINUX, PER_LINUX32; ADDR_NO_RANDOMIZE: debuggers and fuzzers; the last only asks */
+	static const uint32_t kinds[] = { 0, 8, 0x0040000, 0xffffffff };
+
 	load_arg(code, 0);
-	allow_if_equal(code, 0); /* PER_LINUX */
-	allow_if_equal(code, 8); /* PER_LINUX32 */
-	allow_if_equal(code, 0x0040000); /* ADDR_NO_RANDOMIZE: debuggers and fuzzers */
-	allow_if_equal(code, 0xffffffff); /* only asks */
-	ret_refuse(code, error);
+	only_if_among(code, kinds, ARRAY_LEN(kinds), TO_ALLOW, refused(code, error));
 }
 
 #define SET_ID (S_ISUID | S_ISGID)
 
 static void emit_node(struct code *code, unsigned mode_arg, int error)
 {
+	static const uint32_t kinds[] = { 0, S_IFREG, S_IFIFO, S_IFSOCK };
+
 	load_arg(code, mode_arg);
-	refuse_if_set(code, SET_ID, error);
+	if_set(code, SET_ID, refused(code, error), NEXT);
 	emit(code, BPF_ALU | BPF_AND | BPF_K, 0, 0, S_IFMT);
-	allow_if_equal(code, 0);
-	allow_if_equal(code, S_IFREG);
-	allow_if_equal(code, S_IFIFO);
-	allow_if_equal(code, S_IFSOCK);
-	ret_refuse(code, error);
+	only_if_among(code, kinds, ARRAY_LEN(kinds), TO_ALLOW, refused(code, error));
 }
 
 static void __attribute__((unused)) emit_mknod(struct code *code, int error)
@@ -356,8 +381,7 @@ static void emit_mknodat(struct code *code, int error)
 static void emit_mode(struct code *code, unsigned mode_arg, int error)
 {
 	load_arg(code, mode_arg);
-	refuse_if_set(code, SET_ID, error);
-	ret(code, SECCOMP_RET_ALLOW);
+	if_set(code, SET_ID, refused(code, error), TO_ALLOW);
 }
 
 static void emit_mode1(struct code *code, int error)
@@ -374,8 +398,7 @@ static void emit_mode2(struct code *code, int error)
 static void emit_creating(struct code *code, unsigned flags_arg, int error)
 {
 	load_arg(code, flags_arg);
-	emit(code, BPF_JMP | BPF_JSET | BPF_K, 1, 0, O_CREAT | 020000000 /* O_TMPFILE's own bit */);
-	ret(code, SECCOMP_RET_ALLOW);
+	if_set(code, O_CREAT | 020000000 /* O_TMPFILE's own bit */, NEXT, TO_ALLOW);
 	emit_mode(code, flags_arg + 1, error);
 }
 
@@ -389,27 +412,20 @@ static void emit_openat(struct code *code, int error)
 	emit_creating(code, 2, error);
 }
 
-static void emit_never(struct code *code, int error)
-{
-	ret_refuse(code, error);
-}
-
 /* The first argument is a process: any but init. */
 static void emit_not_init(struct code *code, int error)
 {
 	load_arg(code, 0);
-	refuse_if_equal(code, 1, error);
-	ret(code, SECCOMP_RET_ALLOW);
+	if_equal(code, 1, refused(code, error), TO_ALLOW);
 }
 
 /* Kinds of "who": 0 a process, 1 a group, 2 a user, which would include init. */
 static void emit_who(struct code *code, uint32_t user, int error)
 {
 	load_arg(code, 0);
-	refuse_if_equal(code, user, error);
+	if_equal(code, user, refused(code, error), NEXT);
 	load_arg(code, 1);
-	refuse_if_equal(code, 1, error);
-	ret(code, SECCOMP_RET_ALLOW);
+	if_equal(code, 1, refused(code, error), TO_ALLOW);
 }
 
 static void emit_priority(struct code *code, int error)
@@ -422,60 +438,63 @@ static void emit_io_priority(struct code *code, int error)
 	emit_who(code, 3, error); /* IOPRIO_WHO_USER */
 }
 
-static void emit_action(struct code *code, unsigned char action)
-{
-	switch (action) {
-	case DO_UNKNOWN:
-		ret(code, SECCOMP_RET_ERRNO | ENOSYS);
-		break;
-	case DO_ALLOW:
-		ret(code, SECCOMP_RET_ALLOW);
-		break;
-	case DO_REFUSE_EPERM:
-		ret_refuse(code, EPERM);
-		break;
-	case DO_REFUSE_ENOSYS:
-		ret_refuse(code, ENOSYS);
-		break;
-	default:
-		checks[action - DO_CHECK].emit(code, checks[action - DO_CHECK].error);
-	}
-}
+/* ---- laying out ---- */
 
 struct range {
 	uint32_t first;
 	unsigned char action;
 };
 
-/* Jumps go forward only, so the program is laid out backwards: verdicts last, the root first. A node
- * is emitted into `tree` from its end; distances are known because everything behind it is. */
+/* Numbers that lead to one action, but for a few single ones: each is compared with, which takes half of what
+ * two more ranges would. */
+#define MAX_EXCEPT 3
+struct leaf {
+	uint32_t first;
+	unsigned char action;
+	unsigned except_count;
+	struct range except[MAX_EXCEPT];
+};
+
+/* Jumps go forward only, so the program is laid out backwards: verdicts last, then the checks, then the tree
+ * with its root first. A node is emitted into `tree` from its end; distances are known because everything
+ * behind it is. */
 struct layout {
 	struct sock_filter tree[512];
 	size_t used; /* from the end of `tree` */
-	size_t verdict[DO_CHECK + CHECK_COUNT]; /* where each action's code begins, behind the tree */
+	size_t begins[DO_CHECK + CHECK_COUNT]; /* where each action's code is, behind the tree */
 	bool full;
 };
 
-/* Emits the tree over the ranges; returns how far from the end of `tree` it begins, counted so that
- * a verdict at offset v behind the tree is at distance -v. */
-static long emit_tree(struct layout *layout, const struct range *ranges, size_t count)
+/* Emits one node; returns how far from the end of `tree` it is, counted so that code at offset v behind the tree
+ * is at distance -v. */
+static long emit_jump(struct layout *layout, uint16_t op, uint32_t k, long then, long otherwise)
 {
-	if (count == 1)
-		return -(long)layout->verdict[ranges[0].action];
-	size_t half = count / 2;
-	long right = emit_tree(layout, ranges + half, count - half);
-	long left = emit_tree(layout, ranges, half);
 	if (layout->used == ARRAY_LEN(layout->tree)) {
 		layout->full = true;
 		return 0;
 	}
 	long here = (long)++layout->used;
-	long to_right = here - right - 1, to_left = here - left - 1;
-	if (to_right > 255 || to_left > 255)
+	long to_then = here - then - 1, to_otherwise = here - otherwise - 1;
+	if (to_then > 255 || to_otherwise > 255)
 		layout->full = true;
-	layout->tree[ARRAY_LEN(layout->tree) - (size_t)here] = (struct sock_filter){ BPF_JMP | BPF_JGE | BPF_K,
-		(uint8_t)to_right, (uint8_t)to_left, ranges[half].first };
+	layout->tree[ARRAY_LEN(layout->tree) - (size_t)here] = (struct sock_filter){ BPF_JMP | op | BPF_K,
+		(uint8_t)to_then, (uint8_t)to_otherwise, k };
 	return here;
+}
+
+static long emit_tree(struct layout *layout, const struct leaf *leaves, size_t count)
+{
+	if (count > 1) {
+		size_t half = count / 2;
+		long right = emit_tree(layout, leaves + half, count - half);
+		long left = emit_tree(layout, leaves, half);
+		return emit_jump(layout, BPF_JGE, leaves[half].first, right, left);
+	}
+	long at = -(long)layout->begins[leaves->action];
+	for (unsigned i = leaves->except_count; i-- > 0;)
+		at = emit_jump(layout, BPF_JEQ, leaves->except[i].first,
+			-(long)layout->begins[leaves->except[i].action], at);
+	return at;
 }
 
 static size_t ranges_fill(struct range ranges[MAX_NR + 1], unsigned want)
@@ -492,36 +511,103 @@ static size_t ranges_fill(struct range ranges[MAX_NR + 1], unsigned want)
 	return count;
 }
 
-int filter_build(unsigned want, struct sock_filter **ret_code, size_t *ret_len, struct err *err)
+static size_t leaves_fill(struct leaf leaves[MAX_NR + 1], unsigned want)
 {
 	struct range ranges[MAX_NR + 1];
-	size_t count = ranges_fill(ranges, want);
+	size_t count = 0, range_count = ranges_fill(ranges, want);
+
+	for (size_t i = 0; i < range_count; i++) {
+		struct leaf *leaf = &leaves[count++];
+		*leaf = (struct leaf){ .first = ranges[i].first, .action = ranges[i].action };
+		while (i + 2 < range_count && leaf->except_count < MAX_EXCEPT &&
+			ranges[i + 2].first - ranges[i + 1].first == 1 && ranges[i + 2].action == leaf->action) {
+			leaf->except[leaf->except_count++] = ranges[i + 1];
+			i += 2;
+		}
+	}
+	return count;
+}
+
+static enum target target_of(const struct code *code, unsigned action)
+{
+	switch (action) {
+	case DO_UNKNOWN: return TO_ENOSYS;
+	case DO_ALLOW: return TO_ALLOW;
+	case DO_NOTICE: return TO_NOTIFY;
+	case DO_REFUSE_ENOSYS: return refused(code, ENOSYS);
+	case DO_REFUSE_EPERM: return refused(code, EPERM);
+	default: return NEXT; /* a check decides */
+	}
+}
+
+/* The checks that some leaf leads to, and then the verdicts; fills `begins`. */
+static void emit_actions(struct layout *layout, struct code *code, const struct leaf *leaves, size_t count)
+{
+	bool used[DO_CHECK + CHECK_COUNT] = { false };
+
+	for (size_t i = 0; i < count; i++) {
+		used[leaves[i].action] = true;
+		for (unsigned k = 0; k < leaves[i].except_count; k++)
+			used[leaves[i].except[k].action] = true;
+	}
+	for (size_t i = 0; i < CHECK_COUNT; i++) {
+		layout->begins[DO_CHECK + i] = code->len;
+		if (used[DO_CHECK + i] && checks[i].emit != NULL)
+			checks[i].emit(code, checks[i].error);
+	}
+	size_t base = code->len, at[TO_END - TO_ALLOW];
+	for (size_t i = 0; i < ARRAY_LEN(verdicts); i++) {
+		bool refuses = i != TO_ALLOW - TO_ALLOW && i != TO_ENOSYS - TO_ALLOW;
+		at[i] = code->len;
+		if (!refuses || (i == TO_NOTIFY - TO_ALLOW) == code->counted)
+			emit(code, BPF_RET | BPF_K, 0, 0, verdicts[i]);
+	}
+	for (unsigned action = 0; action < DO_CHECK + CHECK_COUNT; action++) {
+		if (action >= DO_CHECK && checks[action - DO_CHECK].emit != NULL)
+			continue;
+		enum target target = action < DO_CHECK ? target_of(code, action)
+						       : refused(code, checks[action - DO_CHECK].error);
+		layout->begins[action] = at[target - TO_ALLOW];
+	}
+	for (size_t i = 0; i < base; i++) {
+		uint8_t *const jumps[] = { &code->insn[i].jt, &code->insn[i].jf };
+		for (size_t k = 0; k < ARRAY_LEN(jumps); k++) {
+			if (*jumps[k] < TO_ALLOW)
+				continue;
+			size_t distance = at[*jumps[k] - TO_ALLOW] - i - 1;
+			code->full = code->full || distance >= TO_ALLOW;
+			*jumps[k] = (uint8_t)distance;
+		}
+	}
+}
+
+int filter_build(unsigned want, struct sock_filter **ret_code, size_t *ret_len, struct err *err)
+{
+	struct leaf leaves[MAX_NR + 1];
+	size_t count = leaves_fill(leaves, want);
 	own(freep) struct code *code = xcalloc(1, sizeof(*code));
-	own(freep) struct code *verdicts = xcalloc(1, sizeof(*verdicts));
+	own(freep) struct code *actions = xcalloc(1, sizeof(*actions));
 	own(freep) struct layout *layout = xcalloc(1, sizeof(*layout));
 
-	verdicts->counted = (want & FILTER_COUNTED) != 0;
-	for (unsigned char action = 0; action < DO_CHECK + CHECK_COUNT; action++) {
-		layout->verdict[action] = verdicts->len;
-		emit_action(verdicts, action);
-	}
-	(void)emit_tree(layout, ranges, count);
+	actions->counted = (want & FILTER_COUNTED) != 0;
+	emit_actions(layout, actions, leaves, count);
+	(void)emit_tree(layout, leaves, count);
 
 	load(code, offsetof(struct seccomp_data, arch));
 	emit(code, BPF_JMP | BPF_JEQ | BPF_K, 1, 0, OUR_ARCH);
-	ret(code, SECCOMP_RET_KILL_PROCESS);
+	emit(code, BPF_RET | BPF_K, 0, 0, SECCOMP_RET_KILL_PROCESS);
 	load(code, offsetof(struct seccomp_data, nr));
 #if defined(__x86_64__)
 	emit(code, BPF_JMP | BPF_JGE | BPF_K, 0, 1, X32_BIT);
-	ret(code, SECCOMP_RET_KILL_PROCESS);
+	emit(code, BPF_RET | BPF_K, 0, 0, SECCOMP_RET_KILL_PROCESS);
 #endif
-	if (layout->full || verdicts->full || code->len + layout->used + verdicts->len > ARRAY_LEN(code->insn))
+	if (layout->full || actions->full || code->len + layout->used + actions->len > ARRAY_LEN(code->insn))
 		return err_set(err, ERR_LIMIT, "the system call filter has grown too large");
-	*ret_len = code->len + layout->used + verdicts->len;
+	*ret_len = code->len + layout->used + actions->len;
 	*ret_code = xcalloc(*ret_len, sizeof(**ret_code));
 	memcpy(*ret_code, code->insn, code->len * sizeof(**ret_code));
 	memcpy(*ret_code + code->len, layout->tree + ARRAY_LEN(layout->tree) - layout->used,
 		layout->used * sizeof(**ret_code));
-	memcpy(*ret_code + code->len + layout->used, verdicts->insn, verdicts->len * sizeof(**ret_code));
+	memcpy(*ret_code + code->len + layout->used, actions->insn, actions->len * sizeof(**ret_code));
 	return 0;
 }

@@ -163,6 +163,7 @@ MUST_CHECK int filter_build(unsigned want, struct sock_filter **ret, size_t *ret
 int filter_refusal(int nr, const char **ret_name);
 const char *filter_name(unsigned index); /* names of refused calls by index; NULL at the end */
 int filter_index(int nr); /* of a refused call, or -1 */
+bool filter_is_noticed(int nr); /* allowed, the listener being told: it leaves something in the ipc namespace */
 unsigned filter_when(unsigned index); /* enum filter_want: refused only then; 0: always */
 #define FILTER_MAX_REFUSED 128
 
