@@ -27,8 +27,9 @@ struct cell_end {
 /* A backend calls these from the loop, never from within start: either failed once, or started
  * once and then ended once. Nothing after failed or ended. */
 struct cell_backend_events {
-	/* The program runs. tty_master: the terminal's other side (now the callee's), or -1. */
-	void (*started)(void *data, int tty_master);
+	/* The program runs, since `at_ns` of clock_now. tty_master: the terminal's other side (now the callee's), or
+	 * -1. A backend may tell a little later, or of a short run only with its end. */
+	void (*started)(void *data, uint64_t at_ns, int tty_master);
 	/* Everything in the cell is dead. workspace: a descriptor of the folder it left (borrowed until
 	 * release), or -1. */
 	void (*ended)(void *data, const struct cell_end *end, int workspace);

@@ -329,15 +329,16 @@ static void give_own_protections(struct cell_receipt *receipt)
 	receipt->grade[CELL_WALL_CLOCK] = CELL_ON;
 }
 
-static void on_started(void *data, int tty_master)
+static void on_started(void *data, uint64_t at_ns, int tty_master)
 {
 	struct cell *cell = data;
 	struct err missing = {0};
+	uint64_t now = clock_now();
 	cell->state = STATE_RUNNING;
-	cell->started_ns = clock_now();
+	cell->started_ns = at_ns >= cell->start_ns && at_ns <= now ? at_ns : now;
 	cell->result.setup_ns = cell->started_ns - cell->start_ns;
 	give_own_protections(&cell->result.receipt);
-	pump_started(&cell->pump, tty_master);
+	pump_started(&cell->pump, cell->started_ns, tty_master);
 	set_timer(cell, cell->started_ns + cell->timeout_ns, on_timeout);
 	/* The backend has refused before; this holds for one that forgot. */
 	if (cell->required && cell_require_check(cell->required, &cell->result.receipt, &missing) < 0) {

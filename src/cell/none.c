@@ -213,7 +213,7 @@ static void on_report(void *data, int fd, uint32_t events)
 	run->report_source = loop_remove(run->report_source);
 	fd_close(&run->report_fd);
 	if (got == 0) {
-		run->events.started(run->events.data, fd_take(&run->tty_master));
+		run->events.started(run->events.data, clock_now(), fd_take(&run->tty_master));
 		return;
 	}
 	run->pid_source = loop_remove(run->pid_source);

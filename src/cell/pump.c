@@ -437,12 +437,12 @@ static void start_terminal(struct pump *pump, int master)
 	listen_now(pump);
 }
 
-void pump_started(struct pump *pump, int tty_master)
+void pump_started(struct pump *pump, uint64_t at_ns, int tty_master)
 {
 	if (tty_master >= 0)
 		start_terminal(pump, tty_master);
 	else
-		pump->delay = loop_add_timer(pump->loop, clock_now() + DELAY_NS, listen_now, pump);
+		pump->delay = loop_add_timer(pump->loop, at_ns + DELAY_NS, listen_now, pump);
 }
 
 bool pump_ended(struct pump *pump)

@@ -70,8 +70,8 @@ struct pump {
  * no stdin its end is null_fd itself. pump_done is due also after failure. */
 MUST_CHECK int pump_open(struct pump *pump, struct loop *loop, const struct cell_io *io, bool tty, uint64_t limit,
 	int null_fd, const struct pump_events *events, int ret_cell[3], struct err *err);
-/* The program runs. tty_master becomes the pump's. */
-void pump_started(struct pump *pump, int tty_master);
+/* The program runs, since at_ns. tty_master becomes the pump's. */
+void pump_started(struct pump *pump, uint64_t at_ns, int tty_master);
 /* All writers are dead: takes what is left. True if everything is written on; else `flushed` follows. */
 bool pump_ended(struct pump *pump);
 void pump_close(struct pump *pump); /* gives up what is not written yet; counts and tail stay */

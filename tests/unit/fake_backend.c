@@ -93,7 +93,7 @@ static void fake_step(void *data)
 	case FAKE_STARTED:
 		run->started = true;
 		fake.started++;
-		run->events.started(run->events.data, -1);
+		run->events.started(run->events.data, clock_now(), -1);
 		break;
 	case FAKE_PRINT:
 		finished = fake_print(run, run->fds[1]);

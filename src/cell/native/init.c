@@ -25,6 +25,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <grp.h>
+#include <limits.h>
 #include <linux/seccomp.h>
 #include <poll.h>
 #include <sched.h>
@@ -47,6 +48,8 @@
 #include "cell/native/watch.h"
 
 #define MAX_EXECS 16
+/* A program that ends before this is told of once, with its report: each message wakes the supervisor. */
+#define TELL_START_NS (2 * NS_PER_MS)
 
 struct execed {
 	pid_t pid; /* 0: free */
@@ -56,11 +59,14 @@ struct execed {
 struct init {
 	const struct birth *birth;
 	int control, signals, listener;
+	int workspace; /* -1: not wanted; open from the start, as the program may close the folder to its own user */
 	struct watch watch;
 	struct execed execs[MAX_EXECS];
 	pid_t main_pid;
 	int main_status;
-	bool main_ended, memory_killed, timed_out;
+	bool main_ended, memory_killed, timed_out, ipc_used;
+	bool start_told;
+	bool alone; /* there is no other process */
 	uint64_t deadline; /* clock_now; 0: none */
 	uint64_t started, ended; /* of the main program */
 	uint32_t facts;
@@ -99,26 +105,20 @@ static int become_user(const struct birth *birth, uint32_t *facts, struct err *e
 	return 0;
 }
 
-static int compare_ints(const void *a, const void *b)
-{
-	return *(const int *)a - *(const int *)b;
-}
-
+/* Closes every descriptor from 3 on but these, the gaps between them one by one. */
 static void keep_only(const int *fds, size_t count)
 {
-	int sorted[16];
-	int next = 3;
-
-	memcpy(sorted, fds, count * sizeof(*fds));
-	qsort(sorted, count, sizeof(*sorted), compare_ints);
-	for (size_t i = 0; i < count; i++) {
-		if (sorted[i] < next)
-			continue;
-		if (sorted[i] > next)
-			(void)close_range((unsigned)next, (unsigned)sorted[i] - 1, 0);
-		next = sorted[i] + 1;
+	for (int next = 3;;) {
+		int nearest = INT_MAX;
+		for (size_t i = 0; i < count; i++)
+			if (fds[i] >= next && fds[i] < nearest)
+				nearest = fds[i];
+		if (nearest > next)
+			(void)close_range((unsigned)next, nearest == INT_MAX ? ~0U : (unsigned)nearest - 1, 0);
+		if (nearest == INT_MAX)
+			return;
+		next = nearest + 1;
 	}
-	(void)close_range((unsigned)next, ~0U, 0);
 }
 
 static int become_cell(struct init *init, struct err *err)
@@ -127,18 +127,20 @@ static int become_cell(struct init *init, struct err *err)
 	bool proc = false;
 
 	(void)prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
-	if (unshare(CLONE_NEWCGROUP) == 0)
+	if (birth->limited || unshare(CLONE_NEWCGROUP) == 0)
 		init->facts |= FACT_CGROUP_NS;
 	if (root_private(birth, &proc, err) < 0)
 		return -1;
 	init->facts |= proc ? FACT_PROC : 0;
-	watch_open(&init->watch, proc, birth->t->watch_memory > 0);
+	watch_open(&init->watch, proc, birth->t->watch_memory > 0, birth->sockets);
 	if (birth->t->watch_memory > 0)
 		init->facts |= FACT_WATCHED;
+	if (birth->t->want_workspace)
+		init->workspace = open(CELL_WORKSPACE, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (become_user(birth, &init->facts, err) < 0)
 		return -1;
-	const int keep[] = { init->control, init->watch.loadavg, init->watch.sockets, init->watch.tmp,
-		init->watch.workspace, init->watch.shm, init->watch.proc };
+	const int keep[] = { init->control, init->watch.loadavg, init->watch.sockets, init->watch.proc,
+		init->workspace, birth->ruleset };
 	keep_only(keep, ARRAY_LEN(keep));
 	return seal_self(birth, &init->listener, &init->facts, err);
 }
@@ -163,10 +165,20 @@ static int check_needs(const struct init *init, const struct job *job, struct er
 		"a required protection did not take effect in the cell: 'hotcell doctor' says which and why");
 }
 
+static void tell_start(struct init *init, int master)
+{
+	own(buf_done) struct buf message = { 0 };
+
+	init->start_told = true;
+	wire_put_u32(&message, MSG_STARTED);
+	wire_put_u32(&message, init->facts);
+	wire_put_u64(&message, init->started);
+	tell(init, &message, &master, master >= 0 ? 1 : 0);
+}
+
 static void start_main(struct init *init, struct wire_reader *reader, const int *given, size_t count)
 {
 	own(job_done) struct job job = { 0 };
-	own(buf_done) struct buf message = { 0 };
 	own(fd_closep) int master = -1, slave = -1;
 	struct err err;
 	int stdio[3];
@@ -184,9 +196,8 @@ static void start_main(struct init *init, struct wire_reader *reader, const int 
 	}
 	if (job.backstop_ms > 0)
 		init->deadline = clock_now() + job.backstop_ms * NS_PER_MS;
-	wire_put_u32(&message, MSG_STARTED);
-	wire_put_u32(&message, init->facts);
-	tell(init, &message, &master, master >= 0 ? 1 : 0);
+	if (job.tty)
+		tell_start(init, master);
 }
 
 static void say_exec_done(const struct init *init, uint32_t id, int status)
@@ -213,6 +224,7 @@ static void start_beside(struct init *init, uint32_t id, struct wire_reader *rea
 	if (slot != NULL && job_receive(&job, reader, &given, &count, &err) == 0 && count == 3)
 		pid = program_start(&job, given, init->birth->t->open_files, &err);
 	if (pid > 0) {
+		init->alone = false;
 		*slot = (struct execed){ pid, id };
 		return;
 	}
@@ -239,7 +251,12 @@ static void answer_refused(struct init *init)
 	if (index >= 0)
 		init->refused[index]++;
 	response.id = request.notif.id;
-	response.error = -filter_refusal(request.notif.data.nr, &name);
+	if (filter_is_noticed(request.notif.data.nr)) {
+		init->ipc_used = true;
+		response.flags = SECCOMP_USER_NOTIF_FLAG_CONTINUE;
+	} else {
+		response.error = -filter_refusal(request.notif.data.nr, &name);
+	}
 	(void)ioctl(init->listener, SECCOMP_IOCTL_NOTIF_SEND, &response);
 }
 
@@ -268,8 +285,10 @@ static void reap(struct init *init)
 	int status;
 	pid_t pid;
 
-	while ((pid = waitpid(-1, &status, WNOHANG)) > 0)
+	while ((pid = waitpid(-1, &status, WNOHANG | __WALL)) > 0)
 		child_ended(init, pid, status);
+	/* all that live here descend from us, and orphans are ours: no child, no process */
+	init->alone = pid < 0 && errno == ECHILD;
 }
 
 static void kill_all(struct init *init)
@@ -279,7 +298,7 @@ static void kill_all(struct init *init)
 
 	do { /* again after each that dies, until there is no child left, orphans included */
 		(void)kill(-1, SIGKILL);
-		pid = waitpid(-1, &status, 0);
+		pid = waitpid(-1, &status, __WALL);
 		if (pid > 0)
 			child_ended(init, pid, status);
 	} while (pid > 0 || errno == EINTR);
@@ -321,9 +340,11 @@ static void obey(struct init *init)
 	explicit_bzero(message, len > 0 ? (size_t)len : 0); /* an environment may hold secrets */
 }
 
-/* When to look again without being asked: for the watch on memory, or at the deadline. */
+/* When to look again without being asked: for the watch on memory, to tell of the start, or at the deadline. */
 static int next_look_ms(const struct init *init, bool watching)
 {
+	if (init->main_pid > 0 && !init->start_told)
+		return (int)(TELL_START_NS / NS_PER_MS);
 	if (watching)
 		return watch_pause_ms(&init->watch, init->birth->t->watch_memory);
 	if (init->deadline == 0)
@@ -349,6 +370,8 @@ static void turn(struct init *init)
 		answer_refused(init);
 	if (ready > 0 && fds[0].revents != 0)
 		obey(init);
+	if (init->main_pid > 0 && !init->main_ended && !init->start_told && clock_now() >= init->started + TELL_START_NS)
+		tell_start(init, -1);
 	/* the supervisor's clock comes first; this is for one that was stopped or hangs */
 	if (init->deadline != 0 && !init->main_ended && clock_now() > init->deadline) {
 		init->timed_out = true;
@@ -371,6 +394,7 @@ static void report(struct init *init)
 
 	(void)getrusage(RUSAGE_CHILDREN, &usage);
 	wire_put_u32(&message, MSG_REPORT);
+	wire_put_u32(&message, init->facts);
 	wire_put_u32(&message, (uint32_t)init->main_status);
 	wire_put_u64(&message, init->started);
 	wire_put_u64(&message, init->ended);
@@ -384,18 +408,19 @@ static void report(struct init *init)
 	wire_put_u32(&message, init->memory_killed);
 	wire_put_u32(&message, init->timed_out);
 	wire_put_u32(&message, watch_net_clean(&init->watch));
+	wire_put_u32(&message, !init->ipc_used && init->listener >= 0);
 	for (uint32_t i = 0; i < FILTER_MAX_REFUSED; i++) {
 		if (init->refused[i] == 0)
 			continue;
 		wire_put_u32(&message, i);
 		wire_put_u64(&message, init->refused[i]);
 	}
-	tell(init, &message, &init->watch.workspace, init->birth->t->want_workspace ? 1 : 0);
+	tell(init, &message, &init->workspace, init->workspace >= 0 ? 1 : 0);
 }
 
 void init_main(const struct birth *birth)
 {
-	struct init init = { .birth = birth, .control = birth->control, .listener = -1 };
+	struct init init = { .birth = birth, .control = birth->control, .listener = -1, .workspace = -1 };
 	struct err err;
 	sigset_t set;
 
@@ -412,7 +437,8 @@ void init_main(const struct birth *birth)
 	init.signals = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
 	while (!init.main_ended)
 		turn(&init);
-	kill_all(&init);
+	if (!init.alone)
+		kill_all(&init);
 	report(&init);
 	_exit(0);
 }

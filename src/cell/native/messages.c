@@ -27,6 +27,16 @@ void message_put_err(struct buf *buf, const struct err *err)
 	wire_put_str(buf, err->text);
 }
 
+void message_send_failed(int socket, uint32_t slot, const struct err *err)
+{
+	own(buf_done) struct buf message = { 0 };
+
+	wire_put_u32(&message, MSG_FAILED);
+	wire_put_u32(&message, slot);
+	message_put_err(&message, err);
+	(void)!wire_send(socket, message.data, message.len, NULL, 0);
+}
+
 void message_get_err(struct wire_reader *reader, struct err *err)
 {
 	uint32_t code = wire_get_u32(reader);

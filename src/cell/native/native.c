@@ -140,7 +140,7 @@ static struct cell_backend_run *native_start(struct cell_backend_pool *pool, con
 	*run = (struct cell_backend_run){ .receipt = receipt, .events = *events, .workspace = -1,
 		.stdio = { -1, -1, -1 }, .tty = spec->tty };
 	struct slot *slot = slot_for_run(kind);
-	bool ready = slot->state == READY || slot->state == MAKING;
+	bool ready = slot->state == READY;
 	if (!ready && run_keep_stdio(run, stdio, err) < 0) {
 		run_free(run);
 		return NULL;
@@ -156,12 +156,12 @@ static struct cell_backend_run *native_start(struct cell_backend_pool *pool, con
 	job_encode(&run->job, &job);
 	slot->run = run;
 	run->slot = slot;
-	if (slot->state == READY)
+	if (ready) {
 		slot->state = RUNNING;
-	if (ready)
 		slot_send_job(slot, stdio);
-	else
+	} else if (slot->state != MAKING) {
 		slot->state = WANTED;
+	}
 	kind_pump(kind);
 	return run;
 }

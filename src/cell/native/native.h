@@ -49,7 +49,7 @@ enum native_message {
 	/* supervisor -> zygote: a yard for the template in the memfd; fds: yard's socket, memfd */
 	MSG_TEMPLATE = 1,
 	/* supervisor -> yard: slot, flags; fds: control, the stall's socket, cgroup descriptors...
-	 * supervisor -> stall: nothing; fds: control */
+	 * supervisor -> stall: flags; fds: control */
 	MSG_MAKE,
 	/* yard -> supervisor */
 	MSG_READY, /* how mounts were hidden (u32 enum hide_how), notes */
@@ -60,13 +60,14 @@ enum native_message {
 	MSG_KILL,
 	MSG_EXEC, /* id, job; fds: stdin, stdout, stderr */
 	/* init -> supervisor (MSG_FAILED too) */
-	MSG_STARTED, /* facts: what took effect (enum fact bits); fd: the terminal's master, if any */
-	MSG_REPORT, /* how it ended; fd: the workspace, if wanted */
+	MSG_STARTED, /* facts: what took effect (enum fact bits), when; fd: the terminal's master, if any */
+	MSG_REPORT, /* facts, how it ended; fd: the workspace, if wanted. Comes without MSG_STARTED after a short run */
 	MSG_EXEC_DONE, /* id, wait status */
 };
 #define NO_SLOT UINT32_MAX
 #define MAKE_FRESH_NET 1u
 #define MAKE_CGROUP_V2 2u /* the cgroup descriptor is a v2 folder to be born in */
+#define MAKE_FRESH_IPC 4u
 #define MAX_MESSAGE 16384
 #define MAX_JOB_BYTES (UINT64_C(8) << 20)
 
@@ -87,6 +88,7 @@ enum fact {
 };
 
 void message_put_err(struct buf *buf, const struct err *err);
+void message_send_failed(int socket, uint32_t slot, const struct err *err); /* MSG_FAILED */
 void message_get_err(struct wire_reader *reader, struct err *err);
 
 /* A program to run. */
@@ -128,8 +130,17 @@ struct birth {
 	int control, user_ns;
 	const struct sock_fprog *filter, *filter_plain; /* counting; and without a listener */
 	uint32_t slot, covers;
+	/* what its stall did already, for all cells of the slot */
+	bool limited; /* limits and the cgroup namespace */
+	bool ipc; /* the ipc namespace */
+	unsigned scratch; /* a bit for each of enum scratch */
+	int sockets; /* sockstat of the slot's network; -1: not open */
+	int ruleset; /* Landlock's; -1: none yet */
 };
 _Noreturn void init_main(const struct birth *birth);
+/* The stall's whole life, once it is in its slot's cgroup and network. `yard`: where cells are told of;
+ * `socket`: where they are asked for. Called by the yard in a child. */
+_Noreturn void stall_main(struct birth *birth, int yard, int socket, int host_proc);
 
 /* Builds the template's root in this process's own mount namespace and moves into it. */
 MUST_CHECK int root_build(const struct template *t, uint32_t outer_uid, uint32_t outer_gid, int host_proc,
@@ -141,6 +152,10 @@ bool orphans_are_reaped(void);
  * `cover`, an empty file: it can be neither run nor read. *ret_count: how many. */
 MUST_CHECK int forbid_programs(const char *const *names, int root, const char *cover, size_t *ret_count, struct err *err);
 uint32_t root_covers(int host_proc); /* for `covers` of a birth: files of /proc to be covered */
+/* Space to write into that is the cell's own. */
+enum scratch { SCRATCH_TMP, SCRATCH_SHM, SCRATCH_WORKSPACE, SCRATCH_COUNT };
+extern const char *const root_scratch_paths[SCRATCH_COUNT];
+MUST_CHECK int root_scratch(const struct birth *birth, enum scratch which, struct err *err); /* mounts it */
 /* The part of the mounts that is each cell's own. */
 MUST_CHECK int root_private(const struct birth *birth, bool *ret_proc, struct err *err);
 
@@ -169,6 +184,8 @@ unsigned filter_when(unsigned index); /* enum filter_want: refused only then; 0:
 
 /* No exec of ours or our children's gains a capability from a file. */
 void seal_bounding_set(void);
+/* The limits that are the same for all processes below; those that count tasks or CPUs are each cell's own. */
+MUST_CHECK int seal_limits(const struct template *t, struct err *err);
 /* A hard limit; what is lower already stays. */
 MUST_CHECK int seal_limit(int resource, uint64_t value, const char *what, struct err *err);
 /* Takes away everything but the right to run, from us and all our children: limits, capabilities,

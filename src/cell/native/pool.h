@@ -7,7 +7,7 @@
  *
  *	slot:	EMPTY -> WANTED -> MAKING -> READY -> RUNNING -> DYING -> EMPTY
  *
- * A job may be sent before its cell exists: it waits in the socket. */
+ * A job is sent as soon as there is an init: it waits in the socket until that is sealed. */
 #ifndef HOTCELL_CELL_NATIVE_POOL_H
 #define HOTCELL_CELL_NATIVE_POOL_H
 
@@ -25,7 +25,7 @@ struct slot {
 	int stall; /* the slot's own process, to be asked for cells; -1: none yet */
 	struct loop_source *control_source, *pidfd_source, *grace;
 	pid_t pid;
-	bool fresh_net;
+	bool fresh_net, fresh_ipc; /* what the last cell left is not to be seen by the next */
 	bool spoiled; /* its job went to a run that is gone: not to be used */
 	struct cell_backend_run *run;
 	struct slot *next;

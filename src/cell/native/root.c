@@ -27,6 +27,7 @@
 #define HIDE_MAX_WALK 2000000
 #define HIDE_MAX_MATCHES 4096
 #define COPY_MAX (128 * 1024)
+#define COPY_TREE_MAX 8 /* entries: a folder as small is copied, since every cell pays for every mount */
 #define STAGE "/tmp" /* covered in our own mount namespace only */
 #define LAYERS "../layers" /* beside the new root, never in it: an image may hold any name */
 
@@ -149,6 +150,49 @@ static int collect_entry(struct builder *b, int dir, const char *name, const cha
 	return 0;
 }
 
+/* Takes what is in a folder as pieces of their own, if that is little and anybody may read it. */
+static bool collect_tree(struct builder *b, int dir, const char *name, const char *target, unsigned *left)
+{
+	struct stat st;
+	own(fd_closep) int folder = openat(dir, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	/* a large one is not even listed: it is as large as it once was, on most file systems */
+	int fd = folder < 0 || fstat(folder, &st) < 0 || st.st_size > 4096 ? -1 : fcntl(folder, F_DUPFD_CLOEXEC, 3);
+	DIR *list = fd < 0 ? NULL : fdopendir(fd);
+	unsigned before = *left;
+	bool small = list != NULL;
+	struct dirent *entry;
+	struct err none;
+
+	while (small && (entry = readdir(list)) != NULL) {
+		if (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0)
+			continue;
+		own(freep) char *below = xfmt("%s/%s", target, entry->d_name);
+		small = *left > 0 && fstatat(folder, entry->d_name, &st, AT_SYMLINK_NOFOLLOW) == 0;
+		if (small && S_ISDIR(st.st_mode))
+			small = (st.st_mode & 0005) == 0005 && collect_tree(b, folder, entry->d_name, below, left);
+		else if (small)
+			small = (S_ISLNK(st.st_mode) || (S_ISREG(st.st_mode) && (st.st_mode & 0004) != 0)) &&
+				st.st_size <= COPY_MAX && collect_entry(b, folder, entry->d_name, below, &none) == 0;
+		*left -= small;
+	}
+	if (list != NULL)
+		(void)closedir(list);
+	return small && *left < before; /* an empty folder is no piece */
+}
+
+/* An entry of /etc, bound as a whole or taken apart. */
+static int collect_etc(struct builder *b, int root, const char *path, struct err *err)
+{
+	unsigned left = COPY_TREE_MAX;
+	size_t before = b->count;
+
+	if (collect_tree(b, root, path, path, &left))
+		return 0;
+	while (b->count > before)
+		piece_done(&b->pieces[--b->count]);
+	return collect_entry(b, root, path, path, err);
+}
+
 static int collect_host(struct builder *b, struct err *err)
 {
 	static const char *const top[] = { "usr", "bin", "sbin", "lib", "lib32", "lib64", "libx32" };
@@ -159,7 +203,7 @@ static int collect_host(struct builder *b, struct err *err)
 			return -1;
 	for (size_t i = 0; native_etc[i] != NULL; i++) {
 		own(freep) char *path = xfmt("etc/%s", native_etc[i]);
-		if (collect_entry(b, root, path, path, err) < 0)
+		if (collect_etc(b, root, path, err) < 0)
 			return -1;
 	}
 	/* without a user namespace the cell's user has its outer number inside too */
@@ -584,7 +628,6 @@ static int collect(struct builder *b, bool need_visible_proc, struct err *err)
 		if (collect_mount(b, &t->mounts[i], err) < 0)
 			return -1;
 	if (need_visible_proc) {
-		/* a user namespace may mount proc only where one is in full view; each cell takes it away */
 		struct err none;
 		int tree = tree_open(AT_FDCWD, "/proc", 0, &none);
 		if (tree >= 0) {
@@ -612,6 +655,12 @@ static int forbid(struct builder *b, struct err *err)
 	return forbid_programs(b->t->forbid, root, LAYERS "/empty-file", &count, err);
 }
 
+/* A user namespace may mount proc only where one is in full view: until each cell has its own. */
+static bool is_proc_lent(uint32_t outer_uid)
+{
+	return outer_uid == 0;
+}
+
 int root_build(const struct template *t, uint32_t outer_uid, uint32_t outer_gid, int host_proc,
 	enum hide_how *ret_hide, struct err *err)
 {
@@ -620,7 +669,7 @@ int root_build(const struct template *t, uint32_t outer_uid, uint32_t outer_gid,
 
 	if (fstatfs(host_proc, &fs) < 0 || fs.f_type != PROC_SUPER_MAGIC)
 		return err_set(err, EINVAL, "/proc on this machine is not procfs");
-	if (collect(&b, outer_uid == 0, err) < 0)
+	if (collect(&b, is_proc_lent(outer_uid), err) < 0)
 		return -1;
 	if (mount("stage", STAGE, "tmpfs", MS_NOSUID, "mode=0755,size=16m") < 0 || mkdir(STAGE "/root", 0755) < 0 ||
 		mkdir(STAGE "/layers", 0755) < 0 ||
@@ -641,21 +690,35 @@ int root_build(const struct template *t, uint32_t outer_uid, uint32_t outer_gid,
 
 /* ---- each cell's own ---- */
 
-static int mount_scratch(const struct birth *birth, const char *path, uint64_t size, const char *mode,
-	unsigned long flags, struct err *err)
-{
-	char options[160];
-	uint64_t inodes = size / 4096 + 64;
+const char *const root_scratch_paths[SCRATCH_COUNT] = { "/tmp", "/dev/shm", CELL_WORKSPACE };
 
-	(void)snprintf(options, sizeof(options), "mode=%s,size=%llu,nr_inodes=%llu,uid=%u,gid=%u", mode,
-		(unsigned long long)size, (unsigned long long)(inodes > 262144 ? 262144 : inodes),
-		birth->outer_uid, birth->outer_gid);
-	if (mount("hotcell", path, "tmpfs", MS_NOSUID | MS_NODEV | flags, options) < 0)
-		return err_errno(err, errno, "mount the cell's own %s", path);
+int root_scratch(const struct birth *birth, enum scratch which, struct err *err)
+{
+	const struct template *t = birth->t;
+	const struct {
+		uint64_t size;
+		const char *mode;
+		unsigned long flags;
+	} places[SCRATCH_COUNT] = {
+		[SCRATCH_TMP] = { t->tmp, "1777", t->tmp_exec ? 0 : MS_NOEXEC },
+		[SCRATCH_SHM] = { t->shm, "1777", MS_NOEXEC },
+		[SCRATCH_WORKSPACE] = { t->disk, "0755", 0 },
+	};
+	uint64_t size = places[which].size, inodes = size / 4096 + 64;
+	char options[160];
+
+	(void)snprintf(options, sizeof(options), "mode=%s,size=%llu,nr_inodes=%llu,uid=%u,gid=%u",
+		places[which].mode, (unsigned long long)size,
+		(unsigned long long)(inodes > 262144 ? 262144 : inodes), birth->outer_uid, birth->outer_gid);
+	/* noatime: whoever only looks into it leaves no trace, the collector of output included */
+	if (mount("hotcell", root_scratch_paths[which], "tmpfs", MS_NOSUID | MS_NODEV | MS_NOATIME | places[which].flags,
+		    options) < 0)
+		return err_errno(err, errno, "mount the cell's own %s", root_scratch_paths[which]);
 	return 0;
 }
 
-static const char *const told_by_proc[] = { "kcore", "kallsyms", "keys", "key-users", "timer_list", "sysrq-trigger" };
+static const char *const told_by_proc[] = { "/proc/kcore", "/proc/kallsyms", "/proc/keys", "/proc/key-users",
+	"/proc/timer_list", "/proc/sysrq-trigger" };
 
 /* Which of those anybody may read here; root's alone need no cover, the cell's user being nobody. */
 uint32_t root_covers(int host_proc)
@@ -664,14 +727,15 @@ uint32_t root_covers(int host_proc)
 	struct stat st;
 
 	for (size_t i = 0; i < ARRAY_LEN(told_by_proc); i++)
-		if (fstatat(host_proc, told_by_proc[i], &st, AT_SYMLINK_NOFOLLOW) == 0 && (st.st_mode & S_IROTH) != 0)
+		if (fstatat(host_proc, told_by_proc[i] + strlen("/proc/"), &st, AT_SYMLINK_NOFOLLOW) == 0 &&
+			(st.st_mode & S_IROTH) != 0)
 			covers |= 1u << i;
 	return covers;
 }
 
 /* Read-only as a whole, so that nothing below /proc/sys can be written; and what tells of the host's
  * kernel is covered. */
-static int mount_proc(uint32_t covers, struct err *err)
+static int mount_proc(uint32_t covers, bool lent, struct err *err)
 {
 	own(fd_closep) int fs = fsopen("proc", FSOPEN_CLOEXEC);
 	own(fd_closep) int mounted = fs < 0 || fsconfig(fs, FSCONFIG_CMD_CREATE, NULL, NULL, 0) < 0
@@ -679,19 +743,15 @@ static int mount_proc(uint32_t covers, struct err *err)
 		: fsmount(fs, FSMOUNT_CLOEXEC, RO | MOUNT_ATTR_NOEXEC);
 
 	int cause = errno;
-	(void)umount2("/proc", MNT_DETACH); /* the host's, if it was lent for visibility */
+	if (lent)
+		(void)umount2("/proc", MNT_DETACH); /* the host's, for visibility */
 	if (mounted < 0)
 		return err_errno(err, cause, "mount the cell's own /proc");
 	if (move_mount(mounted, "", AT_FDCWD, "/proc", MOVE_MOUNT_F_EMPTY_PATH) < 0)
 		return err_errno(err, errno, "place the cell's own /proc");
-	for (size_t i = 0; i < ARRAY_LEN(told_by_proc); i++) {
-		char path[64];
-		if ((covers & 1u << i) == 0)
-			continue;
-		(void)snprintf(path, sizeof(path), "/proc/%s", told_by_proc[i]);
-		if (mount("/dev/null", path, NULL, MS_BIND, NULL) < 0 && errno != ENOENT)
-			return err_errno(err, errno, "cover %s", path);
-	}
+	for (size_t i = 0; i < ARRAY_LEN(told_by_proc); i++)
+		if ((covers & 1u << i) != 0 && mount("/dev/null", told_by_proc[i], NULL, MS_BIND, NULL) < 0 && errno != ENOENT)
+			return err_errno(err, errno, "cover %s", told_by_proc[i]);
 	return 0;
 }
 
@@ -700,16 +760,15 @@ int root_private(const struct birth *birth, bool *ret_proc, struct err *err)
 	const struct template *t = birth->t;
 	struct err no_proc;
 
-	if (mount_scratch(birth, "/tmp", t->tmp, "1777", t->tmp_exec ? 0 : MS_NOEXEC, err) < 0 ||
-		mount_scratch(birth, "/dev/shm", t->shm, "1777", MS_NOEXEC, err) < 0 ||
-		mount_scratch(birth, CELL_WORKSPACE, t->disk, "0755", 0, err) < 0)
-		return -1;
+	for (enum scratch which = 0; which < SCRATCH_COUNT; which++)
+		if ((birth->scratch & 1u << which) == 0 && root_scratch(birth, which, err) < 0)
+			return -1;
 	if (t->tty && mount("hotcell", "/dev/pts", "devpts", MS_NOSUID | MS_NOEXEC,
 			      "newinstance,ptmxmode=0666,mode=0620") < 0)
 		return err_errno(err, errno, "mount the cell's own terminals");
 	/* A host whose /proc is itself masked (a container) lets nobody mount a new one: then there is
 	 * none, which shows nothing of the host, and the receipt says so. */
-	*ret_proc = mount_proc(birth->covers, &no_proc) == 0;
+	*ret_proc = mount_proc(birth->covers, is_proc_lent(birth->outer_uid), &no_proc) == 0;
 	if (!*ret_proc && no_proc.code != EPERM) {
 		*err = no_proc;
 		return -1;

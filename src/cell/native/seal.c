@@ -25,16 +25,23 @@ int seal_limit(int resource, uint64_t value, const char *what, struct err *err)
 	return 0;
 }
 
-static int limit_all(const struct birth *birth, uint32_t *facts, struct err *err)
+int seal_limits(const struct template *t, struct err *err)
 {
-	const struct template *t = birth->t;
-
 	if (seal_limit(RLIMIT_CORE, 0, "core dumps", err) < 0 || seal_limit(RLIMIT_FSIZE, t->file_size, "file size", err) < 0 ||
 		seal_limit(RLIMIT_MEMLOCK, 8 << 20, "locked memory", err) < 0 ||
 		seal_limit(RLIMIT_MSGQUEUE, 819200, "message queues", err) < 0 ||
 		seal_limit(RLIMIT_SIGPENDING, 4096, "pending signals and timers", err) < 0 ||
 		seal_limit(RLIMIT_RTPRIO, 0, "real-time priority", err) < 0 ||
 		seal_limit(RLIMIT_NICE, 0, "priority", err) < 0)
+		return -1;
+	return 0;
+}
+
+static int limit_all(const struct birth *birth, uint32_t *facts, struct err *err)
+{
+	const struct template *t = birth->t;
+
+	if (!birth->limited && seal_limits(t, err) < 0)
 		return -1;
 	if (t->limit_tasks) {
 		/* counted per user namespace, which is this cell's own; + 1: its init */
@@ -111,7 +118,8 @@ static int enter_landlock(const struct birth *birth, uint32_t *facts, struct err
 {
 	if (!birth->t->landlock)
 		return 0;
-	own(fd_closep) int ruleset = landlock_rules(birth->t, err);
+	/* a shared one is closed, as all are: what is added to it would hold for the slot's next cells */
+	own(fd_closep) int ruleset = birth->ruleset >= 0 ? birth->ruleset : landlock_rules(birth->t, err);
 	if (ruleset < 0 || landlock_enter(ruleset, err) < 0)
 		return -1;
 	*facts |= FACT_LANDLOCK;

@@ -42,18 +42,18 @@ void run_fail(struct cell_backend_run *run, const struct err *err)
 	run->failing = loop_add_timer(run->slot->kind->pool->loop, clock_now(), tell_failed, run);
 }
 
-static void run_started(struct cell_backend_run *run, uint32_t facts, int tty)
+static void run_started(struct cell_backend_run *run, uint32_t facts, uint64_t at_ns, int tty)
 {
-	const struct kind *kind = run->slot->kind;
+	struct kind *kind = run->slot->kind;
 
 	if (run->started || run->over) {
 		fd_close(&tty);
 		return;
 	}
 	run->started = true;
-	run->slot->kind->in_vain = 0;
+	kind->in_vain = 0;
 	receipt_fill(run->receipt, kind->pool->cgroup, facts, kind->hide, &kind->limits, kind->uid);
-	run->events.started(run->events.data, tty);
+	run->events.started(run->events.data, at_ns, tty);
 }
 
 static void run_ended(struct cell_backend_run *run)
@@ -127,6 +127,7 @@ static void take_report(struct cell_backend_run *run, struct wire_reader *reader
 	end.memory_killed = wire_get_u32(reader) != 0;
 	end.timed_out = wire_get_u32(reader) != 0;
 	run->slot->fresh_net = wire_get_u32(reader) == 0; /* left unclean: not to be used again */
+	run->slot->fresh_ipc = wire_get_u32(reader) == 0;
 	while (!reader->bad && reader->pos < reader->len) {
 		const char *name = filter_name(wire_get_u32(reader));
 		uint64_t count = wire_get_u64(reader);
@@ -199,18 +200,19 @@ static void on_control(void *data, int fd, uint32_t events)
 			slot_unborn(slot);
 		return;
 	}
-	uint32_t kind = wire_get_u32(&reader), value = kind == MSG_REPORT ? 0 : wire_get_u32(&reader);
+	uint32_t kind = wire_get_u32(&reader), value = wire_get_u32(&reader);
 	if (kind == MSG_FAILED)
 		take_failed(slot, &reader);
 	if (slot->run == NULL)
 		return;
 	if (kind == MSG_STARTED)
-		run_started(slot->run, value, fd_take(&given));
+		run_started(slot->run, value, wire_get_u64(&reader), fd_take(&given));
 	if (kind == MSG_EXEC_DONE)
 		take_exec_done(slot->run, value, (int)wire_get_u32(&reader));
 	if (kind == MSG_REPORT) {
 		slot->control_source = loop_remove(slot->control_source); /* it says no more */
 		take_report(slot->run, &reader, &given);
+		run_started(slot->run, value, slot->run->end.started_ns, -1);
 		run_ended(slot->run);
 	}
 }
@@ -325,11 +327,15 @@ static int send_make(struct slot *slot, int control, struct err *err)
 	bool v2 = false;
 
 	wire_put_u32(&message, MSG_MAKE);
+	wire_put_u32(&message, slot->fresh_ipc ? MAKE_FRESH_IPC : 0);
 	if (slot->fresh_net)
 		fd_close(&slot->stall); /* it goes, and a new one comes into a new network */
+	slot->fresh_ipc = false; /* a new one's is new */
 	if (slot->stall >= 0 && wire_send(slot->stall, message.data, message.len, fds, 1) == 0)
 		return 0;
 	fd_close(&slot->stall);
+	message.len = 0;
+	wire_put_u32(&message, MSG_MAKE);
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
 		return err_errno(err, errno, "make a slot's socket");
 	slot->stall = pair[0];
@@ -352,8 +358,6 @@ static int slot_send_make(struct slot *slot, struct err *err)
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, control) < 0)
 		return err_errno(err, errno, "make a cell's socket");
 	slot->control = control[0];
-	if (slot->cgroup != NULL)
-		cgroup_slot_reset(slot->cgroup);
 	int sent = send_make(slot, control[1], err);
 	(void)close(control[1]);
 	return sent;
@@ -382,8 +386,6 @@ static void slot_make(struct slot *slot)
 	slot->state = MAKING;
 	slot->kind->making++;
 	slot->control_source = loop_add_fd(slot->kind->pool->loop, slot->control, EPOLLIN, on_control, slot);
-	if (slot->run != NULL)
-		slot_send_job(slot, slot->run->stdio);
 }
 
 static struct slot *slot_new(struct kind *kind)
@@ -439,8 +441,12 @@ void slot_made(struct slot *slot, pid_t pid, int pidfd)
 	slot->pidfd = pidfd;
 	slot->state = slot->spoiled ? DYING : slot->run == NULL ? READY : RUNNING;
 	slot->pidfd_source = loop_add_fd(kind->pool->loop, slot->pidfd, EPOLLIN, on_gone, slot);
+	if (slot->cgroup != NULL) /* not before: the stall has let go of what the last one wrote only now */
+		cgroup_slot_reset(slot->cgroup);
 	if (slot->spoiled || (slot->run != NULL && slot->run->killed))
 		(void)syscall(SYS_pidfd_send_signal, slot->pidfd, SIGKILL, NULL, 0);
+	else if (slot->run != NULL && !slot->run->over)
+		slot_send_job(slot, slot->run->stdio);
 }
 
 struct slot *slot_for_run(struct kind *kind)

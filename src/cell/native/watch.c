@@ -12,19 +12,16 @@
 #include "base/own.h"
 #include "cell/cell.h"
 
-void watch_open(struct watch *watch, bool proc, bool memory)
+void watch_open(struct watch *watch, bool proc, bool memory, int sockets)
 {
-	*watch = (struct watch){ .proc = -1, .loadavg = -1, .sockets = -1, .shm = -1 };
-	watch->tmp = open("/tmp", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	watch->workspace = open(CELL_WORKSPACE, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	if (memory)
-		watch->shm = open("/dev/shm", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	if (proc && memory)
-		watch->proc = open("/proc", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	*watch = (struct watch){ .proc = -1, .loadavg = -1, .sockets = sockets };
 	if (!proc)
 		return;
+	if (memory)
+		watch->proc = open("/proc", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	watch->loadavg = open("/proc/loadavg", O_RDONLY | O_CLOEXEC);
-	watch->sockets = open("/proc/self/net/sockstat", O_RDONLY | O_CLOEXEC);
+	if (sockets < 0)
+		watch->sockets = open("/proc/self/net/sockstat", O_RDONLY | O_CLOEXEC);
 }
 
 /* The last field of loadavg is the newest pid of the reader's pid namespace: numbers are given out in
@@ -63,11 +60,12 @@ bool watch_net_clean(const struct watch *watch)
 	       field_after(text, "UDP:", " inuse ") == 0;
 }
 
-static uint64_t used(int dir, bool *full)
+/* By its path: the root is read-only, so these are the mounts that we made. */
+static uint64_t used(const char *path, bool *full)
 {
 	struct statfs fs;
 
-	if (dir < 0 || fstatfs(dir, &fs) < 0)
+	if (statfs(path, &fs) < 0)
 		return 0;
 	if (fs.f_bavail == 0 || fs.f_ffree == 0)
 		*full = true;
@@ -78,8 +76,9 @@ bool watch_disk_full(const struct watch *watch, uint64_t *ret_written)
 {
 	bool full = false;
 
-	*ret_written = used(watch->tmp, &full) + used(watch->workspace, &full);
-	(void)used(watch->shm, &full);
+	*ret_written = used("/tmp", &full) + used(CELL_WORKSPACE, &full);
+	if (watch->proc >= 0)
+		(void)used("/dev/shm", &full);
 	return full;
 }
 
@@ -147,7 +146,7 @@ static uint64_t shared_memory(const struct watch *watch)
 uint64_t watch_memory(struct watch *watch)
 {
 	bool full;
-	uint64_t files = used(watch->tmp, &full) + used(watch->workspace, &full) + used(watch->shm, &full) +
+	uint64_t files = used("/tmp", &full) + used(CELL_WORKSPACE, &full) + used("/dev/shm", &full) +
 			 shared_memory(watch);
 	uint64_t now = sum(watch, resident) + files;
 

@@ -7,12 +7,12 @@
 
 struct watch {
 	int proc, loadavg, sockets; /* -1 without /proc */
-	int tmp, workspace, shm;
 	uint64_t peak; /* highest memory seen */
 	uint64_t last; /* seen last */
 };
 
-void watch_open(struct watch *watch, bool proc, bool memory); /* memory: watch_memory will be called */
+/* memory: watch_memory will be called. sockets: sockstat of this network, if it is open already; else -1. */
+void watch_open(struct watch *watch, bool proc, bool memory, int sockets);
 uint64_t watch_processes(const struct watch *watch); /* tasks ever made in this pid namespace, init aside */
 bool watch_net_clean(const struct watch *watch); /* no socket, not even a dying one, is left */
 bool watch_disk_full(const struct watch *watch, uint64_t *ret_written);

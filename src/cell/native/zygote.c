@@ -7,10 +7,8 @@
  * (they end by the same token), removes the cgroups and exits.
  *
  * A yard builds one template's root in a mount namespace of its own, moves into it, and from then on
- * forks a stall for each slot on MSG_MAKE. A stall is in its slot's cgroup and network, so that what it
- * clones is born there: entering v1 cgroups costs 0.1 ms that no cell pays. The net and user namespaces
- * of a slot are made once and used again for each cell of that slot in turn; pid, mount and ipc
- * namespaces are each cell's own. None of these processes ever has a second thread. */
+ * forks a stall for each slot on MSG_MAKE (stall.c). The net and user namespaces of a slot are made once
+ * and used again for each cell of that slot in turn. None of these processes ever has a second thread. */
 #include "cell/native/native.h"
 
 #include <errno.h>
@@ -75,19 +73,9 @@ struct yard {
 	struct sock_fprog counted, plain;
 };
 
-static void say_failed(int socket, uint32_t slot, const struct err *err)
-{
-	own(buf_done) struct buf message = { 0 };
-
-	wire_put_u32(&message, MSG_FAILED);
-	wire_put_u32(&message, slot);
-	message_put_err(&message, err);
-	(void)!wire_send(socket, message.data, message.len, NULL, 0);
-}
-
 static void yard_fail(const struct yard *yard, uint32_t slot, const struct err *err)
 {
-	say_failed(yard->socket, slot, err);
+	message_send_failed(yard->socket, slot, err);
 }
 
 static int loopback_up(void)
@@ -234,35 +222,6 @@ static struct slot *slot_get(struct yard *yard, uint32_t index, bool fresh_net, 
 	return slot;
 }
 
-static void made(const struct yard *yard, uint32_t slot, pid_t pid, int pidfd)
-{
-	own(buf_done) struct buf message = { 0 };
-
-	wire_put_u32(&message, MSG_MADE);
-	wire_put_u32(&message, slot);
-	wire_put_u32(&message, (uint32_t)pid);
-	(void)!wire_send(yard->socket, message.data, message.len, &pidfd, 1);
-}
-
-/* ---- the stall: one slot's own process ---- */
-
-/* Clones one cell's init, which is born into the stall's cgroup and network. */
-static int make_cell(const struct yard *yard, const struct birth *birth, struct err *err)
-{
-	int pidfd = -1;
-	struct clone_args args = { .flags = CLONE_NEWPID | CLONE_NEWNS | CLONE_NEWIPC | CLONE_PIDFD,
-		.pidfd = (uint64_t)(uintptr_t)&pidfd, .exit_signal = SIGCHLD };
-	pid_t pid = (pid_t)syscall(SYS_clone3, &args, sizeof(args));
-
-	if (pid == 0)
-		init_main(birth);
-	if (pid < 0)
-		return err_errno(err, errno, "make the cell's namespaces");
-	made(yard, birth->slot, pid, pidfd);
-	(void)close(pidfd);
-	return 0;
-}
-
 static int stall_enter(const int *tasks, size_t count, int net_ns, struct err *err)
 {
 	for (size_t i = 0; i < count; i++)
@@ -271,28 +230,6 @@ static int stall_enter(const int *tasks, size_t count, int net_ns, struct err *e
 	if (setns(net_ns, CLONE_NEWNET) < 0)
 		return err_errno(err, errno, "enter the cell's network");
 	return 0;
-}
-
-/* Each cell of the slot is asked for on `socket`, its control socket coming along; the first one is in
- * birth already. */
-static _Noreturn void stall_main(const struct yard *yard, struct birth *birth, int socket)
-{
-	char message[64];
-	struct err err;
-
-	(void)prctl(PR_SET_NAME, "hotcell-stall", 0, 0, 0);
-	for (;;) {
-		size_t count = 0;
-		if (make_cell(yard, birth, &err) < 0)
-			yard_fail(yard, birth->slot, &err);
-		(void)close(birth->control);
-		ssize_t len = wire_recv(socket, message, sizeof(message), &birth->control, 1, &count, 0);
-		struct wire_reader reader = { .data = message, .len = len < 0 ? 0 : (size_t)len };
-		if (len <= 0 || wire_get_u32(&reader) != MSG_MAKE || count != 1)
-			break; /* the supervisor needs this slot no more */
-	}
-	wait_for_children();
-	_exit(0);
 }
 
 /* fds: control, the stall's socket, then the cgroup's. */
@@ -306,7 +243,8 @@ static int make_stall(struct yard *yard, uint32_t index, uint32_t flags, const i
 		return -1;
 	struct birth birth = { .t = &yard->t, .outer_uid = yard->outer_uid, .outer_gid = yard->outer_gid,
 		.control = fds[0], .user_ns = slot->user_ns,
-		.filter = &yard->counted, .filter_plain = &yard->plain, .slot = index, .covers = yard->covers };
+		.filter = &yard->counted, .filter_plain = &yard->plain, .slot = index, .covers = yard->covers,
+		.sockets = -1, .ruleset = -1 };
 	struct clone_args args = { .exit_signal = SIGCHLD };
 	if (v2 && count > 2) {
 		args.flags |= CLONE_INTO_CGROUP;
@@ -321,7 +259,7 @@ static int make_stall(struct yard *yard, uint32_t index, uint32_t flags, const i
 		}
 		for (size_t i = 2; i < count; i++)
 			(void)close(fds[i]);
-		stall_main(yard, &birth, fds[1]);
+		stall_main(&birth, yard->socket, fds[1], yard->host_proc);
 	}
 	return pid < 0 ? err_errno(err, errno, "start a slot's process") : 0;
 }
@@ -479,7 +417,7 @@ static void zygote_serve(int socket, const int fds[2], const struct err *err)
 	if (failed.code == 0 && pid < 0)
 		(void)err_errno(&failed, errno, "start the process that makes cells");
 	if (failed.code != 0)
-		say_failed(fds[0], NO_SLOT, &failed);
+		message_send_failed(fds[0], NO_SLOT, &failed);
 }
 
 static _Noreturn void zygote_main(int socket, const struct cgroup_host *cgroup, bool nest)

@@ -1,0 +1,53 @@
+"""Cells of a campaign use the same slots one after another: nothing that one leaves is seen by the next."""
+
+import json
+
+import pytest
+
+from campaigns import campaign, sessions
+
+
+@pytest.mark.parametrize("workers", [1, 3])
+def test_no_run_finds_a_trace_of_an_earlier_one(place, programs, workers):
+    """Each leaves another kind of trace; every kind is followed by runs that look for all of them."""
+    ran = campaign(place, "--workers", str(workers), "--runs", "100", "--mount", f"{programs}:/hostile", "--",
+                   "/bin/sh", "-c", "exec /hostile/traces run $HOTCELL_RUN")
+    said = {number: (folder / "stdout.log").read_text() for number, folder in sessions(place).items()}
+    assert ran.code == 0, ({number: text for number, text in said.items() if text}, ran)
+    assert not any(said.values()), said
+
+
+def test_runs_that_leave_nothing_are_alike(place):
+    """What can be seen of a used slot is what can be seen of a new one."""
+    look = "stat -c '%A %u %g %s %h' /tmp /dev/shm /workspace; grep -v ' /proc/' /proc/mounts; ls -A /tmp /dev/shm . ; ulimit -a"
+    assert campaign(place, "--workers", "1", "--runs", "6", "--", "/bin/sh", "-c", look).code == 0
+    texts = {(folder / "stdout.log").read_text() for folder in sessions(place).values()}
+    assert len(texts) == 1, texts
+
+
+def test_what_a_program_asks_of_ipc_still_works_in_a_used_slot(place):
+    script = "import mmap, os\nfrom multiprocessing import Semaphore, shared_memory\n" \
+        "s = Semaphore(1); s.acquire(); s.release()\nm = shared_memory.SharedMemory(create=True, size=100); m.close(); m.unlink()"
+    ran = campaign(place, "--workers", "1", "--runs", "4", "--", "python3", "-c", script)
+    assert ran.code == 0, [(folder / "stderr.log").read_text() for folder in sessions(place).values()]
+
+
+def results(folder):
+    return [json.loads((each / "result.json").read_text())["result"] for _, each in sorted(sessions(*folder).items())]
+
+
+def test_memory_that_one_run_filled_is_not_counted_for_the_next(place, is_on):
+    fill = "[ $((HOTCELL_RUN % 2)) = 0 ] || head -c 60000000 /dev/zero > /tmp/x"
+    assert campaign(place, "--workers", "1", "--runs", "20", "--", "/bin/sh", "-c", fill).code == 0
+    peaks = [each["peak_memory"] for each in results([place])]
+    if is_on("memory-limit"):
+        assert all(peak > 50 << 20 for peak in peaks[::2]) and all(peak < 20 << 20 for peak in peaks[1::2]), peaks
+    written = [each["written_bytes"] for each in results([place])]
+    assert all(written[::2]) and not any(written[1::2]), written
+
+
+def test_runs_that_fill_all_their_memory_do_not_hurt_those_after_them(place):
+    campaign(place, "--workers", "2", "--runs", "16", "--memory", "16M", "--", "/bin/sh", "-c",
+             "head -c 100000000 /dev/zero > x")
+    ended = results([place])
+    assert [(each["outcome"], each["lost"]) for each in ended] == [("oom", False)] * 16, ended
