@@ -4,7 +4,8 @@ import json
 
 import pytest
 
-from campaigns import campaign, sessions
+from campaigns import Supervisor, campaign, sessions
+from harness import descendants, eventually, slurp
 
 
 @pytest.mark.parametrize("workers", [1, 3])
@@ -51,3 +52,19 @@ def test_runs_that_fill_all_their_memory_do_not_hurt_those_after_them(place):
              "head -c 100000000 /dev/zero > x")
     ended = results([place])
     assert [(each["outcome"], each["lost"]) for each in ended] == [("oom", False)] * 16, ended
+
+
+def shared(pid):
+    maps = (slurp(f"/proc/{pid}/maps") or b"").decode(errors="replace")
+    return [line for line in maps.splitlines() if line.split()[1].endswith("s") and "ledger" in line]
+
+
+def test_nothing_that_makes_cells_shares_memory_with_the_supervisor(place):
+    """A ledger is mapped and shared by who writes it; what is forked off has it no more."""
+    with Supervisor(place, "--runs", "1", "--plain", "--", "sleep", "5") as it:
+        it.wait_for("Starting")
+        assert eventually(lambda: shared(it.pid)), "the supervisor maps its ledger"
+        makers = [pid for pid in descendants(it.pid) if slurp(f"/proc/{pid}/maps")]
+        assert len(makers) >= 2
+        assert eventually(lambda: not any(shared(pid) for pid in makers)), [(pid, shared(pid)) for pid in makers]
+        assert it.finish() == 0

@@ -531,17 +531,15 @@ static size_t leaves_fill(struct leaf leaves[MAX_NR + 1], unsigned want)
 static enum target target_of(const struct code *code, unsigned action)
 {
 	switch (action) {
-	case DO_UNKNOWN: return TO_ENOSYS;
 	case DO_ALLOW: return TO_ALLOW;
 	case DO_NOTICE: return TO_NOTIFY;
 	case DO_REFUSE_ENOSYS: return refused(code, ENOSYS);
 	case DO_REFUSE_EPERM: return refused(code, EPERM);
-	default: return NEXT; /* a check decides */
+	default: return TO_ENOSYS; /* not known */
 	}
 }
 
-/* The checks that some leaf leads to, and then the verdicts; fills `begins`. */
-static void emit_actions(struct layout *layout, struct code *code, const struct leaf *leaves, size_t count)
+static void emit_checks(struct layout *layout, struct code *code, const struct leaf *leaves, size_t count)
 {
 	bool used[DO_CHECK + CHECK_COUNT] = { false };
 
@@ -555,29 +553,45 @@ static void emit_actions(struct layout *layout, struct code *code, const struct 
 		if (used[DO_CHECK + i] && checks[i].emit != NULL)
 			checks[i].emit(code, checks[i].error);
 	}
-	size_t base = code->len, at[TO_END - TO_ALLOW];
-	for (size_t i = 0; i < ARRAY_LEN(verdicts); i++) {
-		bool refuses = i != TO_ALLOW - TO_ALLOW && i != TO_ENOSYS - TO_ALLOW;
-		at[i] = code->len;
-		if (!refuses || (i == TO_NOTIFY - TO_ALLOW) == code->counted)
-			emit(code, BPF_RET | BPF_K, 0, 0, verdicts[i]);
+}
+
+/* Those that this program can come to; at[]: where each is. */
+static void emit_verdicts(struct code *code, size_t at[TO_END - TO_ALLOW])
+{
+	for (unsigned target = TO_ALLOW; target < TO_END; target++) {
+		bool refuses = target != TO_ALLOW && target != TO_ENOSYS;
+		at[target - TO_ALLOW] = code->len;
+		if (!refuses || (target == TO_NOTIFY) == code->counted)
+			emit(code, BPF_RET | BPF_K, 0, 0, verdicts[target - TO_ALLOW]);
 	}
+}
+
+static void resolve(struct code *code, size_t insn, uint8_t *jump, const size_t at[TO_END - TO_ALLOW])
+{
+	if (*jump < TO_ALLOW)
+		return;
+	size_t distance = at[*jump - TO_ALLOW] - insn - 1;
+	code->full = code->full || distance >= TO_ALLOW;
+	*jump = (uint8_t)distance;
+}
+
+/* The checks that some leaf leads to, and then the verdicts; fills `begins`. */
+static void emit_actions(struct layout *layout, struct code *code, const struct leaf *leaves, size_t count)
+{
+	size_t at[TO_END - TO_ALLOW];
+
+	emit_checks(layout, code, leaves, count);
+	size_t behind = code->len;
+	emit_verdicts(code, at);
 	for (unsigned action = 0; action < DO_CHECK + CHECK_COUNT; action++) {
-		if (action >= DO_CHECK && checks[action - DO_CHECK].emit != NULL)
-			continue;
-		enum target target = action < DO_CHECK ? target_of(code, action)
-						       : refused(code, checks[action - DO_CHECK].error);
-		layout->begins[action] = at[target - TO_ALLOW];
+		if (action < DO_CHECK)
+			layout->begins[action] = at[target_of(code, action) - TO_ALLOW];
+		else if (checks[action - DO_CHECK].emit == NULL)
+			layout->begins[action] = at[refused(code, checks[action - DO_CHECK].error) - TO_ALLOW];
 	}
-	for (size_t i = 0; i < base; i++) {
-		uint8_t *const jumps[] = { &code->insn[i].jt, &code->insn[i].jf };
-		for (size_t k = 0; k < ARRAY_LEN(jumps); k++) {
-			if (*jumps[k] < TO_ALLOW)
-				continue;
-			size_t distance = at[*jumps[k] - TO_ALLOW] - i - 1;
-			code->full = code->full || distance >= TO_ALLOW;
-			*jumps[k] = (uint8_t)distance;
-		}
+	for (size_t i = 0; i < behind; i++) {
+		resolve(code, i, &code->insn[i].jt, at);
+		resolve(code, i, &code->insn[i].jf, at);
 	}
 }
 

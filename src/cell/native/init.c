@@ -370,7 +370,8 @@ static void turn(struct init *init)
 		answer_refused(init);
 	if (ready > 0 && fds[0].revents != 0)
 		obey(init);
-	if (init->main_pid > 0 && !init->main_ended && !init->start_told && clock_now() >= init->started + TELL_START_NS)
+	if (init->main_pid > 0 && !init->main_ended && !init->start_told &&
+		clock_now() >= init->started + TELL_START_NS)
 		tell_start(init, -1);
 	/* the supervisor's clock comes first; this is for one that was stopped or hangs */
 	if (init->deadline != 0 && !init->main_ended && clock_now() > init->deadline) {

@@ -750,7 +750,8 @@ static int mount_proc(uint32_t covers, bool lent, struct err *err)
 	if (move_mount(mounted, "", AT_FDCWD, "/proc", MOVE_MOUNT_F_EMPTY_PATH) < 0)
 		return err_errno(err, errno, "place the cell's own /proc");
 	for (size_t i = 0; i < ARRAY_LEN(told_by_proc); i++)
-		if ((covers & 1u << i) != 0 && mount("/dev/null", told_by_proc[i], NULL, MS_BIND, NULL) < 0 && errno != ENOENT)
+		if ((covers & 1u << i) != 0 && mount("/dev/null", told_by_proc[i], NULL, MS_BIND, NULL) < 0 &&
+			errno != ENOENT)
 			return err_errno(err, errno, "cover %s", told_by_proc[i]);
 	return 0;
 }

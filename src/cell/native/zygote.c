@@ -23,6 +23,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <sys/mman.h>
 #include <sys/mount.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
@@ -403,6 +404,25 @@ static void forget_arguments(void)
 		memcpy((void *)at[0], "hotcell", sizeof("hotcell"));
 }
 
+/* What the supervisor shares with others (a database's index, say) is no memory of a cell's init. */
+static void forget_shared(void)
+{
+	own(buf_done) struct buf maps = { 0 };
+	struct err err;
+
+	if (fs_read_small(AT_FDCWD, "/proc/self/maps", 1 << 20, &maps, &err) < 0)
+		return;
+	for (char *line = maps.data, *next; line != NULL && *line != '\0'; line = next) {
+		unsigned long from = 0, to = 0;
+		char rights[5] = "";
+		next = strchr(line, '\n');
+		if (next != NULL)
+			*next++ = '\0';
+		if (sscanf(line, "%lx-%lx %4s", &from, &to, rights) == 3 && rights[3] == 's')
+			(void)munmap((void *)from, to - from);
+	}
+}
+
 /* fds: the yard's socket, its template. `err`: why there can be no yard, if its code is not 0. */
 static void zygote_serve(int socket, const int fds[2], const struct err *err)
 {
@@ -444,6 +464,7 @@ static _Noreturn void zygote_main(int socket, const struct cgroup_host *cgroup, 
 	for (int i = 0; i < 3; i++)
 		(void)dup2(null, i);
 	forget_arguments();
+	forget_shared();
 	err.code = 0;
 	if (nest && unshare(CLONE_NEWUSER) < 0)
 		(void)err_errno(&err, errno, "make a user namespace: 'hotcell doctor' says what this machine lacks");
