@@ -83,6 +83,12 @@ static void look_at_ipc(void)
 	check(msgctl(0, MSG_INFO, (struct msqid_ds *)&msg) >= 0 && msg.msgpool == 0, "ipc", "msg");
 }
 
+/* Looking is asking, and makes the namespace a used one: only soon after a queue was left. */
+static void look_at_queues(void)
+{
+	check(mq_open("/trace", O_RDONLY) == (mqd_t)-1 && errno == ENOENT, "ipc", "queue");
+}
+
 static void look_at_the_rest(void)
 {
 	struct sockaddr_un name = { .sun_family = AF_UNIX, .sun_path = "\0trace" };
@@ -184,15 +190,18 @@ static void leave_in_place(unsigned which, const char *path)
 
 #define IN_PLACE 9u
 #define IPC 4u
+#define KINDS (IN_PLACE * COUNT(places) + IPC + 2)
 
 /* run NUMBER: looks, and leaves the trace of that number */
 static int attack_run(int argc, char **argv)
 {
-	unsigned number = argc == 1 ? (unsigned)atoi(argv[0]) % (IN_PLACE * COUNT(places) + IPC + 2) : 0;
+	unsigned number = argc == 1 ? (unsigned)atoi(argv[0]) % KINDS : 0;
 
 	for (size_t i = 0; i < COUNT(places); i++)
 		look_at_place(places[i].path, places[i].mode);
 	look_at_ipc();
+	if (number + 2 >= KINDS || number < 4) /* the queue is the last of ipc */
+		look_at_queues();
 	look_at_the_rest();
 	if (number < IN_PLACE * COUNT(places))
 		leave_in_place(number % IN_PLACE, places[number / IN_PLACE].path);

@@ -27,9 +27,10 @@ def test_runs_that_leave_nothing_are_alike(place):
 
 
 def test_what_a_program_asks_of_ipc_still_works_in_a_used_slot(place):
-    script = "import mmap, os\nfrom multiprocessing import Semaphore, shared_memory\n" \
-        "s = Semaphore(1); s.acquire(); s.release()\nm = shared_memory.SharedMemory(create=True, size=100); m.close(); m.unlink()"
-    ran = campaign(place, "--workers", "1", "--runs", "4", "--", "python3", "-c", script)
+    script = "import ctypes\nlibc = ctypes.CDLL(None, use_errno=True)\n" \
+        "made = libc.shmget(5, 4096, 0o1666), libc.semget(5, 1, 0o1666), libc.msgget(5, 0o1666)\n" \
+        "assert min(made) >= 0 and libc.shmget(5, 4096, 0o3666) < 0 and ctypes.get_errno() == 17, made"
+    ran = campaign(place, "--workers", "1", "--runs", "6", "--", "python3", "-c", script)
     assert ran.code == 0, [(folder / "stderr.log").read_text() for folder in sessions(place).values()]
 
 
