@@ -506,6 +506,10 @@ static int open_all(struct campaign *campaign, const struct campaign_setup *setu
 	campaign->lock = state_lock(setup->state, setup->name, err);
 	if (campaign->lock < 0)
 		return -1;
+	/* before the ledger: what is forked off us shares none of its memory */
+	campaign->pool = cell_pool_open(setup->backend, campaign->loop, err);
+	if (campaign->pool == NULL)
+		return -1;
 	campaign->ledger = ledger_open(path, LEDGER_WRITE, err);
 	if (campaign->ledger == NULL || ledger_campaign_get(campaign->ledger, setup->name, record, err) < 0)
 		return -1;
@@ -518,10 +522,7 @@ static int open_all(struct campaign *campaign, const struct campaign_setup *setu
 	if (campaign->owner < 0)
 		return -1;
 	make_room(campaign);
-	if (mend(campaign, err) < 0)
-		return -1;
-	campaign->pool = cell_pool_open(setup->backend, campaign->loop, err);
-	return campaign->pool == NULL ? -1 : 0;
+	return mend(campaign, err);
 }
 
 /* A wish that was left for an earlier life is not ours. */
