@@ -6,6 +6,7 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <time.h>
 
@@ -97,7 +98,12 @@ int sessions_open(const char *path, const char *uuid, int *ret_fd, struct err *e
 	own(fd_closep) int fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	if (fd < 0)
 		return err_errno(err, errno, "open the folder '%s' for sessions", path);
-	if (owner_check(fd, path, uuid, err) < 0)
+	/* of several that find it empty at the same time one takes it */
+	if (flock(fd, LOCK_EX) < 0)
+		return err_errno(err, errno, "lock the folder '%s'", path);
+	int checked = owner_check(fd, path, uuid, err);
+	(void)flock(fd, LOCK_UN);
+	if (checked < 0)
 		return -1;
 	*ret_fd = fd_take(&fd);
 	return 0;

@@ -65,4 +65,4 @@ def test_killed_at_random_every_run_is_counted_once(place):
             ledger_rows(place, "select * from events where run = ?", number))
         seed = (folder / "seed.txt").read_text().strip()
         assert f"run {number} seed {seed}\n" == (folder / "stdout.log").read_text()
-    assert lives > 20, log[-2000:]
+    assert lives > KILLS / 10, log[-2000:] # two of five kills hit the supervisor
