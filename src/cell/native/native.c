@@ -39,8 +39,7 @@ static struct cell_backend_pool *native_open(struct loop *loop, struct err *err)
 
 	pool->loop = loop;
 	pool->zygote = -1;
-	pool->user_ns = native_user_ns_works();
-	if (!pool->user_ns && !native_is_root()) {
+	if (!native_is_root() && !native_user_ns_works()) {
 		(void)err_set(err, ERR_MISSING,
 			"this machine lets ordinary users make no user namespace, without which there is no cell: "
 			"'hotcell doctor' says how to allow it");
@@ -56,7 +55,9 @@ static struct cell_backend_pool *native_open(struct loop *loop, struct err *err)
 		free(pool);
 		return NULL;
 	}
-	cgroup_make(pool->cgroup); /* while the zygote starts */
+	/* while the zygote starts */
+	cgroup_make(pool->cgroup);
+	pool->user_ns = native_user_ns_works();
 	return pool;
 }
 
@@ -77,7 +78,7 @@ static void native_close(struct cell_backend_pool *pool, bool leaving)
 	if (pool == NULL)
 		return;
 	bool wait = !leaving || pool->troubled || strcmp(cgroup_kind(pool->cgroup), "cgroup v2") == 0 ||
-		zygote_is_stopped(pool) || !orphans_are_reaped();
+		zygote_is_stopped(pool) || !pool->left_to_init;
 	if (!wait)
 		cgroup_leave(pool->cgroup);
 	while (pool->kinds != NULL) {
@@ -163,6 +164,10 @@ static struct cell_backend_run *native_start(struct cell_backend_pool *pool, con
 		slot->state = WANTED;
 	}
 	kind_pump(kind);
+	if (!pool->asked_init) { /* while the first cell is made */
+		pool->asked_init = true;
+		pool->left_to_init = orphans_are_reaped();
+	}
 	return run;
 }
 

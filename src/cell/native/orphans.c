@@ -12,6 +12,7 @@
 #include "cell/native/native.h"
 
 #define GRACE_S 5 /* going takes a moment */
+#define LOOK_AT_MOST 64 /* children of process 1 */
 
 struct process {
 	char name[20];
@@ -87,22 +88,24 @@ static bool init_listens(void)
 	return false;
 }
 
-/* It may look after them now and then all the same: then none of ours is there for long. */
+/* It may look after them now and then all the same: then none of ours is there for long. The children are listed from
+ * the oldest, so that the first dead one of ours answers for all. */
 static bool init_is_slow(void)
 {
 	own(buf_done) struct buf text = { 0 };
 	struct err err;
 	struct process process;
 	double now = uptime();
+	unsigned left = LOOK_AT_MOST;
 	char *rest = NULL;
 
 	if (fs_read_small(AT_FDCWD, "/proc/1/task/1/children", 65536, &text, &err) < 0)
 		return true;
-	for (const char *pid = strtok_r((char *)(uintptr_t)buf_text(&text), " ", &rest); pid != NULL;
+	for (const char *pid = strtok_r((char *)(uintptr_t)buf_text(&text), " ", &rest); pid != NULL && left-- > 0;
 		pid = strtok_r(NULL, " ", &rest))
-		if (process_read(pid, now, &process) && process.state == 'Z' && process.age_s > GRACE_S &&
+		if (process_read(pid, now, &process) && process.state == 'Z' &&
 			strncmp(process.name, "hotcell-", strlen("hotcell-")) == 0)
-			return true;
+			return process.age_s > GRACE_S;
 	return false;
 }
 

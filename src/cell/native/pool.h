@@ -52,6 +52,7 @@ struct cell_backend_pool {
 	struct cgroup_host *cgroup;
 	bool user_ns, landlock;
 	uint64_t cleanup_failures;
+	bool asked_init, left_to_init; /* whether process 1 reaps what we leave to it */
 	bool troubled; /* something below us did not answer: see to its end */
 	int zygote;
 	pid_t zygote_pid;

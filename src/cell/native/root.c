@@ -27,7 +27,7 @@
 #define HIDE_MAX_WALK 2000000
 #define HIDE_MAX_MATCHES 4096
 #define COPY_MAX (128 * 1024)
-#define COPY_TREE_MAX 8 /* entries: a folder as small is copied, since every cell pays for every mount */
+#define COPY_TREE_MAX 4 /* entries: a folder as small is copied, since every cell pays for every mount */
 #define STAGE "/tmp" /* covered in our own mount namespace only */
 #define LAYERS "../layers" /* beside the new root, never in it: an image may hold any name */
 
