@@ -1,0 +1,44 @@
+/* The supervisor's side of the doors: starts the process that serves them (doord), hands it each cell's listeners,
+ * and starts it again should it die. In between nothing is served: what connects waits, or fails.
+ *
+ * Life of a run's doors: doors_run_open, doors_run_listen when its cell has listeners, doors_run_close when the cell is
+ * dead, `closed` exactly once. */
+#ifndef HOTCELL_DOOR_DOORS_H
+#define HOTCELL_DOOR_DOORS_H
+
+#include "base/json.h"
+#include "base/loop.h"
+#include "door/policy.h"
+
+struct doors;
+struct doors_run;
+
+struct doors_events {
+	/* A budget of one run (its number; 0: of all) is used up. Told once for each. */
+	void (*spent)(void *data, uint64_t run, const char *sentence);
+	/* doord died and was started again, or cannot be started: for people. */
+	void (*said)(void *data, const char *text);
+	void *data;
+};
+
+/* `before`: what earlier lives of the campaign have used; NULL: nothing. The policy must live on. */
+MUST_CHECK struct doors *doors_open(struct loop *loop, const struct door_policy *policy, const struct door_totals *before,
+	const struct doors_events *events, struct err *err);
+struct doors *doors_free(struct doors *doors); /* ends it; NULL is fine; returns NULL */
+
+/* log: where the run's verdicts go, opened for appending, or -1. record: where its exchanges are kept, or -1. replay: a
+ * recording to answer from, or -1. All three are copied. */
+struct doors_run *doors_run_open(struct doors *doors, uint64_t number, int log, int record, int replay);
+/* The cell's listeners, in the order of policy_listeners. Copied. */
+void doors_run_listen(struct doors_run *run, const int *fds, size_t count);
+typedef void doors_closed_fn(void *data, const struct door_totals *totals);
+/* Nothing passes any more; `closed` comes from the loop when the record is whole, or after two seconds without it. The
+ * run is freed then. fn NULL: freed at once. */
+void doors_run_close(struct doors_run *run, doors_closed_fn *fn, void *data);
+void doors_run_totals(const struct doors_run *run, struct door_totals *ret); /* so far */
+void doors_totals(const struct doors *doors, struct door_totals *ret); /* of all, earlier lives included */
+
+/* One line of JSON about each door with what passed it so far, for `hotcell doors`. */
+void doors_list(const struct doors *doors, struct json *json);
+
+#endif

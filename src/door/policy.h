@@ -1,0 +1,95 @@
+/* What a campaign, or a single run, lets out of its cells. Made from options, sent to the process that serves the
+ * doors, never changed. */
+#ifndef HOTCELL_DOOR_POLICY_H
+#define HOTCELL_DOOR_POLICY_H
+
+#include <stdint.h>
+
+#include "base/err.h"
+#include "base/wire.h"
+#include "door/budget.h"
+#include "door/rules.h"
+#include "door/usage.h"
+
+#define DOORS_MAX 14 /* listeners of a cell: descriptors that go in one message */
+#define DOOR_NAME_MAX 63
+#define PROXY_PORT 3128
+
+/* Where a service or an upstream is: an address, a name that is resolved outside, or a unix socket. */
+struct door_target {
+	char *host; /* a name, an address as inet_pton takes it, or NULL for a socket */
+	char *path; /* of a unix socket */
+	uint16_t port;
+};
+
+struct door_service { /* NAME:PORT=TARGET */
+	char *name; /* canonical host name inside */
+	uint16_t port;
+	struct door_target target;
+};
+
+struct secret_door { /* NAME=URL,header=H,env=VAR[,prefix=TEXT][,base-env=VAR][,key-env=VAR][,ca=FILE][,private] */
+	char *name; /* inside: http://NAME.door/ */
+	bool tls;
+	char *host; /* upstream, canonical; or an address */
+	uint16_t port;
+	char *path; /* prefix of every path: "" or "/v1" */
+	char *header, *prefix; /* "x-api-key", ""; "authorization", "Bearer " */
+	char *env; /* our variable that holds the credential */
+	char *base_env, *key_env; /* the cell's: where it finds the URL and a placeholder; "" = none */
+	char *ca; /* a file of certificates to trust instead of the machine's; NULL */
+	bool private_ok; /* the name may be at an address that is not public */
+	char *secret; /* the credential itself; never written anywhere, wiped */
+	char *ca_text; /* contents of `ca`, or of the machine's bundle */
+};
+
+struct door_policy {
+	struct door_rules rules;
+	bool proxy; /* there is a proxy door: an --allow was given */
+	struct door_service *services;
+	size_t service_count;
+	struct secret_door *secrets;
+	size_t secret_count;
+	struct door_budget run_budget, budget; /* of each run, of all together */
+	struct prices prices;
+	char *upstream_host; /* a proxy of the user's own; NULL: none */
+	uint16_t upstream_port;
+	bool record; /* keep the exchanges of secret doors */
+	bool replay; /* answer from them; nothing goes out through secret doors */
+};
+
+void policy_done(struct door_policy *policy); /* wipes secrets */
+bool policy_is_empty(const struct door_policy *policy); /* no door at all */
+
+/* From options; errors are ERR_USAGE. Names must differ, and be no 'localhost'. */
+MUST_CHECK int policy_add_service(struct door_policy *policy, const char *text, struct err *err);
+MUST_CHECK int policy_add_secret(struct door_policy *policy, const char *text, struct err *err); /* or @anthropic, @openai */
+MUST_CHECK int policy_set_upstream(struct door_policy *policy, const char *url, struct err *err);
+/* Everything that needs all of it: number of doors, names, budgets without anything to count them. */
+MUST_CHECK int policy_check(const struct door_policy *policy, struct err *err);
+/* Reads credentials from our environment and certificates from files. ERR_USAGE names the variable that is missing. */
+MUST_CHECK int policy_load(struct door_policy *policy, struct err *err);
+
+/* ---- what the cell sees ---- */
+
+/* The doors in order: the proxy, services, secret doors. Each has an address of its own in the cell's loopback network:
+ * 127.0.0.1 for the proxy, 127.0.1.N for the others, N from 1. */
+struct door_listener {
+	uint32_t address; /* host byte order */
+	uint16_t port;
+	const char *name; /* "proxy", the service's name, the secret door's name */
+};
+size_t policy_listeners(const struct door_policy *policy, struct door_listener ret[DOORS_MAX]);
+void policy_hosts(const struct door_policy *policy, struct buf *ret); /* lines of /etc/hosts */
+/* NAME=VALUE for each variable that points at the doors: proxies in both cases, base URLs and placeholders. One that
+ * the user set (`env`, NULL-terminated, as "K=V") is left alone. Adds to *ret, a NULL-terminated list of strings the
+ * caller frees. */
+void policy_env(const struct door_policy *policy, const char *const *env, char ***ret, size_t *ret_count);
+void policy_explain(const struct door_policy *policy, struct buf *ret); /* a line for each door, for people */
+
+/* ---- to the process that serves them ---- */
+
+void policy_encode(const struct door_policy *policy, struct buf *ret);
+MUST_CHECK int policy_decode(struct door_policy *ret, struct wire_reader *reader, struct err *err);
+
+#endif

@@ -1,0 +1,49 @@
+/* The verdict: which names and ports a cell may reach. Pure, and the only place where it is decided.
+ *
+ * A rule is HOST[:PORT][,private] or *.HOST[:PORT][,private]; without a port it is 443. `*.example.com` is every name
+ * below example.com, not example.com itself. `private` lets the name resolve to addresses that are not public.
+ * @NAME is a preset: several rules. No rule allows nothing. A rule names no address: that is what services are for. */
+#ifndef HOTCELL_DOOR_RULES_H
+#define HOTCELL_DOOR_RULES_H
+
+#include "base/buf.h"
+#include "base/err.h"
+#include "door/name.h"
+
+#define RULES_MAX 1000
+
+struct door_rule {
+	char *host; /* canonical; without the "*." */
+	bool below; /* the names below it, not itself */
+	bool private_ok;
+	uint16_t port;
+};
+
+struct door_rules {
+	struct door_rule *items;
+	size_t count;
+};
+
+void rules_done(struct door_rules *rules);
+/* Errors are ERR_USAGE and quote the text, made safe. */
+MUST_CHECK int rules_add(struct door_rules *rules, const char *text, struct err *err);
+void rule_text(const struct door_rule *rule, struct buf *ret); /* as rules_add takes it */
+
+struct rules_preset {
+	const char *name; /* without the @ */
+	const char *rules; /* separated by spaces */
+};
+extern const struct rules_preset rules_presets[]; /* up to name == NULL */
+
+struct door_verdict {
+	const struct door_rule *rule; /* that allows it; NULL: refused */
+	unsigned status; /* what a proxy answers when refused: 400 for what is no name, 403 for what is not allowed */
+	const char *reason; /* static: "not on the allowlist", "an address, not a name", ... "" when allowed */
+	char host[HOST_MAX + 1]; /* canonical; "" for what is no name */
+};
+/* host: as it came over the wire, any bytes. port: 0 to 65535, or more for what was no port. */
+struct door_verdict rules_judge(const struct door_rules *rules, const char *host, size_t len, unsigned port);
+/* Whether a name that the rule allows may be at this address. *ret_reason (static) says why not. */
+bool rule_address_ok(const struct door_rule *rule, const struct sockaddr *address, const char **ret_reason);
+
+#endif

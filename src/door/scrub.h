@@ -1,0 +1,28 @@
+/* Takes secrets out of a stream. What is replaced keeps its length, so that framing stays right. Pure.
+ *
+ * Each secret is looked for as it is, as base64 (in all three alignments, standard and URL alphabet), as hex in either
+ * case, percent-encoded and JSON-escaped. Bytes that may begin a secret are held back until it is clear, and nothing
+ * else is: a stream of events passes at once. */
+#ifndef HOTCELL_DOOR_SCRUB_H
+#define HOTCELL_DOOR_SCRUB_H
+
+#include <stddef.h>
+
+#include "base/buf.h"
+
+struct scrub_words; /* the forms of all secrets */
+struct scrub_words *scrub_words_make(const char *const *secrets, size_t count); /* those under 8 bytes are left out */
+struct scrub_words *scrub_words_free(struct scrub_words *words); /* wiped; returns NULL */
+size_t scrub_longest(const struct scrub_words *words);
+
+struct scrub { /* zero is the beginning */
+	struct buf held;
+	size_t found;
+};
+void scrub_take(struct scrub *scrub, const struct scrub_words *words, const char *bytes, size_t len, struct buf *out);
+void scrub_end(struct scrub *scrub, const struct scrub_words *words, struct buf *out); /* what was held comes out */
+void scrub_done(struct scrub *scrub);
+/* The same for a whole text, in place. Returns how many were found. */
+size_t scrub_text(const struct scrub_words *words, char *bytes, size_t len);
+
+#endif
