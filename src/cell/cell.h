@@ -28,6 +28,12 @@ struct cell_mount {
 	bool writable;
 };
 
+/* A socket that listens in the cell's own loopback network, and is served from outside. */
+struct cell_listener {
+	uint32_t address; /* in 127.0.0.0/8, host byte order */
+	uint16_t port;
+};
+
 struct cell_limits {
 	uint64_t memory; /* bytes, swap included */
 	uint32_t cpus_milli; /* 1000 = one CPU */
@@ -63,11 +69,15 @@ struct cell_spec {
 	int output_fd;
 	const char *const *output_reserved; /* names not to be taken into it; NULL-terminated; may be NULL */
 	struct cell_limits limits;
+	const struct cell_listener *listeners; /* given to cell_io.listening before the program runs */
+	size_t listener_count;
+	const char *hosts; /* further lines of the cell's /etc/hosts; NULL: none */
 	const char *const *require; /* names of protections without which it must not start; "full" = all */
 };
 
 #define CELL_WORKSPACE "/workspace"
 #define CELL_MAX_MOUNTS 256
+#define CELL_MAX_LISTENERS 14
 #define CELL_MAX_ARGS 65536
 #define CELL_MAX_ARG_BYTES (UINT64_C(2) << 20) /* argv and env together, as the kernel takes them */
 
@@ -164,6 +174,9 @@ struct cell_io {
 	int in, out, err;
 	bool filter; /* what goes to a terminal is made safe for it on the way */
 	size_t keep; /* bytes of latest output kept for cell_tail */
+	/* The cell's listeners, in the order of the spec, with the data of cell_start; from the loop, once, before `done`
+	 * and not later than the program's start. They are closed after the call: copy what is to stay. May be NULL. */
+	void (*listening)(void *data, const int *fds, size_t count);
 };
 
 typedef void cell_done_fn(void *data, struct cell *cell, const struct cell_result *result);
