@@ -24,12 +24,14 @@ bool host_is_encoded(const char *canonical); /* has a label that begins with xn-
 enum address_class {
 	ADDRESS_PUBLIC,
 	ADDRESS_LOOPBACK, /* 127/8, ::1 */
-	ADDRESS_PRIVATE, /* 10/8, 172.16/12, 192.168/16, fc00::/7 */
+	ADDRESS_PRIVATE, /* 10/8, 172.16/12, 192.168/16, fc00::/7, fec0::/10 */
 	ADDRESS_SHARED, /* 100.64/10 */
-	ADDRESS_LINK, /* 169.254/16 with the metadata services, fe80::/10 */
+	ADDRESS_LINK, /* 169.254/16 with the metadata services, 168.63.129.16 which is one, fe80::/10 */
 	ADDRESS_MULTICAST, /* 224/4, ff00::/8, broadcast */
-	ADDRESS_RESERVED, /* 0/8, 192.0.0/24, 192.0.2/24, 198.18/15, 198.51.100/24, 203.0.113/24, 240/4, ::, 2001:db8::/32, 100::/64 ... */
-	ADDRESS_MAPPED, /* an IPv4 address inside an IPv6 one: ::ffff:0:0/96, 64:ff9b::/96, 2002::/16, 2001::/32, ::/96 */
+	ADDRESS_RESERVED, /* 0/8, 192.0.0/24, 192.0.2/24, 198.18/15, 198.51.100/24, 203.0.113/24, 240/4, ::, 2001:db8::/32, and what of IPv6
+			 * is outside of 2000::/3 and nothing else */
+	ADDRESS_MAPPED, /* an IPv4 address inside an IPv6 one: ::ffff:0:0/96, 64:ff9b::/96, 2002::/16, 2001::/32, ::/96,
+			 * ISATAP ... whatever the one inside is */
 	ADDRESS_OTHER, /* no address of IPv4 or IPv6 */
 	ADDRESS_CLASS_COUNT
 };
