@@ -2,6 +2,8 @@
 
 #include <string.h>
 
+#include "base/buf.h"
+
 void value_done(struct value *value)
 {
 	for (size_t i = 0; i < value->count; i++) {
@@ -14,6 +16,27 @@ void value_done(struct value *value)
 	free(value->items);
 	free(value->text);
 	*value = (struct value){0};
+}
+
+struct value *value_add(struct value *into, char *key, unsigned key_line)
+{
+	size_t at = into->count;
+
+	if ((at & (at - 1)) == 0) { /* arrays double, so a long list costs no more than its length */
+		size_t room = at ? at * 2 : 1;
+		into->items = xrealloc(into->items, room, sizeof(*into->items));
+		if (key) {
+			into->keys = xrealloc(into->keys, room, sizeof(*into->keys));
+			into->key_lines = xrealloc(into->key_lines, room, sizeof(*into->key_lines));
+		}
+	}
+	into->items[at] = (struct value){0};
+	if (key) {
+		into->keys[at] = key;
+		into->key_lines[at] = key_line;
+	}
+	into->count++;
+	return &into->items[at];
 }
 
 const char *value_kind_name(enum value_kind kind)

@@ -1,4 +1,4 @@
-/* A tree of values as read from YAML: JSON's kinds, each knowing the line it was on. */
+/* A tree of values as read from YAML or JSON: JSON's kinds, each knowing the line it was on. */
 #ifndef HOTCELL_BASE_VALUE_H
 #define HOTCELL_BASE_VALUE_H
 
@@ -21,6 +21,9 @@ struct value {
 };
 
 void value_done(struct value *value); /* leaves it empty: a null without text */
+/* Puts a null at the end of a list or map and returns it, good until the next is put there. `key` is a map's, which
+ * owns it from now on; NULL for a list. */
+struct value *value_add(struct value *into, char *key, unsigned key_line);
 const char *value_kind_name(enum value_kind kind); /* "a list", "a number", ... for errors */
 const struct value *value_get(const struct value *map, const char *key); /* NULL if it is not there */
 

@@ -168,32 +168,6 @@ static int text_copy(struct reader *reader, size_t line, const char *text, size_
 	return 0;
 }
 
-/* Arrays double, so a long list costs no more than its length. */
-static bool is_full(size_t count)
-{
-	return (count & (count - 1)) == 0;
-}
-
-static struct value *item_add(struct value *into)
-{
-	if (is_full(into->count))
-		into->items = xrealloc(
-			into->items, into->count ? into->count * 2 : 1, sizeof(*into->items));
-	into->items[into->count] = (struct value){0};
-	return &into->items[into->count];
-}
-
-static void key_add(struct value *map, char *key, size_t line)
-{
-	if (is_full(map->count)) {
-		size_t room = map->count ? map->count * 2 : 1;
-		map->keys = xrealloc(map->keys, room, sizeof(*map->keys));
-		map->key_lines = xrealloc(map->key_lines, room, sizeof(*map->key_lines));
-	}
-	map->keys[map->count] = key;
-	map->key_lines[map->count] = (unsigned)line;
-}
-
 /* ---- anchors and aliases ---- */
 
 static unsigned height_of(const struct value *value)
@@ -217,16 +191,12 @@ static int value_copy(
 	if (from->text && text_copy(reader, line, from->text, strlen(from->text), &ret->text) < 0)
 		return -1;
 	for (size_t i = 0; i < from->count; i++) {
-		if (from->keys) {
-			char *key;
-			if (count_one(reader, line) < 0 ||
+		char *key = NULL;
+		if (from->keys && (count_one(reader, line) < 0 ||
 				text_copy(reader, line, from->keys[i], strlen(from->keys[i]),
-					&key) < 0)
-				return -1;
-			key_add(ret, key, from->key_lines[i]);
-		}
-		struct value *item = item_add(ret);
-		ret->count++;
+					&key) < 0))
+			return -1;
+		struct value *item = value_add(ret, key, key ? from->key_lines[i] : 0);
 		if (value_copy(reader, &from->items[i], line, item) < 0)
 			return -1;
 	}
@@ -361,8 +331,7 @@ static int list_read(struct reader *reader, unsigned depth, struct value *ret)
 			return -1;
 		if (event.type == YAML_SEQUENCE_END_EVENT)
 			return 0;
-		struct value *item = item_add(ret);
-		ret->count++;
+		struct value *item = value_add(ret, NULL, 0);
 		if (node_read(reader, &event, depth, item) < 0)
 			return -1;
 	}
@@ -390,9 +359,7 @@ static int key_read(struct reader *reader, const yaml_event_t *event, struct val
 			"the key '%s' is given twice (first on line %u)", buf_text(&shown),
 			map->key_lines[i]);
 	}
-	key_add(map, ptr_take(&key.text), line_of(reader, event));
-	(void)item_add(map);
-	map->count++;
+	(void)value_add(map, ptr_take(&key.text), (unsigned)line_of(reader, event));
 	return 0;
 }
 
