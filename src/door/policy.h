@@ -13,6 +13,8 @@
 
 #define DOORS_MAX 14 /* listeners of a cell: descriptors that go in one message */
 #define DOOR_NAME_MAX 63
+#define SECRET_MIN 8 /* bytes of a credential: a shorter one cannot be told from ordinary text, see scrub.h */
+#define SECRET_MAX 8192
 #define PROXY_PORT 3128
 
 /* Where a service or an upstream is: an address, a name that is resolved outside, or a unix socket. */
@@ -28,7 +30,8 @@ struct door_service { /* NAME:PORT=TARGET */
 	struct door_target target;
 };
 
-struct secret_door { /* NAME=URL,header=H,env=VAR[,prefix=TEXT][,base-env=VAR][,key-env=VAR][,ca=FILE][,private] */
+/* NAME=URL,header=H,env=VAR[,prefix=TEXT][,base-env=VAR][,base-path=PATH][,key-env=VAR][,ca=FILE][,private] */
+struct secret_door {
 	char *name; /* inside: http://NAME.door/ */
 	bool tls;
 	char *host; /* upstream, canonical; or an address */
@@ -37,10 +40,11 @@ struct secret_door { /* NAME=URL,header=H,env=VAR[,prefix=TEXT][,base-env=VAR][,
 	char *header, *prefix; /* "x-api-key", ""; "authorization", "Bearer " */
 	char *env; /* our variable that holds the credential */
 	char *base_env, *key_env; /* the cell's: where it finds the URL and a placeholder; "" = none */
+	char *base_path; /* what the URL in base_env ends with: "" or "/v1" */
 	char *ca; /* a file of certificates to trust instead of the machine's; NULL */
-	bool private_ok; /* the name may be at an address that is not public */
-	char *secret; /* the credential itself; never written anywhere, wiped */
-	char *ca_text; /* contents of `ca`, or of the machine's bundle */
+	bool private_ok; /* the name may be at an address that is not public; always for an address and for localhost */
+	char *secret; /* the credential itself; never written anywhere, wiped; NULL until loaded, and for a replay */
+	char *ca_text; /* contents of `ca`, or of the machine's bundle; NULL likewise, and without tls */
 };
 
 struct door_policy {
@@ -61,13 +65,15 @@ struct door_policy {
 void policy_done(struct door_policy *policy); /* wipes secrets */
 bool policy_is_empty(const struct door_policy *policy); /* no door at all */
 
-/* From options; errors are ERR_USAGE. Names must differ, and be no 'localhost'. */
+/* From options; errors are ERR_USAGE, and repeat nothing that could be a credential. No name is 'localhost'. */
 MUST_CHECK int policy_add_service(struct door_policy *policy, const char *text, struct err *err);
-MUST_CHECK int policy_add_secret(struct door_policy *policy, const char *text, struct err *err); /* or @anthropic, @openai */
+/* The text may be @anthropic or @openai. */
+MUST_CHECK int policy_add_secret(struct door_policy *policy, const char *text, struct err *err);
 MUST_CHECK int policy_set_upstream(struct door_policy *policy, const char *url, struct err *err);
-/* Everything that needs all of it: number of doors, names, budgets without anything to count them. */
+/* Everything that needs all of it: number of doors, names that differ, budgets without anything to count them. */
 MUST_CHECK int policy_check(const struct door_policy *policy, struct err *err);
-/* Reads credentials from our environment and certificates from files. ERR_USAGE names the variable that is missing. */
+/* Reads credentials from our environment and certificates from files. ERR_USAGE names the variable that is missing. A
+ * replay needs neither, and nothing is read for it. */
 MUST_CHECK int policy_load(struct door_policy *policy, struct err *err);
 
 /* ---- what the cell sees ---- */
@@ -89,7 +95,8 @@ void policy_explain(const struct door_policy *policy, struct buf *ret); /* a lin
 
 /* ---- to the process that serves them ---- */
 
-void policy_encode(const struct door_policy *policy, struct buf *ret);
+void policy_encode(const struct door_policy *policy, struct buf *ret); /* with credentials: the caller wipes it */
+/* As strict as the options are; errors are EPROTO. *ret is the caller's to policy_done, and empty after a failure. */
 MUST_CHECK int policy_decode(struct door_policy *ret, struct wire_reader *reader, struct err *err);
 
 #endif
