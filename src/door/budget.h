@@ -1,5 +1,6 @@
 /* How much may pass through doors. Pure. A budget is a list: '$20', 'tokens=1M', 'requests=1000', 'sent=10M',
- * 'received=1G', 'connections=100', separated by commas. */
+ * 'received=1G', 'connections=100', separated by commas, each at most once and none of them zero. k and M are thousands
+ * and millions of what is counted, and 1024-based for bytes. */
 #ifndef HOTCELL_DOOR_BUDGET_H
 #define HOTCELL_DOOR_BUDGET_H
 
@@ -22,11 +23,12 @@ enum door_count {
 };
 extern const char *const door_count_names[DOOR_COUNTS]; /* "connections", "requests", ... as in JSON */
 
-/* Shared with the process that serves the doors, which writes it; read with door_totals_get. */
+/* Shared with the process that serves the doors, which writes it: each count is read and written whole. To read all,
+ * totals_add to nothing. */
 struct door_totals {
 	uint64_t count[DOOR_COUNTS];
 };
-void totals_add(struct door_totals *totals, const struct door_totals *more); /* saturates */
+void totals_add(struct door_totals *totals, const struct door_totals *more); /* saturates; either may be shared */
 
 enum budget_kind {
 	BUDGET_MICRODOLLARS, BUDGET_TOKENS, BUDGET_REQUESTS, BUDGET_SENT, BUDGET_RECEIVED, BUDGET_CONNECTIONS,
@@ -35,6 +37,7 @@ enum budget_kind {
 struct door_budget {
 	uint64_t limit[BUDGET_KINDS]; /* 0: none */
 };
+/* Errors are ERR_USAGE and name `what`; *ret is then as it was. */
 MUST_CHECK int budget_parse(struct door_budget *ret, const char *text, const char *what, struct err *err);
 bool budget_is_set(const struct door_budget *budget);
 void budget_text(const struct door_budget *budget, struct buf *ret); /* as budget_parse takes it */

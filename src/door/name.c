@@ -176,7 +176,8 @@ static bool in_range(const uint8_t *address, const uint8_t *prefix, unsigned bit
 /* ISATAP: the last eight bytes are 0000:5efe or 0200:5efe and an IPv4 address, in any network. */
 static bool is_isatap(const uint8_t address[16])
 {
-	return (address[8] & ~2) == 0 && address[9] == 0 && address[10] == 0x5e && address[11] == 0xfe;
+	return (address[8] & ~2) == 0 && address[9] == 0 && address[10] == 0x5e &&
+		address[11] == 0xfe;
 }
 
 static enum address_class classify4(const uint8_t address[4])

@@ -28,10 +28,10 @@ enum address_class {
 	ADDRESS_SHARED, /* 100.64/10 */
 	ADDRESS_LINK, /* 169.254/16 with the metadata services, 168.63.129.16 which is one, fe80::/10 */
 	ADDRESS_MULTICAST, /* 224/4, ff00::/8, broadcast */
-	ADDRESS_RESERVED, /* 0/8, 192.0.0/24, 192.0.2/24, 198.18/15, 198.51.100/24, 203.0.113/24, 240/4, ::, 2001:db8::/32, and what of IPv6
-			 * is outside of 2000::/3 and nothing else */
-	ADDRESS_MAPPED, /* an IPv4 address inside an IPv6 one: ::ffff:0:0/96, 64:ff9b::/96, 2002::/16, 2001::/32, ::/96,
-			 * ISATAP ... whatever the one inside is */
+	ADDRESS_RESERVED, /* 0/8, 192.0.0/24, 192.0.2/24, 198.18/15, 198.51.100/24, 203.0.113/24, 240/4, ::, 2001:db8::/32
+			   * and what is outside of 2000::/3 and of no other class */
+	ADDRESS_MAPPED, /* an IPv4 address, whichever, inside an IPv6 one: ::ffff:0:0/96, 64:ff9b::/96, 2002::/16,
+			 * 2001::/32, ::/96, ISATAP ... */
 	ADDRESS_OTHER, /* no address of IPv4 or IPv6 */
 	ADDRESS_CLASS_COUNT
 };

@@ -2,7 +2,10 @@
  *
  * A rule is HOST[:PORT][,private] or *.HOST[:PORT][,private]; without a port it is 443. `*.example.com` is every name
  * below example.com, not example.com itself. `private` lets the name resolve to addresses that are not public.
- * @NAME is a preset: several rules. No rule allows nothing. A rule names no address: that is what services are for. */
+ * @NAME is a preset: several rules. No rule allows nothing. A rule names no address: that is what services are for.
+ *
+ * Of several rules about a name and port the closest counts, in whatever order they were given: the name itself, then the
+ * longest wildcard. A name with an xn-- label, which may look like another, is allowed only by a rule that is that name. */
 #ifndef HOTCELL_DOOR_RULES_H
 #define HOTCELL_DOOR_RULES_H
 
@@ -25,7 +28,8 @@ struct door_rules {
 };
 
 void rules_done(struct door_rules *rules);
-/* Errors are ERR_USAGE and quote the text, made safe. */
+/* One that is there already changes nothing, but is private if either is. Errors are ERR_USAGE and quote the text, made
+ * safe; nothing is added then. */
 MUST_CHECK int rules_add(struct door_rules *rules, const char *text, struct err *err);
 void rule_text(const struct door_rule *rule, struct buf *ret); /* as rules_add takes it */
 
@@ -37,13 +41,15 @@ extern const struct rules_preset rules_presets[]; /* up to name == NULL */
 
 struct door_verdict {
 	const struct door_rule *rule; /* that allows it; NULL: refused */
-	unsigned status; /* what a proxy answers when refused: 400 for what is no name, 403 for what is not allowed */
+	unsigned status; /* what a proxy answers when refused: 400 for what is no name or port, 403 for an address and for
+			  * what is not allowed; 0 when allowed */
 	const char *reason; /* static: "not on the allowlist", "an address, not a name", ... "" when allowed */
 	char host[HOST_MAX + 1]; /* canonical; "" for what is no name */
 };
 /* host: as it came over the wire, any bytes. port: 0 to 65535, or more for what was no port. */
 struct door_verdict rules_judge(const struct door_rules *rules, const char *host, size_t len, unsigned port);
-/* Whether a name that the rule allows may be at this address. *ret_reason (static) says why not. */
+/* Whether a name that the rule allows may be at this address: a public one, or, with `private`, any that one can be
+ * connected to. *ret_reason (static) says why not; "" if it may. */
 bool rule_address_ok(const struct door_rule *rule, const struct sockaddr *address, const char **ret_reason);
 
 #endif
