@@ -55,9 +55,13 @@ struct http_head {
 
 /* Refused: bare CR or LF, NUL and other control bytes, blanks before a colon, obsolete folding, an empty or odd
  * field name, two Content-Length, Content-Length beside Transfer-Encoding, a Transfer-Encoding other than one
- * "chunked", more than one Host or none in HTTP/1.1, a version other than 1.0 and 1.1, HTTP/1.0 with chunks. */
+ * "chunked", more than one Host or none in HTTP/1.1, a version other than 1.0 and 1.1, HTTP/1.0 with chunks, a method
+ * with lower-case letters, a target that does not fit the method, a Connection that names one of these fields, a name
+ * that differs from theirs by '_' only, CONNECT with a body. A verdict other than HTTP_MORE never changes when more
+ * bytes come. Whether Host and an absolute target say the same is for the caller to see. */
 enum http_read http_read_request(const char *bytes, size_t len, struct http_head *ret);
-/* `asked_head`: the request was HEAD. 1xx, 204, 304 and answers to HEAD have no body. */
+/* `asked_head`: the request was HEAD. 1xx, 204, 304 and answers to HEAD have no body. 1xx are heads of their own: the
+ * answer follows. */
 enum http_read http_read_response(const char *bytes, size_t len, bool asked_head, struct http_head *ret);
 const struct http_field *http_field(const struct http_head *head, const char *name); /* the first; NULL: none */
 /* Fields that belong to one connection: Connection and what it names, Keep-Alive, Proxy-*, TE, Trailer,
