@@ -2,7 +2,9 @@
  *
  * Understood: JSON bodies and server-sent events of Anthropic (message_start, message_delta), OpenAI chat completions
  * and responses, and whatever has an object "usage" with input_tokens/prompt_tokens and output_tokens/
- * completion_tokens. In a stream later figures replace earlier ones (they are running totals). */
+ * completion_tokens. In a stream later figures replace earlier ones (they are running totals). It counts at the top of
+ * an answer or event and directly inside "message" and "response" there, nowhere else: what a model writes is not
+ * taken for what the interface says. How the bytes are split changes nothing. */
 #ifndef HOTCELL_DOOR_USAGE_H
 #define HOTCELL_DOOR_USAGE_H
 
@@ -11,8 +13,8 @@
 #include <stdint.h>
 
 struct usage {
-	bool seen; /* there was a usage object */
-	uint64_t input, output; /* tokens; input without those of the cache */
+	bool seen; /* there was a usage object, and every figure in it was a whole number up to 2^53 */
+	uint64_t input, output; /* tokens; input without those of the cache; 0 for what was not told */
 	uint64_t cache_read, cache_write;
 	char model[80]; /* "" if not said; printable ASCII only */
 };
@@ -35,7 +37,9 @@ struct prices {
 	size_t count;
 };
 void prices_defaults(struct prices *ret); /* the built-in table */
-/* Lines of "GLOB INPUT OUTPUT [CACHE_READ CACHE_WRITE]"; '#' begins a comment. They come before those already there. */
+/* Lines of "GLOB INPUT OUTPUT [CACHE_READ CACHE_WRITE]"; '#' begins a comment; without the last two, tokens of the
+ * cache cost as much as others. They come before those already there; the first that matches counts. Errors are
+ * ERR_USAGE, "FILE:LINE: sentence", and change nothing. */
 struct err;
 int prices_read(struct prices *prices, const char *text, size_t len, const char *file, struct err *err);
 void prices_done(struct prices *prices);
