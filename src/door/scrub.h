@@ -1,8 +1,8 @@
-/* Takes secrets out of a stream. What is replaced keeps its length, so that framing stays right. Pure.
+/* Takes secrets out of a stream. What is replaced becomes as many stars, so that framing stays right. Pure.
  *
  * Each secret is looked for as it is, as base64 (in all three alignments, standard and URL alphabet), as hex in either
- * case, percent-encoded and JSON-escaped. Bytes that may begin a secret are held back until it is clear, and nothing
- * else is: a stream of events passes at once. */
+ * case, and percent-encoded and JSON-escaped, also what is base64. Bytes that may begin a secret are held back until it
+ * is clear, and nothing else is: a stream of events passes at once. How a stream is split changes nothing. */
 #ifndef HOTCELL_DOOR_SCRUB_H
 #define HOTCELL_DOOR_SCRUB_H
 
@@ -17,7 +17,8 @@ size_t scrub_longest(const struct scrub_words *words);
 
 struct scrub { /* zero is the beginning */
 	struct buf held;
-	size_t found;
+	size_t covered; /* of the held bytes: the first ones that are known to be of a secret */
+	size_t found; /* occurrences; those that overlap count once */
 };
 void scrub_take(struct scrub *scrub, const struct scrub_words *words, const char *bytes, size_t len, struct buf *out);
 void scrub_end(struct scrub *scrub, const struct scrub_words *words, struct buf *out); /* what was held comes out */
