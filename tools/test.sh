@@ -211,7 +211,8 @@ make_venv() {
 }
 
 make_stage() { # BINARY
-	make_venv && mkdir -p "$stage/build" && cp "$1" "$stage/build/hotcell" && cp -r tests man examples "$stage/" &&
+	make_venv && mkdir -p "$stage/build/tests" && cp "$1" "$stage/build/hotcell" &&
+		cp "$(dirname "$1")/tests/listeners" "$stage/build/tests/" && cp -r tests man examples "$stage/" &&
 		find "$stage" -name __pycache__ -prune -exec rm -rf {} + && chmod -R go=rX,u+rwX "$stage"
 }
 

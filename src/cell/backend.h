@@ -27,6 +27,8 @@ struct cell_end {
 /* A backend calls these from the loop, never from within start: either failed once, or started
  * once and then ended once. Nothing after failed or ended. */
 struct cell_backend_events {
+	/* The cell's listeners, if it is to have any: before its program runs. They stay the backend's. */
+	void (*listening)(void *data, const int *fds, size_t count);
 	/* The program runs, since `at_ns` of clock_now. tty_master: the terminal's other side (now the callee's), or
 	 * -1. A backend may tell a little later, or of a short run only with its end. */
 	void (*started)(void *data, uint64_t at_ns, int tty_master);

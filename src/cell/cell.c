@@ -62,6 +62,7 @@ struct cell {
 	char *output_made; /* the folder for output, when we made it */
 	char **reserved; /* what caps.reserved points to */
 	struct fs_caps caps;
+	void (*listening)(void *data, const int *fds, size_t count); /* of its io */
 	cell_done_fn *done;
 	void *data;
 	struct cell_result result;
@@ -329,6 +330,13 @@ static void give_own_protections(struct cell_receipt *receipt)
 	receipt->grade[CELL_WALL_CLOCK] = CELL_ON;
 }
 
+static void on_listening(void *data, const int *fds, size_t count)
+{
+	struct cell *cell = data;
+	if (cell->listening && !cell->abandoned)
+		cell->listening(cell->data, fds, count);
+}
+
 static void on_started(void *data, uint64_t at_ns, int tty_master)
 {
 	struct cell *cell = data;
@@ -476,9 +484,10 @@ static int cell_launch(struct cell *cell, const struct cell_spec *spec, const st
 {
 	struct cell_pool *pool = cell->pool;
 	struct pump_events pump_events = {.over = on_over, .flushed = on_flushed, .data = cell};
-	struct cell_backend_events events = {
-		.started = on_started, .ended = on_ended, .failed = on_failed, .data = cell};
+	struct cell_backend_events events = {.listening = on_listening, .started = on_started, .ended = on_ended,
+		.failed = on_failed, .data = cell};
 	int ends[3];
+	cell->listening = io->listening;
 	int rc = pump_open(&cell->pump, pool->loop, io, spec->tty, spec->limits.output, pool->null_fd,
 		&pump_events, ends, err);
 	if (rc == 0) {

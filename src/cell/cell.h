@@ -71,13 +71,14 @@ struct cell_spec {
 	struct cell_limits limits;
 	const struct cell_listener *listeners; /* given to cell_io.listening before the program runs */
 	size_t listener_count;
-	const char *hosts; /* further lines of the cell's /etc/hosts; NULL: none */
+	const char *hosts; /* further lines of the cell's /etc/hosts; NULL: none. An image must have that file then */
 	const char *const *require; /* names of protections without which it must not start; "full" = all */
 };
 
 #define CELL_WORKSPACE "/workspace"
 #define CELL_MAX_MOUNTS 256
 #define CELL_MAX_LISTENERS 14
+#define CELL_MAX_HOSTS 65536 /* bytes */
 #define CELL_MAX_ARGS 65536
 #define CELL_MAX_ARG_BYTES (UINT64_C(2) << 20) /* argv and env together, as the kernel takes them */
 
@@ -174,8 +175,9 @@ struct cell_io {
 	int in, out, err;
 	bool filter; /* what goes to a terminal is made safe for it on the way */
 	size_t keep; /* bytes of latest output kept for cell_tail */
-	/* The cell's listeners, in the order of the spec, with the data of cell_start; from the loop, once, before `done`
-	 * and not later than the program's start. They are closed after the call: copy what is to stay. May be NULL. */
+	/* The cell's listeners, in the order of the spec, with the data of cell_start; from the loop, once, before the
+	 * program runs; never for a cell without any, or one that does not get so far. They are closed after the
+	 * call: copy what is to stay. It may cancel the cell, not free it. May be NULL. */
 	void (*listening)(void *data, const int *fds, size_t count);
 };
 

@@ -315,6 +315,11 @@ static struct cell_backend_run *none_start(struct cell_backend_pool *pool, const
 					      "backend 'none'", spec->forbid[0]);
 		return NULL;
 	}
+	if (spec->listener_count > 0 || (spec->hosts && spec->hosts[0])) {
+		(void)err_set(err, ERR_USAGE, "doors open from a cell, and the backend 'none' makes no cell: leave them out, "
+					      "or the backend 'none'");
+		return NULL;
+	}
 	own(run_freep) struct cell_backend_run *run = xcalloc(1, sizeof(*run));
 	run->pool = pool;
 	run->events = *events;
@@ -397,6 +402,8 @@ static void none_explain(const struct cell_spec *spec, struct buf *ret)
 	buf_fmt(ret, "largest file   %" PRIu64 " bytes\n", spec->limits.file_size);
 	buf_fmt(ret, "open files     %" PRIu64 "\n", spec->limits.open_files);
 	buf_str(ret, "ignored        memory, CPUs, processes, mounts, image, user, hidden files\n");
+	if (spec->listener_count > 0 || (spec->hosts && spec->hosts[0]))
+		buf_str(ret, "doors          it would not start: they open from a cell, and there is none\n");
 }
 
 const struct cell_backend cell_none = {

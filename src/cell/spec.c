@@ -285,6 +285,57 @@ static int check_names(const char *const *names, const char *what, bool paths, s
 	return 0;
 }
 
+/* ---- listeners and their names ---- */
+
+static int check_listener(const struct cell_listener *listener, struct err *err)
+{
+	uint32_t host = listener->address & 0xffffff;
+	unsigned at[4];
+	for (int i = 0; i < 4; i++)
+		at[i] = listener->address >> (24 - 8 * i) & 0xff;
+	if (at[0] != 127)
+		return err_set(err, ERR_USAGE, "a door at %u.%u.%u.%u: a cell has no addresses but 127.x.x.x", at[0], at[1],
+			at[2], at[3]);
+	if (host == 0 || host == 0xffffff)
+		return err_set(err, ERR_USAGE, "a door at %u.%u.%u.%u: nobody can connect to that address", at[0], at[1],
+			at[2], at[3]);
+	if (listener->port == 0)
+		return err_set(err, ERR_USAGE, "a door at %u.%u.%u.%u needs a port", at[0], at[1], at[2], at[3]);
+	return 0;
+}
+
+static int check_listeners(const struct cell_spec *spec, struct err *err)
+{
+	const struct cell_listener *all = spec->listeners;
+	if (spec->listener_count > CELL_MAX_LISTENERS)
+		return err_set(err, ERR_USAGE, "%zu doors are more than the %d a cell takes", spec->listener_count,
+			CELL_MAX_LISTENERS);
+	for (size_t i = 0; i < spec->listener_count; i++) {
+		if (check_listener(&all[i], err) < 0)
+			return -1;
+		for (size_t j = 0; j < i; j++)
+			if (all[i].address == all[j].address && all[i].port == all[j].port)
+				return err_set(err, ERR_USAGE, "two doors of a cell have the same address and port %u",
+					all[i].port);
+	}
+	return 0;
+}
+
+static int check_hosts(const struct cell_spec *spec, struct err *err)
+{
+	size_t len = spec->hosts ? strlen(spec->hosts) : 0;
+	if (len > CELL_MAX_HOSTS)
+		return err_set(err, ERR_USAGE, "%zu bytes of names for /etc/hosts are more than %d", len, CELL_MAX_HOSTS);
+	for (const char *at = spec->hosts; len && *at; at++)
+		if ((*at < ' ' || *at > '~') && *at != '\n' && *at != '\t')
+			return err_set(err, ERR_USAGE, "the names for /etc/hosts hold a byte that is not printable");
+	for (size_t i = 0; len && i < spec->mount_count; i++)
+		if (is_at_or_below("/etc/hosts", spec->mounts[i].target))
+			return err_set(err, ERR_USAGE, "mount target '%s' would cover /etc/hosts, which names the cell's doors",
+				spec->mounts[i].target);
+	return 0;
+}
+
 /* ---- arguments and environment ---- */
 
 static int check_env_name(const char *entry, size_t number, struct err *err)
@@ -392,7 +443,8 @@ int cell_spec_check(const struct cell_spec *spec, struct err *err)
 	if (check_strings(spec, err) < 0 || check_limits(&spec->limits, err) < 0 ||
 		check_image(spec->image, err) < 0 || check_mounts(spec, err) < 0 ||
 		check_names(spec->hide, "hide", true, err) < 0 ||
-		check_names(spec->forbid, "forbid", false, err) < 0 || check_require(spec->require, err) < 0)
+		check_names(spec->forbid, "forbid", false, err) < 0 || check_require(spec->require, err) < 0 ||
+		check_listeners(spec, err) < 0 || check_hosts(spec, err) < 0)
 		return -1;
 	if (spec->cwd && check_inside_path(spec->cwd, "working folder", err) < 0)
 		return -1;

@@ -33,6 +33,9 @@ static void check_template(const struct wire_reader *reader, const struct templa
 		check_inside(reader, t->mounts[i].source);
 		check_inside(reader, t->mounts[i].target);
 	}
+	assert(t->listener_count <= CELL_MAX_LISTENERS);
+	if (t->hosts != NULL)
+		check_inside(reader, t->hosts);
 }
 
 static void read_template(struct wire_reader *reader)

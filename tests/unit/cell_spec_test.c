@@ -369,6 +369,99 @@ static void required_protections_are_known_and_checked(void **state)
 	assert_int_equal(cell_require_check(cell_required(&spec), &receipt, &err), 0);
 }
 
+#define LOCAL(last) (UINT32_C(0x7f000000) + (last))
+
+static void doors_are_on_the_cells_own_loopback(void **state)
+{
+	static const struct {
+		struct cell_listener listener;
+		const char *part; /* of the refusal; NULL: it is accepted */
+	} table[] = {
+		{{LOCAL(1), 3128}, NULL},
+		{{LOCAL(1), 80}, NULL},
+		{{LOCAL(0x101), 65535}, NULL},
+		{{LOCAL(0xfffffe), 1}, NULL},
+		{{LOCAL(1), 0}, "127.0.0.1 needs a port"},
+		{{LOCAL(0), 80}, "nobody can connect"},
+		{{LOCAL(0xffffff), 80}, "nobody can connect"},
+		{{0, 80}, "a door at 0.0.0.0: a cell has no addresses but 127.x.x.x"},
+		{{0x0a000001, 80}, "10.0.0.1"},
+		{{0x7effffff, 80}, "126.255.255.255"},
+		{{0x80000000, 80}, "128.0.0.0"},
+		{{0xffffffff, 80}, "255.255.255.255"},
+	};
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(table); i++) {
+		struct cell_spec spec = good();
+		spec.listeners = &table[i].listener;
+		spec.listener_count = 1;
+		if (table[i].part)
+			refuses(&spec, table[i].part);
+		else
+			accepts(&spec);
+	}
+}
+
+static void doors_are_few_and_each_has_its_own_place(void **state)
+{
+	struct cell_listener many[CELL_MAX_LISTENERS + 1];
+	struct cell_spec spec = good();
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(many); i++)
+		many[i] = (struct cell_listener){LOCAL(1 + i / 2), (uint16_t)(80 + i % 2)};
+	spec.listeners = many;
+	spec.listener_count = CELL_MAX_LISTENERS;
+	accepts(&spec);
+	spec.listener_count++;
+	refuses(&spec, "15 doors are more than the 14");
+	spec.listener_count = 3;
+	many[2] = many[0];
+	refuses(&spec, "the same address and port 80");
+}
+
+static void names_of_doors_are_printable_lines(void **state)
+{
+	static const char *const bad[] = {"127.0.0.1 a\r\n", "127.0.0.1 \x1b[2J\n", "127.0.0.1 caf\xc3\xa9\n", "\x7f"};
+	static char large[CELL_MAX_HOSTS + 2];
+	struct cell_spec spec = good();
+	(void)state;
+	spec.hosts = "127.0.0.1\tdb # ours\n127.0.1.1 api.internal";
+	accepts(&spec);
+	spec.hosts = "";
+	accepts(&spec);
+	for (size_t i = 0; i < ARRAY_LEN(bad); i++) {
+		spec.hosts = bad[i];
+		refuses(&spec, "not printable");
+	}
+	memset(large, 'x', CELL_MAX_HOSTS);
+	spec.hosts = large;
+	accepts(&spec);
+	large[CELL_MAX_HOSTS] = 'x';
+	refuses(&spec, "65537 bytes of names for /etc/hosts are more than 65536");
+}
+
+static void no_mount_covers_the_names_of_doors(void **state)
+{
+	static const struct {
+		const char *target;
+		bool covers;
+	} table[] = {{"/etc", true}, {"/etc/hosts", true}, {"/etc/hosts.d", false}, {"/etcetera", false}, {"/data", false}};
+	struct cell_spec spec = good();
+	(void)state;
+	spec.mount_count = 1;
+	for (size_t i = 0; i < ARRAY_LEN(table); i++) {
+		struct cell_mount mount = {at("dir"), table[i].target, false};
+		spec.mounts = &mount;
+		spec.hosts = NULL;
+		accepts(&spec);
+		spec.hosts = "127.0.0.1 db\n";
+		if (table[i].covers)
+			refuses(&spec, "would cover /etc/hosts");
+		else
+			accepts(&spec);
+	}
+}
+
 static int make_folder(void **state)
 {
 	(void)state;
@@ -413,6 +506,10 @@ int main(void)
 		cmocka_unit_test(an_output_folder_is_new_or_empty),
 		cmocka_unit_test(an_open_output_folder_may_hold_files_but_must_be_a_folder),
 		cmocka_unit_test(required_protections_are_known_and_checked),
+		cmocka_unit_test(doors_are_on_the_cells_own_loopback),
+		cmocka_unit_test(doors_are_few_and_each_has_its_own_place),
+		cmocka_unit_test(names_of_doors_are_printable_lines),
+		cmocka_unit_test(no_mount_covers_the_names_of_doors),
 	};
 	return cmocka_run_group_tests(tests, make_folder, remove_folder);
 }

@@ -28,6 +28,9 @@ struct world {
 	bool in_start; /* done inside cell_start would be seen by this */
 	struct cell_result result; /* without what it owns */
 	bool free_in_done;
+	/* what `listening` saw */
+	unsigned listening, listeners;
+	bool cancel_in_listening;
 	struct cell *cell;
 };
 
@@ -142,6 +145,51 @@ static void a_cell_may_be_freed_in_its_done(void **state)
 	world->free_in_done = true;
 	run_fake(world, actions);
 	assert_null(world->cell);
+}
+
+static void on_listening(void *data, const int *fds, size_t count)
+{
+	struct world *world = data;
+	assert_false(world->in_start);
+	assert_int_equal(fake.started, 0);
+	assert_int_equal(world->done, 0);
+	world->listening++;
+	for (size_t i = 0; i < count; i++)
+		world->listeners += fcntl(fds[i], F_GETFD) >= 0;
+	if (world->cancel_in_listening)
+		cell_cancel(world->cell);
+}
+
+static void listeners_are_given_once_and_before_the_start(void **state)
+{
+	static const struct fake_action actions[] = {
+		{.kind = FAKE_LISTENING, .count = 3}, {.kind = FAKE_STARTED}, {.kind = FAKE_ENDED}};
+	struct world *world = *state;
+	world->io.listening = on_listening;
+	run_fake(world, actions);
+	assert_int_equal(world->listening, 1);
+	assert_int_equal(world->listeners, 3);
+}
+
+static void listeners_that_nobody_wants_are_no_harm(void **state)
+{
+	static const struct fake_action actions[] = {
+		{.kind = FAKE_LISTENING, .count = 3}, {.kind = FAKE_STARTED}, {.kind = FAKE_ENDED}};
+	struct world *world = *state;
+	run_fake(world, actions);
+	assert_int_equal(world->result.outcome, CELL_EXITED);
+}
+
+static void a_cell_may_be_cancelled_when_it_listens(void **state)
+{
+	static const struct fake_action actions[] = {{.kind = FAKE_LISTENING, .count = 1}, {.kind = FAKE_STARTED},
+		{.kind = FAKE_ENDED}};
+	struct world *world = *state;
+	world->io.listening = on_listening;
+	world->cancel_in_listening = true;
+	run_fake(world, actions);
+	assert_int_equal(world->listening, 1);
+	assert_int_equal(world->result.outcome, CELL_CANCELLED);
 }
 
 static void a_program_beyond_its_time_is_ended(void **state)
@@ -793,6 +841,23 @@ static void without_a_sandbox_a_terminal_can_be_had(void **state)
 	assert_non_null(strstr(buf_text(&out), "all\r\n"));
 }
 
+static void without_a_sandbox_there_are_no_doors(void **state)
+{
+	static const struct cell_listener door = {0x7f000001, 3128};
+	struct world *world = *state;
+	struct err err = {0};
+	own(buf_done) struct buf text = {0};
+	world->spec.listeners = &door;
+	world->spec.listener_count = 1;
+	world->pool = cell_pool_open("none", world->loop, &err);
+	assert_non_null(world->pool);
+	assert_null(cell_start(world->pool, &world->spec, &world->io, on_done, world, &err));
+	assert_int_equal(err.code, ERR_USAGE);
+	assert_non_null(strstr(err.text, "the backend 'none' makes no cell"));
+	cell_explain("none", &world->spec, &text);
+	assert_non_null(strstr(buf_text(&text), "doors "));
+}
+
 static void many_runs_leave_nothing_open(void **state)
 {
 	static const char *const argv[] = {"true", NULL};
@@ -818,6 +883,9 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(a_program_that_ends_is_told_once),
 		TEST(a_cell_may_be_freed_in_its_done),
+		TEST(listeners_are_given_once_and_before_the_start),
+		TEST(listeners_that_nobody_wants_are_no_harm),
+		TEST(a_cell_may_be_cancelled_when_it_listens),
 		TEST(a_program_beyond_its_time_is_ended),
 		TEST(a_cell_that_never_comes_up_is_ended),
 		TEST(a_cancelled_cell_is_ended),
@@ -857,6 +925,7 @@ int main(void)
 		TEST(without_a_sandbox_the_group_is_killed),
 		TEST(without_a_sandbox_a_missing_command_is_told),
 		TEST(without_a_sandbox_a_terminal_can_be_had),
+		TEST(without_a_sandbox_there_are_no_doors),
 		TEST(many_runs_leave_nothing_open),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

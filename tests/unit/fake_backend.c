@@ -82,6 +82,16 @@ static void fake_fail(struct cell_backend_run *run, const char *text)
 	run->events.failed(run->events.data, &err);
 }
 
+static void fake_listening(struct cell_backend_run *run)
+{
+	int fds[CELL_MAX_LISTENERS];
+	for (size_t i = 0; i < run->action->count; i++)
+		fds[i] = open("/dev/null", O_RDONLY | O_CLOEXEC);
+	run->events.listening(run->events.data, fds, run->action->count);
+	for (size_t i = 0; i < run->action->count; i++)
+		fd_close(&fds[i]);
+}
+
 static void fake_step(void *data)
 {
 	struct cell_backend_run *run = data;
@@ -90,6 +100,9 @@ static void fake_step(void *data)
 	switch (run->action->kind) {
 	case FAKE_STOP:
 		return;
+	case FAKE_LISTENING:
+		fake_listening(run);
+		break;
 	case FAKE_STARTED:
 		run->started = true;
 		fake.started++;

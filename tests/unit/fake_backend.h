@@ -6,6 +6,7 @@
 
 enum fake_kind {
 	FAKE_STOP, /* nothing more happens by itself: it hangs until killed */
+	FAKE_LISTENING, /* with `count` descriptors of /dev/null, closed afterwards */
 	FAKE_STARTED,
 	FAKE_PRINT, /* `text`, `count` times, to stdout */
 	FAKE_PRINT_ERR, /* the same to stderr */

@@ -19,6 +19,7 @@ static struct cell_mount some_mounts[] = {
 	{"/home/me/project", "/project", false},
 	{"/var/data with a space", "/data", true},
 };
+static struct cell_listener some_listeners[] = {{0x7f000001, 3128}, {0x7f000101, 65535}};
 static const char *const some_globs[] = {".git", "*.pem", NULL};
 
 static struct template some_template(void)
@@ -39,7 +40,10 @@ static struct template some_template(void)
 		.pin_cpus = 8,
 		.limit_tasks = true,
 		.landlock = true,
-		.tty = true};
+		.tty = true,
+		.listeners = some_listeners,
+		.listener_count = 2,
+		.hosts = "127.0.0.1 db\n"};
 }
 
 static void same_list(const char *const *a, const char *const *b)
@@ -69,6 +73,12 @@ static void a_template_comes_back_as_it_was(void **state)
 		assert_string_equal(back.mounts[i].target, some_mounts[i].target);
 		assert_int_equal(back.mounts[i].writable, some_mounts[i].writable);
 	}
+	assert_int_equal(back.listener_count, 2);
+	for (size_t i = 0; i < 2; i++) {
+		assert_int_equal(back.listeners[i].address, some_listeners[i].address);
+		assert_int_equal(back.listeners[i].port, some_listeners[i].port);
+	}
+	assert_string_equal(back.hosts, "127.0.0.1 db\n");
 	assert_true(back.uid == 1000 && back.gid == 65534 && back.tmp == 1 &&
 		back.disk == UINT64_MAX && back.shm == 3);
 	assert_true(
@@ -78,7 +88,7 @@ static void a_template_comes_back_as_it_was(void **state)
 	assert_false(back.user_ns || back.overlay || back.tmp_exec || back.want_workspace);
 }
 
-#define VARIATIONS 21
+#define VARIATIONS 26
 
 static void vary(struct template *t, int which)
 {
@@ -87,6 +97,8 @@ static void vary(struct template *t, int which)
 	static struct cell_mount elsewhere[] = {
 		{"/home/me/project", "/p", false}, {"/var/data with a space", "/data", true}};
 	static const char *const fewer[] = {".git", NULL};
+	static struct cell_listener other_port[] = {{0x7f000001, 3129}, {0x7f000101, 65535}};
+	static struct cell_listener other_address[] = {{0x7f000002, 3128}, {0x7f000101, 65535}};
 
 	switch (which) {
 	case 0: t->image = "host"; break;
@@ -110,6 +122,11 @@ static void vary(struct template *t, int which)
 	case 18: t->overlay = true; break;
 	case 19: t->tmp_exec = true; break;
 	case 20: t->tty = false; break;
+	case 21: t->listeners = other_port; break;
+	case 22: t->listeners = other_address; break;
+	case 23: t->listener_count = 1; break;
+	case 24: t->hosts = "127.0.0.1 api\n"; break;
+	case 25: t->hosts = NULL; break;
 	default: break; /* as it is */
 	}
 }
@@ -163,9 +180,10 @@ static void check_refused(const struct template *t)
 	assert_int_equal(err.code, EPROTO);
 }
 
-static void a_template_without_image_or_with_too_many_mounts_is_refused(void **state)
+static void a_template_without_image_or_with_too_many_mounts_or_doors_is_refused(void **state)
 {
 	static struct cell_mount many[CELL_MAX_MOUNTS + 1];
+	static struct cell_listener doors[CELL_MAX_LISTENERS + 1];
 	struct template t = some_template();
 
 	(void)state;
@@ -176,6 +194,10 @@ static void a_template_without_image_or_with_too_many_mounts_is_refused(void **s
 	t.mount_count = ARRAY_LEN(many);
 	for (size_t i = 0; i < t.mount_count; i++)
 		many[i] = some_mounts[0];
+	check_refused(&t);
+	t.mount_count = 0;
+	t.listeners = doors;
+	t.listener_count = ARRAY_LEN(doors);
 	check_refused(&t);
 }
 
@@ -382,7 +404,7 @@ int main(void)
 		cmocka_unit_test(a_template_comes_back_as_it_was),
 		cmocka_unit_test(templates_that_differ_have_different_bytes),
 		cmocka_unit_test(a_template_cut_anywhere_is_refused),
-		cmocka_unit_test(a_template_without_image_or_with_too_many_mounts_is_refused),
+		cmocka_unit_test(a_template_without_image_or_with_too_many_mounts_or_doors_is_refused),
 		cmocka_unit_test(a_job_comes_back_as_it_was),
 		cmocka_unit_test(a_job_cut_anywhere_is_refused),
 		cmocka_unit_test(a_job_without_a_command_is_refused),

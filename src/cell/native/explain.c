@@ -299,8 +299,22 @@ static void put_writable(struct page *page, const struct cell_spec *spec)
 		spec->tmp_exec ? "" : "; programs cannot be run from it");
 	page_line(page, "%-12s%10s  the same; programs cannot be run from it", "/dev/shm",
 		size_text(limits->shm, size, sizeof(size)));
+}
+
+static void put_network(struct page *page, const struct cell_spec *spec)
+{
 	page_label(page, "network");
-	page_line(page, "a loopback of its own and nothing else");
+	if (spec->listener_count == 0) {
+		page_line(page, "a loopback of its own and nothing else");
+		return;
+	}
+	page_line(page, "a loopback of its own, and on it %zu door%s, served from outside:", spec->listener_count,
+		spec->listener_count == 1 ? "" : "s");
+	for (size_t i = 0; i < spec->listener_count; i++) {
+		uint32_t at = spec->listeners[i].address;
+		page_line(page, "  %u.%u.%u.%u:%u", at >> 24, at >> 16 & 0xff, at >> 8 & 0xff, at & 0xff,
+			spec->listeners[i].port);
+	}
 }
 
 /* ---- what holds it ---- */
@@ -330,6 +344,7 @@ static void predict(const struct cell_spec *spec, bool possible, struct cell_rec
 	ret->grade[CELL_OUTPUT_LIMITED] = ret->grade[CELL_WALL_CLOCK] =
 		CELL_ON; /* every backend's cells have them */
 	receipt_fill(ret, cgroup, facts, HIDE_NOTHING, &spec->limits, spec->uid);
+	receipt_doors(ret, spec->listener_count);
 	(void)cgroup_free(cgroup);
 }
 
@@ -484,6 +499,7 @@ void native_explain(const struct cell_spec *spec, struct buf *ret)
 	put_vanishing(&page, spec);
 	put_forbidden(&page, spec);
 	put_writable(&page, spec);
+	put_network(&page, spec);
 	put_limits(&page, &spec->limits, &receipt);
 	put_weaker(&page, spec, &receipt);
 	put_back(&page, spec);

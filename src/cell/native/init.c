@@ -318,6 +318,8 @@ static void obey(struct init *init)
 		_exit(0); /* the supervisor is gone: so is the cell */
 	switch (wire_get_u32(&reader)) {
 	case MSG_KILL:
+		if (init->main_pid == 0)
+			_exit(0); /* there was no program: nothing to report */
 		kill_all(init);
 		init->main_ended = true;
 		break;

@@ -31,14 +31,14 @@ void kind_die(struct kind *kind, const struct err *err)
 			slot_fail(slot, err);
 }
 
-static void take_made(struct kind *kind, struct wire_reader *reader, int *pidfd)
+static void take_made(struct kind *kind, struct wire_reader *reader, int *fds, size_t count)
 {
 	uint32_t index = wire_get_u32(reader);
 	uint32_t pid = wire_get_u32(reader);
 
 	for (struct slot *slot = kind->slots; slot != NULL; slot = slot->next)
-		if (slot->index == index && slot->state == MAKING && *pidfd >= 0)
-			slot_made(slot, (pid_t)pid, fd_take(pidfd));
+		if (slot->index == index && slot->state == MAKING && count == 1 + kind->listener_count)
+			slot_made(slot, (pid_t)pid, fds, count);
 	kind_pump(kind);
 }
 
@@ -59,12 +59,12 @@ static void take_failed(struct kind *kind, struct wire_reader *reader)
 bool kind_listen(struct kind *kind)
 {
 	char message[MAX_MESSAGE];
-	own(fd_closep) int pidfd = -1;
+	int fds[1 + CELL_MAX_LISTENERS];
 	size_t count = 0;
 
 	if (kind->dead)
 		return false;
-	ssize_t len = wire_recv(kind->yard, message, sizeof(message), &pidfd, 1, &count, MSG_DONTWAIT);
+	ssize_t len = wire_recv(kind->yard, message, sizeof(message), fds, ARRAY_LEN(fds), &count, MSG_DONTWAIT);
 	struct wire_reader reader = { .data = message, .len = len < 0 ? 0 : (size_t)len };
 	struct err err;
 	if (len < 0 && (errno == EINTR || errno == ECONNRESET))
@@ -72,7 +72,10 @@ bool kind_listen(struct kind *kind)
 	if (len < 0 && errno == EAGAIN)
 		return false;
 	if (len <= 0) {
-		(void)err_set(&err, ERR_LOST, "the process that makes cells was killed from outside");
+		if (len < 0 && errno == EMSGSIZE)
+			(void)err_set(&err, ERR_LIMIT, "this process has no descriptors left for a cell: see 'ulimit -n'");
+		else
+			(void)err_set(&err, ERR_LOST, "the process that makes cells was killed from outside");
 		kind_die(kind, &err);
 		return false;
 	}
@@ -82,7 +85,7 @@ bool kind_listen(struct kind *kind)
 		kind->hide = (enum hide_how)wire_get_u32(&reader);
 		break;
 	case MSG_MADE:
-		take_made(kind, &reader, &pidfd);
+		take_made(kind, &reader, fds, count);
 		break;
 	case MSG_FAILED:
 		take_failed(kind, &reader);
@@ -90,6 +93,8 @@ bool kind_listen(struct kind *kind)
 	default:
 		break;
 	}
+	for (size_t i = 0; i < count; i++)
+		fd_close(&fds[i]); /* what was not taken */
 	return true;
 }
 
@@ -110,7 +115,9 @@ static void template_from_spec(const struct cell_backend_pool *pool, const struc
 		.tmp = limits->tmp, .disk = limits->disk, .shm = limits->shm, .file_size = limits->file_size,
 		.open_files = limits->open_files, .processes = limits->processes, .user_ns = pool->user_ns,
 		.landlock = pool->landlock, .overlay = !pretend("no-overlay"), .tmp_exec = spec->tmp_exec,
-		.tty = spec->tty, .want_workspace = cell_spec_collects(spec) };
+		.tty = spec->tty, .want_workspace = cell_spec_collects(spec),
+		.listeners = (struct cell_listener *)spec->listeners, .listener_count = spec->listener_count,
+		.hosts = spec->hosts != NULL && spec->hosts[0] != '\0' ? spec->hosts : NULL };
 	if (!cgroup_memory(pool->cgroup))
 		t->watch_memory = limits->memory;
 	if (!cgroup_cpu(pool->cgroup))
@@ -212,6 +219,7 @@ struct kind *kind_get(struct cell_backend_pool *pool, const struct cell_spec *sp
 	kind->yard = -1;
 	kind->limits = *limits;
 	kind->uid = spec->uid;
+	kind->listener_count = spec->listener_count;
 	kind->key = key;
 	key = (struct buf){ 0 };
 	if (yard_request(pool, kind, err) < 0)

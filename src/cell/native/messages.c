@@ -62,6 +62,26 @@ void template_encode(const struct template *t, struct buf *buf)
 		wire_put_str(buf, t->mounts[i].target);
 		wire_put_u32(buf, t->mounts[i].writable);
 	}
+	wire_put_u32(buf, (uint32_t)t->listener_count);
+	for (size_t i = 0; i < t->listener_count; i++) {
+		wire_put_u32(buf, t->listeners[i].address);
+		wire_put_u32(buf, t->listeners[i].port);
+	}
+	wire_put_str(buf, t->hosts);
+}
+
+static int listeners_decode(struct template *t, struct wire_reader *reader, struct err *err)
+{
+	t->listener_count = wire_get_u32(reader);
+	if (reader->bad || t->listener_count > CELL_MAX_LISTENERS)
+		return err_set(err, EPROTO, "the template's message is damaged");
+	t->listeners = xcalloc(t->listener_count + 1, sizeof(*t->listeners));
+	for (size_t i = 0; i < t->listener_count; i++) {
+		t->listeners[i].address = wire_get_u32(reader);
+		t->listeners[i].port = (uint16_t)wire_get_u32(reader);
+	}
+	t->hosts = wire_get_str(reader);
+	return reader->bad ? err_set(err, EPROTO, "the template's message is damaged") : 0;
 }
 
 int template_decode(struct template *t, struct wire_reader *reader, struct err *err)
@@ -91,12 +111,13 @@ int template_decode(struct template *t, struct wire_reader *reader, struct err *
 		if (reader->bad || t->mounts[i].source == NULL || t->mounts[i].target == NULL)
 			return err_set(err, EPROTO, "the template's message is damaged");
 	}
-	return 0;
+	return listeners_decode(t, reader, err);
 }
 
 void template_done(struct template *t)
 {
 	free(t->mounts);
+	free(t->listeners);
 	free((void *)t->hide);
 	free((void *)t->forbid);
 	*t = (struct template){ 0 };

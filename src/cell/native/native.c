@@ -141,8 +141,8 @@ static struct cell_backend_run *native_start(struct cell_backend_pool *pool, con
 	*run = (struct cell_backend_run){ .receipt = receipt, .events = *events, .workspace = -1,
 		.stdio = { -1, -1, -1 }, .tty = spec->tty };
 	struct slot *slot = slot_for_run(kind);
-	bool ready = slot->state == READY;
-	if (!ready && run_keep_stdio(run, stdio, err) < 0) {
+	bool ready = slot->state == READY, at_once = ready && slot->listener_count == 0;
+	if (!at_once && run_keep_stdio(run, stdio, err) < 0) {
 		run_free(run);
 		return NULL;
 	}
@@ -159,7 +159,10 @@ static struct cell_backend_run *native_start(struct cell_backend_pool *pool, con
 	run->slot = slot;
 	if (ready) {
 		slot->state = RUNNING;
-		slot_send_job(slot, stdio);
+		if (at_once)
+			slot_send_job(slot, stdio);
+		else
+			slot_begin_soon(slot);
 	} else if (slot->state != MAKING) {
 		slot->state = WANTED;
 	}

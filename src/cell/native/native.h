@@ -37,6 +37,9 @@ struct template {
 	bool limit_tasks; /* RLIMIT_NPROC, for want of a cgroup */
 	bool user_ns, landlock, overlay; /* to be used */
 	bool tmp_exec, tty, want_workspace;
+	struct cell_listener *listeners;
+	size_t listener_count;
+	const char *hosts; /* may be NULL */
 };
 void template_encode(const struct template *t, struct buf *buf);
 /* Strings point into the message; the arrays are the caller's (template_done). */
@@ -53,7 +56,7 @@ enum native_message {
 	MSG_MAKE,
 	/* yard -> supervisor */
 	MSG_READY, /* how mounts were hidden (u32 enum hide_how), notes */
-	MSG_MADE, /* slot, pid; fd: pidfd */
+	MSG_MADE, /* slot, pid; fds: pidfd, the cell's listeners */
 	MSG_FAILED, /* slot or NO_SLOT, err */
 	/* supervisor -> init */
 	MSG_JOB, /* 0, job; fds: stdin, stdout, stderr unless it has a terminal of its own */
@@ -142,6 +145,12 @@ _Noreturn void init_main(const struct birth *birth);
  * `socket`: where they are asked for. Called by the yard in a child. */
 _Noreturn void stall_main(struct birth *birth, int yard, int socket, int host_proc);
 
+/* Sockets that listen in this process's network, in that order; all or none. */
+MUST_CHECK int listeners_open(const struct cell_listener *wanted, size_t count, int *ret, struct err *err);
+
+/* The cell's /etc/hosts; with an image, what that has and then ours (only ours if it is too large or unreadable). */
+void hosts_of_host(const struct template *t, struct buf *ret);
+MUST_CHECK int hosts_of_image(const struct template *t, int image, struct buf *ret, struct err *err);
 /* Builds the template's root in this process's own mount namespace and moves into it. */
 MUST_CHECK int root_build(const struct template *t, uint32_t outer_uid, uint32_t outer_gid, int host_proc,
 	enum hide_how *ret_hide, struct err *err);

@@ -23,6 +23,8 @@ struct slot {
 	struct cgroup_slot *cgroup;
 	int control, pidfd;
 	int stall; /* the slot's own process, to be asked for cells; -1: none yet */
+	int listeners[CELL_MAX_LISTENERS]; /* of its cell, until a run has taken them */
+	size_t listener_count;
 	struct loop_source *control_source, *pidfd_source, *grace;
 	pid_t pid;
 	bool fresh_net, fresh_ipc; /* what the last cell left is not to be seen by the next */
@@ -36,6 +38,7 @@ struct kind { /* a template and its yard */
 	struct buf key;
 	struct cell_limits limits;
 	uint32_t uid; /* inside */
+	size_t listener_count; /* of each of its cells */
 	int yard;
 	struct loop_source *source;
 	bool ready, dead;
@@ -78,6 +81,7 @@ struct cell_backend_run {
 	struct cell_end end;
 	struct err err; /* why it never ran */
 	struct loop_source *failing; /* tells so, from the loop */
+	struct loop_source *beginning; /* begins it, from the loop */
 	int workspace;
 	struct waiting_exec *execs;
 	uint32_t next_exec;
@@ -87,11 +91,13 @@ struct cell_backend_run {
 
 void run_fail(struct cell_backend_run *run, const struct err *err);
 void run_free(struct cell_backend_run *run);
-void slot_made(struct slot *slot, pid_t pid, int pidfd); /* takes the pidfd */
+/* Takes the descriptors: its pidfd, its listeners. */
+void slot_made(struct slot *slot, pid_t pid, int *fds, size_t count);
 void slot_unmade(struct slot *slot);
 void slot_rest(struct slot *slot); /* it is empty now */
 void slot_fail(struct slot *slot, const struct err *err);
 void slot_send_job(struct slot *slot, const int *stdio);
+void slot_begin_soon(struct slot *slot); /* from the loop: its listeners are handed out, then its job is sent */
 struct slot *slot_for_run(struct kind *kind); /* ready, being made for nobody, empty or new */
 void kind_pump(struct kind *kind); /* makes what is wanted, and keeps the warm ones up */
 

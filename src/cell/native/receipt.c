@@ -88,6 +88,12 @@ void receipt_fill(struct cell_receipt *receipt, const struct cgroup_host *cgroup
 	grade_limits(receipt, cgroup, facts, limits);
 }
 
+void receipt_doors(struct cell_receipt *receipt, size_t count)
+{
+	if (count > 0)
+		grade(receipt, CELL_NET_NS, CELL_ON, "empty but for %zu door%s", count, count == 1 ? "" : "s");
+}
+
 uint32_t receipt_needs(uint32_t required)
 {
 	static const struct {

@@ -7,6 +7,9 @@
 void receipt_fill(struct cell_receipt *receipt, const struct cgroup_host *cgroup, uint32_t facts, enum hide_how hide,
 	const struct cell_limits *limits, uint32_t uid);
 
+/* How many ways out of its network it has. */
+void receipt_doors(struct cell_receipt *receipt, size_t count);
+
 /* The facts without which the required protections (bits by enum cell_protection) are not there. */
 uint32_t receipt_needs(uint32_t required);
 

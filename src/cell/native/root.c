@@ -43,6 +43,7 @@ struct piece {
 	char *link; /* a symbolic link with this text, or */
 	char *text; /* a small file with this content, or */
 	size_t text_len;
+	bool cover; /* over a file of that name, which the image has */
 	int tree; /* a detached mount, or */
 	dev_t device; /* a device to be made, where we may; else `tree` */
 	bool is_dir;
@@ -214,7 +215,7 @@ static int collect_host(struct builder *b, struct err *err)
 		"nobody:x:65534:65534:nobody:/:/bin/false\n",
 		uid, gid);
 	buf_fmt(&group, "root:x:0:\ncell:x:%u:\nnogroup:x:65534:\n", gid);
-	buf_str(&hosts, "127.0.0.1 localhost cell\n::1 localhost\n");
+	hosts_of_host(b->t, &hosts);
 	buf_str(&hostname, "cell\n");
 	piece_text(b, "etc/passwd", &passwd);
 	piece_text(b, "etc/group", &group);
@@ -235,6 +236,17 @@ static bool is_ours(const char *name)
 		if (strcmp(name, ours[i]) == 0)
 			return true;
 	return false;
+}
+
+static int collect_image_hosts(struct builder *b, int image, struct err *err)
+{
+	own(buf_done) struct buf hosts = { 0 };
+
+	if (hosts_of_image(b->t, image, &hosts, err) < 0)
+		return -1;
+	piece_text(b, "etc/hosts", &hosts);
+	b->pieces[b->count - 1].cover = true;
+	return 0;
 }
 
 static int collect_image(struct builder *b, struct err *err)
@@ -261,7 +273,7 @@ static int collect_image(struct builder *b, struct err *err)
 				b->t->image, name);
 	}
 	(void)closedir(dir);
-	return failed;
+	return failed == 0 && b->t->hosts != NULL ? collect_image_hosts(b, image, err) : failed;
 }
 
 static int collect_devices(struct builder *b, struct err *err)
@@ -416,6 +428,23 @@ static int attach(int tree, int point, const char *target, struct err *err)
 	if (move_mount(tree, "", point, "", MOVE_MOUNT_F_EMPTY_PATH | MOVE_MOUNT_T_EMPTY_PATH) < 0)
 		return err_errno(err, errno, "mount on '/%s'", target);
 	return 0;
+}
+
+/* An image is read-only: a file of it is covered by ours. */
+static int place_cover(int dir, const char *name, const struct piece *piece, struct err *err)
+{
+	own(fd_closep) int layers = open(LAYERS, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	own(fd_closep) int point = open_below(dir, name, O_PATH);
+	struct mount_attr attr = { .attr_set = RO | MOUNT_ATTR_NOEXEC };
+
+	if (layers < 0 || point < 0)
+		return err_errno(err, errno, "cover the image's '/%s'", piece->target);
+	if (place_text(layers, name, piece, err) < 0)
+		return -1;
+	own(fd_closep) int cover = open_tree(layers, name, OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC);
+	if (cover < 0 || mount_setattr(cover, "", AT_EMPTY_PATH, &attr, sizeof(attr)) < 0)
+		return err_errno(err, errno, "cover the image's '/%s'", piece->target);
+	return attach(cover, point, piece->target, err);
 }
 
 /* ---- hiding names in a mount ---- */
@@ -581,7 +610,7 @@ static int place(struct builder *b, const struct piece *piece, struct err *err)
 		return 0;
 	}
 	if (piece->tree < 0)
-		return place_text(dir, name, piece, err);
+		return piece->cover ? place_cover(dir, name, piece, err) : place_text(dir, name, piece, err);
 	/* real root makes the device itself: one mount less to copy for every cell */
 	if (piece->device != 0 && b->outer_uid != 0 && mknodat(dir, name, S_IFCHR | 0666, piece->device) == 0)
 		return fchmodat(dir, name, 0666, 0);

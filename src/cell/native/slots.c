@@ -53,6 +53,7 @@ static void run_started(struct cell_backend_run *run, uint32_t facts, uint64_t a
 	run->started = true;
 	kind->in_vain = 0;
 	receipt_fill(run->receipt, kind->pool->cgroup, facts, kind->hide, &kind->limits, kind->uid);
+	receipt_doors(run->receipt, kind->listener_count);
 	run->events.started(run->events.data, at_ns, tty);
 }
 
@@ -103,6 +104,7 @@ void run_free(struct cell_backend_run *run)
 		free(exec);
 	}
 	run->failing = loop_remove(run->failing);
+	run->beginning = loop_remove(run->beginning);
 	run_sent(run);
 	fd_close(&run->workspace);
 	free(run);
@@ -261,6 +263,12 @@ static int slot_open_cgroup(struct slot *slot, struct err *err)
 	return slot->cgroup == NULL ? -1 : 0;
 }
 
+static void slot_close_listeners(struct slot *slot)
+{
+	while (slot->listener_count > 0)
+		fd_close(&slot->listeners[--slot->listener_count]);
+}
+
 void slot_unmade(struct slot *slot)
 {
 	slot->control_source = loop_remove(slot->control_source);
@@ -268,6 +276,7 @@ void slot_unmade(struct slot *slot)
 	slot->grace = loop_remove(slot->grace);
 	fd_close(&slot->control);
 	fd_close(&slot->pidfd);
+	slot_close_listeners(slot);
 	slot->pid = 0;
 	slot->spoiled = false;
 }
@@ -324,11 +333,11 @@ static int send_make(struct slot *slot, int control, struct err *err)
 	own(buf_done) struct buf message = { 0 };
 	own(fd_closep) int theirs = -1;
 	int fds[2 + 4] = { control }, pair[2];
-	bool v2 = false;
+	bool v2 = false, fresh_net = slot->fresh_net || slot->kind->listener_count > 0;
 
 	wire_put_u32(&message, MSG_MAKE);
 	wire_put_u32(&message, slot->fresh_ipc ? MAKE_FRESH_IPC : 0);
-	if (slot->fresh_net)
+	if (fresh_net)
 		fd_close(&slot->stall); /* it goes, and a new one comes into a new network */
 	slot->fresh_ipc = false; /* a new one's is new */
 	if (slot->stall >= 0 && wire_send(slot->stall, message.data, message.len, fds, 1) == 0)
@@ -342,7 +351,7 @@ static int send_make(struct slot *slot, int control, struct err *err)
 	fds[1] = theirs = pair[1];
 	size_t count = 2 + (slot->cgroup == NULL ? 0 : cgroup_slot_fds(slot->cgroup, fds + 2, &v2));
 	wire_put_u32(&message, slot->index);
-	wire_put_u32(&message, (slot->fresh_net ? MAKE_FRESH_NET : 0) | (v2 ? MAKE_CGROUP_V2 : 0));
+	wire_put_u32(&message, (fresh_net ? MAKE_FRESH_NET : 0) | (v2 ? MAKE_CGROUP_V2 : 0));
 	slot->fresh_net = false;
 	if (wire_send(slot->kind->yard, message.data, message.len, fds, count) < 0)
 		return err_errno(err, errno, "ask for a cell");
@@ -371,6 +380,32 @@ void slot_send_job(struct slot *slot, const int *stdio)
 	if (job_send(slot->control, MSG_JOB, 0, &run->job, stdio, run->tty ? 0 : 3, &err) < 0 && !is_gone(&err))
 		run_fail(run, &err); /* else its init has already told why it is gone, or its pidfd will */
 	run_sent(run);
+}
+
+/* Who is to serve the cell's listeners has them before its program runs. */
+static void slot_begin(struct slot *slot)
+{
+	struct cell_backend_run *run = slot->run;
+
+	if (slot->listener_count > 0)
+		run->events.listening(run->events.data, slot->listeners, slot->listener_count);
+	slot_close_listeners(slot);
+	if (!run->over && !run->killed) /* it may have been cancelled just now */
+		slot_send_job(slot, run->stdio);
+}
+
+static void on_begin(void *data)
+{
+	struct cell_backend_run *run = data;
+
+	run->beginning = loop_remove(run->beginning);
+	if (!run->over && !run->killed)
+		slot_begin(run->slot);
+}
+
+void slot_begin_soon(struct slot *slot)
+{
+	slot->run->beginning = loop_add_timer(slot->kind->pool->loop, clock_now(), on_begin, slot->run);
 }
 
 static void slot_make(struct slot *slot)
@@ -432,13 +467,15 @@ void kind_pump(struct kind *kind)
 				slot_make(slot);
 }
 
-void slot_made(struct slot *slot, pid_t pid, int pidfd)
+void slot_made(struct slot *slot, pid_t pid, int *fds, size_t count)
 {
 	struct kind *kind = slot->kind;
 
 	kind->making--;
 	slot->pid = pid;
-	slot->pidfd = pidfd;
+	slot->pidfd = fd_take(&fds[0]);
+	for (size_t i = 1; i < count; i++)
+		slot->listeners[slot->listener_count++] = fd_take(&fds[i]);
 	slot->state = slot->spoiled ? DYING : slot->run == NULL ? READY : RUNNING;
 	slot->pidfd_source = loop_add_fd(kind->pool->loop, slot->pidfd, EPOLLIN, on_gone, slot);
 	if (slot->cgroup != NULL) /* not before: the stall has let go of what the last one wrote only now */
@@ -446,7 +483,7 @@ void slot_made(struct slot *slot, pid_t pid, int pidfd)
 	if (slot->spoiled || (slot->run != NULL && slot->run->killed))
 		(void)syscall(SYS_pidfd_send_signal, slot->pidfd, SIGKILL, NULL, 0);
 	else if (slot->run != NULL && !slot->run->over)
-		slot_send_job(slot, slot->run->stdio);
+		slot_begin(slot);
 }
 
 struct slot *slot_for_run(struct kind *kind)

@@ -12,7 +12,8 @@
  *		touched. The stall looks as soon as the cell is gone; else there is a new one.
  *	ipc	only if no program asked for an object in it. The filter tells init, init the supervisor, and
  *		that asks for a new one.
- *	network	only if no socket was left in it; else there is a new stall.
+ *	network	only if no socket was left in it; else there is a new stall. A cell with listeners always has a
+ *		new one: what waits to be accepted by them is that cell's.
  *
  * The pid namespace, /proc and the mount namespace are always the cell's own. */
 #include "cell/native/native.h"
@@ -150,20 +151,27 @@ static void settle(struct stall *stall)
 		refresh_scratch(stall);
 }
 
-static void tell_made(const struct stall *stall, pid_t pid, int pidfd)
+static int tell_made(const struct stall *stall, pid_t pid, const int *fds, size_t count, struct err *err)
 {
 	/* not from the heap: each page of it that we touch is copied, since the last cell's init has it too */
 	const uint32_t message[] = { htole32(MSG_MADE), htole32(stall->birth->slot), htole32((uint32_t)pid) };
 
-	(void)!wire_send(stall->yard, message, sizeof(message), &pidfd, 1);
+	if (wire_send(stall->yard, message, sizeof(message), fds, count) < 0)
+		return err_errno(err, errno, "hand over a new cell");
+	return 0;
 }
+
+_Static_assert(1 + CELL_MAX_LISTENERS <= WIRE_MAX_FDS, "a cell's listeners do not fit into a message");
 
 /* Clones one cell's init, which is born into the stall's cgroup and network. */
 static int make_cell(const struct stall *stall, struct err *err)
 {
-	int pidfd = -1;
+	const struct template *t = stall->birth->t;
+	int fds[1 + CELL_MAX_LISTENERS] = { -1 }; /* its pidfd, its listeners */
 	struct clone_args args = { .flags = CLONE_NEWPID | CLONE_NEWNS | CLONE_PIDFD,
-		.pidfd = (uint64_t)(uintptr_t)&pidfd, .exit_signal = SIGCHLD };
+		.pidfd = (uint64_t)(uintptr_t)&fds[0], .exit_signal = SIGCHLD };
+	size_t count = 1;
+	int failed = 0;
 
 	if (!stall->birth->ipc)
 		args.flags |= CLONE_NEWIPC;
@@ -172,9 +180,17 @@ static int make_cell(const struct stall *stall, struct err *err)
 		init_main(stall->birth);
 	if (pid < 0)
 		return err_errno(err, errno, "make the cell's namespaces");
-	tell_made(stall, pid, pidfd);
-	(void)close(pidfd);
-	return 0;
+	if (t->listener_count > 0) { /* not before the clone: no process of the cell shall have one */
+		failed = listeners_open(t->listeners, t->listener_count, fds + 1, err);
+		count += failed == 0 ? t->listener_count : 0;
+	}
+	if (failed == 0)
+		failed = tell_made(stall, pid, fds, count, err);
+	if (failed < 0)
+		(void)syscall(SYS_pidfd_send_signal, fds[0], SIGKILL, NULL, 0);
+	for (size_t i = 0; i < count; i++)
+		(void)close(fds[i]);
+	return failed;
 }
 
 /* SIGCHLD is ignored, so this ends only when there is no child left. */
