@@ -92,6 +92,8 @@ lacks ninja-build "runs the build" has ninja
 lacks pkg-config "finds libraries for the build" has pkg-config
 lacks libsqlite3-dev "the ledger of campaigns" has_library sqlite3
 lacks libyaml-dev "reads campaign files" has_library yaml-0.1
+lacks libssl-dev "TLS of secret doors" has_library libssl
+lacks libc-ares-dev "resolves names for doors" has_library libcares
 if [ "$wanted" = test ]; then
 	lacks libcmocka-dev "unit tests" has_library cmocka
 	lacks python3 "runs the system tests and the checks" has python3

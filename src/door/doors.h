@@ -38,7 +38,7 @@ void doors_run_close(struct doors_run *run, doors_closed_fn *fn, void *data);
 void doors_run_totals(const struct doors_run *run, struct door_totals *ret); /* so far */
 void doors_totals(const struct doors *doors, struct door_totals *ret); /* of all, earlier lives included */
 
-/* One line of JSON about each door with what passed it so far, for `hotcell doors`. */
+/* One object: the doors, and what passed them so far, in all and for each live run. For `hotcell doors`. */
 void doors_list(const struct doors *doors, struct json *json);
 
 #endif

@@ -56,6 +56,7 @@ void policy_done(struct door_policy *policy)
 	free(policy->secrets);
 	prices_done(&policy->prices);
 	free(policy->upstream_host);
+	free(policy->resolver);
 	*policy = (struct door_policy){0};
 }
 

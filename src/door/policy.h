@@ -58,6 +58,7 @@ struct door_policy {
 	struct prices prices;
 	char *upstream_host; /* a proxy of the user's own; NULL: none */
 	uint16_t upstream_port;
+	char *resolver; /* the only name server to ask, IP[:PORT]; NULL: the machine's */
 	bool record; /* keep the exchanges of secret doors */
 	bool replay; /* answer from them; nothing goes out through secret doors */
 };
@@ -70,6 +71,7 @@ MUST_CHECK int policy_add_service(struct door_policy *policy, const char *text, 
 /* The text may be @anthropic or @openai. */
 MUST_CHECK int policy_add_secret(struct door_policy *policy, const char *text, struct err *err);
 MUST_CHECK int policy_set_upstream(struct door_policy *policy, const char *url, struct err *err);
+MUST_CHECK int policy_set_resolver(struct door_policy *policy, const char *text, struct err *err);
 /* Everything that needs all of it: number of doors, names that differ, budgets without anything to count them. */
 MUST_CHECK int policy_check(const struct door_policy *policy, struct err *err);
 /* Reads credentials from our environment and certificates from files. ERR_USAGE names the variable that is missing. A

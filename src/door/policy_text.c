@@ -1,5 +1,6 @@
 /* Doors as options write them. What somebody typed may hold a credential where none belongs (a password in a URL, a key
  * in place of its variable's name): errors repeat a door's name, never the text. */
+#include <sys/socket.h>
 #include <arpa/inet.h>
 #include <stdio.h>
 #include <string.h>
@@ -350,5 +351,29 @@ int policy_set_upstream(struct door_policy *policy, const char *text, struct err
 	free(policy->upstream_host);
 	policy->upstream_host = ptr_take(&url.host);
 	policy->upstream_port = url.port;
+	return 0;
+}
+
+/* ---- a name server of the user's own ---- */
+
+/* ADDRESS or ADDRESS:PORT; an IPv6 address with a port is in brackets. */
+int policy_set_resolver(struct door_policy *policy, const char *text, struct err *err)
+{
+	struct sockaddr_storage address;
+	char host[64];
+	unsigned port = 53;
+	int used = 0;
+	bool good = strlen(text) < sizeof(host) + 8;
+
+	if (good && sscanf(text, "[%63[0-9a-fA-F:.]]:%5u%n", host, &port, &used) == 2 && text[used] == '\0')
+		good = inet_pton(AF_INET6, host, &address) == 1;
+	else if (good && sscanf(text, "%63[0-9.]:%5u%n", host, &port, &used) == 2 && text[used] == '\0')
+		good = inet_pton(AF_INET, host, &address) == 1;
+	else
+		good = good && (inet_pton(AF_INET, text, &address) == 1 || inet_pton(AF_INET6, text, &address) == 1);
+	if (!good || port == 0 || port > 65535)
+		return err_set(err, ERR_USAGE, "--resolver: write a name server as ADDRESS or ADDRESS:PORT, such as 127.0.0.1:5353");
+	free(policy->resolver);
+	policy->resolver = xstrdup(text);
 	return 0;
 }

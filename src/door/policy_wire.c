@@ -65,6 +65,7 @@ void policy_encode(const struct door_policy *policy, struct buf *ret)
 	wire_put_u32(ret, policy->replay);
 	wire_put_str(ret, policy->upstream_host);
 	wire_put_u32(ret, policy->upstream_port);
+	wire_put_str(ret, policy->resolver);
 	for (size_t i = 0; i < BUDGET_KINDS; i++) {
 		wire_put_u64(ret, policy->run_budget.limit[i]);
 		wire_put_u64(ret, policy->budget.limit[i]);
@@ -222,6 +223,7 @@ static int get_policy(struct door_policy *policy, struct wire_reader *reader, st
 	policy->replay = get_flag(reader);
 	policy->upstream_host = get_text(reader);
 	policy->upstream_port = get_port(reader);
+	policy->resolver = get_text(reader);
 	for (size_t i = 0; i < BUDGET_KINDS; i++) {
 		policy->run_budget.limit[i] = wire_get_u64(reader);
 		policy->budget.limit[i] = wire_get_u64(reader);

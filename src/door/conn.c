@@ -1,0 +1,309 @@
+/* One connection of a cell: what all sorts of doors have in common. */
+#include "door/doord.h"
+
+#include <errno.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+#include <time.h>
+
+#include "base/clock.h"
+
+#define LOG_MAX (16u << 20) /* bytes of a run's record */
+#define LINGER_NS (2 * NS_PER_S)
+#define LINGER_MAX (1u << 20) /* bytes thrown away meanwhile */
+
+/* ---- the record ---- */
+
+static const char *const verdict_names[] = {
+	[VERDICT_NONE] = "none", [VERDICT_ALLOWED] = "allowed", [VERDICT_REFUSED] = "refused", [VERDICT_FAILED] = "failed",
+};
+
+static void time_text(uint64_t ms, char ret[32])
+{
+	time_t seconds = (time_t)(ms / 1000);
+	struct tm tm;
+	char day[24];
+
+	(void)gmtime_r(&seconds, &tm);
+	(void)strftime(day, sizeof(day), "%Y-%m-%dT%H:%M:%S", &tm);
+	(void)snprintf(ret, 32, "%s.%03uZ", day, (unsigned)(ms % 1000));
+}
+
+static void record(const struct conn *conn)
+{
+	struct door_run *run = conn->run;
+	own(json_done) struct json json = { 0 };
+	char time[32];
+
+	if (run->log < 0 || run->log_len > LOG_MAX || conn->verdict == VERDICT_NONE)
+		return;
+	time_text(conn->since_ms, time);
+	json_open(&json, '{');
+	json_put_string(&json, "time", time);
+	json_put_string(&json, "door", conn->door);
+	json_put_string(&json, "name", conn->host);
+	json_put_uint(&json, "port", conn->port);
+	json_put_string(&json, "verdict", verdict_names[conn->verdict]);
+	json_put_string(&json, "reason", conn->reason);
+	if (conn->kind->describe != NULL)
+		conn->kind->describe(conn, &json);
+	json_put_uint(&json, "sent", conn->sent);
+	json_put_uint(&json, "received", conn->received);
+	json_put_real(&json, "duration_ms", (double)(clock_now() - conn->since_ns) / NS_PER_MS, 1);
+	json_close(&json, '}');
+	buf_char(&json.out, '\n');
+	run->log_len += json.out.len;
+	if (run->log_len > LOG_MAX) {
+		json.out.len = 0;
+		buf_str(&json.out, "{\"verdict\":\"none\",\"reason\":\"the record is full: what follows is only counted\"}\n");
+	}
+	(void)!write(run->log, json.out.data, json.out.len); /* a full disk loses lines of it, not the verdicts */
+}
+
+/* ---- accounts ---- */
+
+static void count(struct conn *conn, enum door_count what, uint64_t amount)
+{
+	struct door_totals more = { 0 };
+
+	more.count[what] = amount;
+	totals_add(conn->run->totals, &more);
+	totals_add(&conn->run->doord->totals[0], &more);
+}
+
+void conn_judged(struct conn *conn, enum verdict verdict, const char *reason)
+{
+	static const enum door_count counts[] = { [VERDICT_REFUSED] = COUNT_REFUSED, [VERDICT_FAILED] = COUNT_FAILED };
+
+	if (conn->verdict == VERDICT_REFUSED || conn->verdict == VERDICT_FAILED)
+		return;
+	conn->verdict = verdict;
+	(void)snprintf(conn->reason, sizeof(conn->reason), "%s", reason);
+	if (verdict != VERDICT_ALLOWED) {
+		count(conn, counts[verdict], 1);
+		return;
+	}
+	count(conn, COUNT_CONNECTIONS, 1);
+	count(conn, COUNT_REQUESTS, 1);
+}
+
+/* The budget that is used up: the run's, or that of all. */
+static bool is_spent(const struct conn *conn, struct buf *ret_sentence)
+{
+	struct doord *doord = conn->run->doord;
+	const struct {
+		const struct door_budget *budget;
+		const struct door_totals *totals;
+		uint64_t number;
+	} both[] = { { &doord->policy.budget, &doord->totals[0], 0 },
+		{ &doord->policy.run_budget, conn->run->totals, conn->run->number } };
+
+	for (size_t i = 0; i < ARRAY_LEN(both); i++) {
+		enum budget_kind kind = budget_reached(both[i].budget, both[i].totals);
+		bool *told = i == 0 ? &doord->told_spent : &conn->run->told_spent;
+		if (kind == BUDGET_KINDS)
+			continue;
+		if (ret_sentence != NULL)
+			budget_sentence(both[i].budget, both[i].totals, kind, ret_sentence);
+		if (!*told)
+			doord_spent(doord, both[i].number, kind);
+		*told = true;
+		return true;
+	}
+	return false;
+}
+
+bool conn_passed(struct conn *conn, size_t sent, size_t received)
+{
+	conn->sent += sent;
+	conn->received += received;
+	if (sent > 0)
+		count(conn, COUNT_SENT, sent);
+	if (received > 0)
+		count(conn, COUNT_RECEIVED, received);
+	if (!is_spent(conn, NULL))
+		return true;
+	(void)snprintf(conn->reason, sizeof(conn->reason), "cut off: a budget is used up");
+	return false;
+}
+
+bool conn_may_begin(struct conn *conn, struct buf *ret_sentence)
+{
+	if (!is_spent(conn, ret_sentence))
+		return true;
+	conn_judged(conn, VERDICT_REFUSED, buf_text(ret_sentence));
+	return false;
+}
+
+/* ---- answers of our own ---- */
+
+static const char *status_text(unsigned status)
+{
+	switch (status) {
+	case 400: return "Bad Request";
+	case 403: return "Forbidden";
+	case 408: return "Request Timeout";
+	case 429: return "Too Many Requests";
+	case 431: return "Request Header Fields Too Large";
+	case 501: return "Not Implemented";
+	case 502: return "Bad Gateway";
+	default: return "Error";
+	}
+}
+
+static void on_linger(void *data, int fd, uint32_t events)
+{
+	struct conn *conn = data;
+	char bytes[4096];
+	ssize_t got = recv(fd, bytes, sizeof(bytes), 0);
+
+	(void)events;
+	if (got < 0 && (errno == EAGAIN || errno == EINTR))
+		return;
+	conn->discarded += got > 0 ? (size_t)got : 0;
+	if (got <= 0 || conn->discarded > LINGER_MAX)
+		conn_free(conn);
+}
+
+/* Closing at once while bytes of the client are unread would reset the connection, and the answer with it. */
+void conn_linger(struct conn *conn)
+{
+	conn->source = loop_remove(conn->source);
+	conn->far_source = loop_remove(conn->far_source);
+	(void)shutdown(conn->client, SHUT_WR);
+	conn->lingering = true;
+	conn->deadline_ns = clock_now() + LINGER_NS;
+	conn->source = loop_add_fd(conn->run->doord->loop, conn->client, EPOLLIN, on_linger, conn);
+}
+
+void conn_answer(struct conn *conn, unsigned status, const char *body)
+{
+	const char *type = body[0] == '{' ? "application/json" : "text/plain; charset=utf-8";
+	own(freep) char *text = xfmt("HTTP/1.1 %u %s\r\nContent-Type: %s\r\nContent-Length: %zu\r\nConnection: close\r\n\r\n%s\n",
+		status, status_text(status), type, strlen(body) + 1, body);
+
+	(void)!send(conn->client, text, strlen(text), MSG_NOSIGNAL); /* it fits: nothing was sent before */
+	conn_linger(conn);
+}
+
+/* ---- life ---- */
+
+void run_hear(struct door_run *run)
+{
+	bool deaf = run->conn_count >= CONNS_MAX;
+
+	if (deaf == run->deaf)
+		return;
+	run->deaf = deaf;
+	for (size_t i = 0; i < run->ear_count; i++)
+		loop_set_events(run->ears[i].source, deaf ? 0 : EPOLLIN);
+}
+
+static void choose_door(struct conn *conn, size_t listener)
+{
+	const struct door_policy *policy = &conn->run->doord->policy;
+	size_t at = listener;
+
+	if (policy->proxy && at-- == 0) {
+		conn->kind = &door_proxy;
+		conn->door = "proxy";
+		return;
+	}
+	if (at < policy->service_count) {
+		conn->kind = &door_service;
+		conn->service = &policy->services[at];
+		conn->door = conn->service->name;
+		return;
+	}
+	conn->secret_index = at - policy->service_count;
+	conn->kind = &door_secret;
+	conn->secret = &policy->secrets[conn->secret_index];
+	conn->door = conn->secret->name;
+}
+
+struct conn *conn_new(struct door_run *run, size_t listener, int client)
+{
+	struct conn *conn = xcalloc(1, sizeof(*conn));
+	struct timespec now;
+	int one = 1;
+
+	(void)clock_gettime(CLOCK_REALTIME, &now);
+	(void)setsockopt(client, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one));
+	*conn = (struct conn){ .run = run, .client = client, .far = -1, .next = run->conns, .link = &run->conns };
+	if (conn->next != NULL)
+		conn->next->link = &conn->next;
+	run->conns = conn;
+	run->conn_count++;
+	conn->since_ns = clock_now();
+	conn->since_ms = (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / NS_PER_MS;
+	conn->deadline_ns = conn->since_ns + HEAD_NS;
+	choose_door(conn, listener);
+	run_hear(run);
+	return conn;
+}
+
+void conn_free(struct conn *conn)
+{
+	struct door_run *run = conn->run;
+
+	record(conn);
+	if (conn->kind->freed != NULL)
+		conn->kind->freed(conn);
+	conn->source = loop_remove(conn->source);
+	conn->far_source = loop_remove(conn->far_source);
+	conn->dial = dial_cancel(conn->dial);
+	conn->relay = relay_free(conn->relay);
+	fd_close(&conn->client);
+	fd_close(&conn->far);
+	buf_done(&conn->head);
+	*conn->link = conn->next;
+	if (conn->next != NULL)
+		conn->next->link = conn->link;
+	run->conn_count--;
+	run_hear(run);
+	free(conn);
+}
+
+int conn_read(struct conn *conn, size_t max)
+{
+	char bytes[16384];
+	size_t room = max > conn->head.len ? max - conn->head.len : 0;
+	ssize_t got = room == 0 ? 0 : recv(conn->client, bytes, room < sizeof(bytes) ? room : sizeof(bytes), 0);
+
+	if (got < 0 && (errno == EAGAIN || errno == EINTR))
+		return 0;
+	if (got <= 0) {
+		conn_free(conn);
+		return -1;
+	}
+	buf_add(&conn->head, bytes, (size_t)got);
+	return 1;
+}
+
+/* ---- relaying ---- */
+
+static bool on_passed(void *data, size_t sent, size_t received)
+{
+	return conn_passed(data, sent, received);
+}
+
+static void on_over(void *data)
+{
+	conn_free(data);
+}
+
+void conn_relay(struct conn *conn, const char *sent, size_t len, size_t (*gate)(void *, const char *, size_t))
+{
+	const struct relay_events events = { .passed = on_passed, .gate = gate, .over = on_over, .data = conn };
+
+	conn->source = loop_remove(conn->source);
+	conn->far_source = loop_remove(conn->far_source);
+	conn->deadline_ns = 0; /* from now on it is about being idle */
+	conn->relay = relay_start(conn->run->doord->loop, conn->client, conn->far, sent, len, &events);
+	(void)conn_passed(conn, len, 0);
+	buf_done(&conn->head);
+}

@@ -1,0 +1,31 @@
+/* Reaching a place outside: its name is resolved once, every address is judged, and the first good one that answers is
+ * connected to. */
+#ifndef HOTCELL_DOOR_DIAL_H
+#define HOTCELL_DOOR_DIAL_H
+
+#include "base/loop.h"
+#include "door/resolve.h"
+#include "door/rules.h"
+
+struct dial;
+
+struct dial_place {
+	const char *host; /* a name or an address; NULL: `path` */
+	const char *path; /* a unix socket */
+	uint16_t port;
+	bool private_ok; /* addresses that are not public will do */
+	const char *proxy_host; /* through this HTTP proxy, which resolves the name itself; NULL: directly */
+	uint16_t proxy_port;
+};
+
+enum dial_end {
+	DIAL_OK,
+	DIAL_REFUSED, /* it is at an address that is not allowed: 403 */
+	DIAL_FAILED /* not found, not reached: 502 */
+};
+/* fd: connected, not blocking, now the callee's; -1: `why` (static). From the loop, never from within dial_start. */
+typedef void dial_fn(void *data, int fd, enum dial_end end, const char *why);
+struct dial *dial_start(struct loop *loop, struct resolver *resolver, const struct dial_place *place, dial_fn *fn, void *data);
+struct dial *dial_cancel(struct dial *dial); /* before its end; NULL is fine; returns NULL */
+
+#endif

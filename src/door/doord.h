@@ -1,0 +1,122 @@
+/* doord's inside: what its files share. */
+#ifndef HOTCELL_DOOR_DOORD_H
+#define HOTCELL_DOOR_DOORD_H
+
+#include "base/json.h"
+#include "base/loop.h"
+#include "door/dial.h"
+#include "door/exchange.h"
+#include "door/policy.h"
+#include "door/relay.h"
+#include "door/scrub.h"
+
+#define CONNS_MAX 1024 /* of one run at a time; the others wait in its backlog */
+#define HEAD_NS (10 * NS_PER_S) /* for everything before bytes pass: a request's head, the client's hello */
+#define IDLE_NS (600 * NS_PER_S) /* without a byte either way */
+
+struct tls; /* see tls.h */
+struct conn;
+
+struct doord {
+	struct loop *loop;
+	int control;
+	struct loop_source *control_source, *sweep;
+	struct door_policy policy;
+	struct door_totals *totals; /* shared; PROTO_TOTALS of them, the first of all together */
+	struct resolver *resolver;
+	struct scrub_words *words;
+	struct tls **tls; /* one for each secret door; NULL where it has none */
+	struct door_run *runs;
+	bool told_spent;
+	bool over;
+};
+
+struct door_ear { /* a listener */
+	int fd;
+	struct loop_source *source;
+	struct door_run *run;
+	size_t index; /* as in policy_listeners */
+};
+
+struct door_run {
+	struct doord *doord;
+	uint64_t id, number;
+	struct door_totals *totals; /* shared */
+	struct door_ear ears[DOORS_MAX];
+	size_t ear_count;
+	int log, record;
+	uint64_t log_len;
+	struct exchange_book book; /* to answer from */
+	struct conn *conns;
+	size_t conn_count;
+	bool told_spent, deaf;
+	struct door_run *next;
+};
+
+/* What each sort of door does. */
+struct door_kind {
+	void (*accepted)(struct conn *conn);
+	void (*late)(struct conn *conn); /* its deadline has passed; NULL: it is ended */
+	void (*freed)(struct conn *conn); /* its own part goes; may be NULL */
+	void (*describe)(const struct conn *conn, struct json *json); /* more for the record; may be NULL */
+};
+extern const struct door_kind door_proxy, door_service, door_secret;
+
+enum verdict { VERDICT_NONE, VERDICT_ALLOWED, VERDICT_REFUSED, VERDICT_FAILED };
+
+/* One connection of a cell. */
+struct conn {
+	struct door_run *run;
+	struct conn *next, **link;
+	const struct door_kind *kind;
+	const char *door; /* its name */
+	const struct door_service *service;
+	const struct secret_door *secret;
+	size_t secret_index;
+	int client, far; /* -1: none yet */
+	struct loop_source *source, *far_source; /* until it is relayed */
+	struct dial *dial;
+	struct relay *relay;
+	struct buf head; /* what the client sent first */
+	void *own; /* the kind's */
+	char host[HOST_MAX + 1];
+	unsigned port;
+	enum verdict verdict;
+	char reason[120];
+	uint64_t since_ns, since_ms, deadline_ns;
+	uint64_t sent, received;
+	size_t discarded; /* while it lingers */
+	bool lingering;
+};
+
+/* ---- conn.c ---- */
+
+struct conn *conn_new(struct door_run *run, size_t listener, int client);
+/* Ends it and writes its line of the record. */
+void conn_free(struct conn *conn);
+/* The verdict, for the record and the totals. The first that refuses or fails stays. */
+void conn_judged(struct conn *conn, enum verdict verdict, const char *reason);
+/* Bytes passed. False: a budget is used up, and nothing more shall pass. */
+bool conn_passed(struct conn *conn, size_t sent, size_t received);
+/* Whether anything may begin; else why (the sentence, for the answer), and the verdict is set. */
+bool conn_may_begin(struct conn *conn, struct buf *ret_sentence);
+/* An answer made up by us, with this body as text (or JSON, where it begins with '{'); then the connection lingers until the client has read it. */
+void conn_answer(struct conn *conn, unsigned status, const char *body);
+/* Sends what is whole by itself and ends. */
+void conn_linger(struct conn *conn);
+/* Reads into conn->head. 1: there is more; 0: nothing now; -1: the client has gone (conn is freed). */
+int conn_read(struct conn *conn, size_t max);
+void conn_relay(struct conn *conn, const char *sent, size_t len, size_t (*gate)(void *, const char *, size_t));
+void run_hear(struct door_run *run); /* listens or not, as it may have more connections */
+
+/* ---- doord.c ---- */
+
+void doord_spent(struct doord *doord, uint64_t number, enum budget_kind kind);
+int doord_main(void);
+
+/* ---- confine.c ---- */
+
+/* Takes away everything but sockets. */
+MUST_CHECK int confine(struct err *err);
+
+#endif

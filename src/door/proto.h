@@ -1,0 +1,26 @@
+/* What the supervisor and doord say to each other: one message each over a SOCK_SEQPACKET, u32 what, then fields.
+ *
+ *	POLICY	-; descriptors: memory file of the policy, shared memory of the totals
+ *	OPEN	u64 id, u64 number, u32 index of its totals, u32 descriptors that follow (PROTO_LOG ...)
+ *	LISTEN	u64 id; descriptors: the listeners
+ *	CLOSE	u64 id
+ *
+ *	READY	-
+ *	FAILED	u32 code, str text		it cannot serve; it ends
+ *	CLOSED	u64 id
+ *	SPENT	u64 number (0: all), u32 budget kind */
+#ifndef HOTCELL_DOOR_PROTO_H
+#define HOTCELL_DOOR_PROTO_H
+
+#define PROTO_MESSAGE_MAX 1024
+#define PROTO_POLICY_MAX (16u << 20)
+#define PROTO_TOTALS 16384 /* entries: all together first, then one for each live run */
+#define DOORD_CONTROL 3 /* the only descriptor it is started with, but for 0, 1 and 2 */
+
+enum proto_what {
+	PROTO_POLICY = 1, PROTO_OPEN, PROTO_LISTEN, PROTO_CLOSE, PROTO_READY, PROTO_FAILED, PROTO_CLOSED, PROTO_SPENT
+};
+
+enum { PROTO_LOG = 1, PROTO_RECORD = 2, PROTO_REPLAY = 4 };
+
+#endif

@@ -1,0 +1,32 @@
+/* Bytes between two connected sockets, both ways, until both have ended.
+ *
+ * What is read is written at once; what cannot be written waits, and until it is gone nothing more is read. Large
+ * amounts go through a pipe inside the kernel (splice), so that they are never copied. */
+#ifndef HOTCELL_DOOR_RELAY_H
+#define HOTCELL_DOOR_RELAY_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/loop.h"
+
+struct relay;
+
+struct relay_events {
+	/* So many bytes went from the near to the far side, and back. False ends it. */
+	bool (*passed)(void *data, size_t sent, size_t received);
+	/* How many of these bytes from the near side may go on; less than `len`: nothing after them ever will. NULL: all. */
+	size_t (*gate)(void *data, const char *bytes, size_t len);
+	/* Both sides have ended, or one failed, or `passed` said no. Told once; relay_free is the callee's. */
+	void (*over)(void *data);
+	void *data;
+};
+
+/* Both descriptors stay the caller's, must not block, and live longer. `sent` bytes came from the near side already and
+ * go first. */
+struct relay *relay_start(struct loop *loop, int near, int far, const char *sent, size_t sent_len,
+	const struct relay_events *events);
+struct relay *relay_free(struct relay *relay); /* NULL is fine; returns NULL */
+uint64_t relay_active_ns(const struct relay *relay); /* when something passed last */
+
+#endif
