@@ -101,6 +101,8 @@ if [ "$wanted" = test ]; then
 	lacks clang "builds the fuzz harnesses" has clang
 	lacks bubblewrap "the sandbox that cells are compared with" has bwrap
 	lacks parallel "what campaigns are compared with" has parallel
+	lacks squid "a proxy that doors are compared with, and go through" test -x /usr/sbin/squid
+	lacks tinyproxy "another proxy that doors are compared with" has tinyproxy
 	lacks mandoc "checks the manual" has mandoc
 	lacks tmux "tests of terminals" has tmux
 	lacks sudo "runs half of the tests as root" has sudo
