@@ -65,6 +65,14 @@ apt() {
 	rm -f "$log"
 }
 
+# Some packages start a server when they are installed, on every address. Debian asks this file first.
+services_off() {
+	[ ! -e /usr/sbin/policy-rc.d ] || return 0
+	printf '#!/bin/sh\nexit 101\n' | as_root tee /usr/sbin/policy-rc.d >/dev/null
+	as_root chmod 755 /usr/sbin/policy-rc.d
+	trap 'as_root rm -f /usr/sbin/policy-rc.d' EXIT
+}
+
 install_noted() {
 	[ ${#packages[@]} -gt 0 ] || return 0
 	if ! command -v apt-get >/dev/null; then
@@ -81,6 +89,7 @@ install_noted() {
 		printf '  %-20s %s\n' "${packages[$i]}" "${reasons[$i]}"
 	done
 	apt update || echo "setup: apt-get update failed; going on with the lists that are there" >&2
+	services_off
 	apt install --no-install-recommends "${packages[@]}"
 	packages=() reasons=()
 }
