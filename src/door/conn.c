@@ -192,15 +192,22 @@ void conn_answer(struct conn *conn, unsigned status, const char *body)
 
 /* ---- life ---- */
 
-void run_hear(struct door_run *run)
+void run_deafen(struct door_run *run, bool deaf)
 {
-	bool deaf = run->conn_count >= CONNS_MAX;
-
 	if (deaf == run->deaf)
 		return;
 	run->deaf = deaf;
 	for (size_t i = 0; i < run->ear_count; i++)
 		loop_set_events(run->ears[i].source, deaf ? 0 : EPOLLIN);
+}
+
+/* Two descriptors for each connection, and now and then two more for a pipe: nobody takes another run's share. */
+void run_hear(struct door_run *run)
+{
+	const struct doord *doord = run->doord;
+	size_t share = doord->files / 3 / (doord->run_count + 1);
+
+	run_deafen(run, run->conn_count >= (share < CONNS_MAX ? share : CONNS_MAX));
 }
 
 static void choose_door(struct conn *conn, size_t listener)

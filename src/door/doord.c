@@ -20,6 +20,7 @@
 #include <sys/epoll.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 
 #include "base/clock.h"
@@ -75,6 +76,8 @@ static void on_knock(void *data, int fd, uint32_t events)
 	(void)events;
 	for (int i = 0; i < ACCEPTS && !ear->run->deaf; i++) {
 		int client = accept4(fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
+		if (client < 0 && (errno == EMFILE || errno == ENFILE || errno == ENOMEM || errno == ENOBUFS))
+			run_deafen(ear->run, true); /* until the next sweep: it would knock without end */
 		if (client < 0)
 			return;
 		struct conn *conn = conn_new(ear->run, ear->index, client);
@@ -108,6 +111,7 @@ static void run_open(struct doord *doord, struct wire_reader *reader, int *fds, 
 	*run = (struct door_run){ .doord = doord, .id = id, .number = number, .totals = &doord->totals[index], .log = -1,
 		.record = -1, .next = doord->runs };
 	doord->runs = run;
+	doord->run_count++;
 	if ((flags & PROTO_LOG) != 0 && at < count)
 		run->log = fd_take(&fds[at++]);
 	if ((flags & PROTO_RECORD) != 0 && at < count)
@@ -142,6 +146,7 @@ static void run_close(struct doord *doord, struct wire_reader *reader)
 	struct door_run *run = *at;
 	if (run != NULL) {
 		*at = run->next;
+		doord->run_count--;
 		for (size_t i = 0; i < run->ear_count; i++) {
 			run->ears[i].source = loop_remove(run->ears[i].source);
 			fd_close(&run->ears[i].fd);
@@ -185,11 +190,13 @@ static void on_sweep(void *data)
 
 	doord->sweep = loop_remove(doord->sweep);
 	doord->sweep = loop_add_timer(doord->loop, now + SWEEP_NS, on_sweep, doord);
-	for (struct door_run *run = doord->runs; run != NULL; run = run->next)
+	for (struct door_run *run = doord->runs; run != NULL; run = run->next) {
 		for (struct conn *conn = run->conns, *next; conn != NULL; conn = next) {
 			next = conn->next;
 			look_at(conn, now);
 		}
+		run_hear(run);
+	}
 }
 
 /* ---- life ---- */
@@ -263,6 +270,9 @@ static int prepare(struct doord *doord, struct err *err)
 	doord->resolver = resolver_open(doord->loop, doord->policy.resolver, err);
 	if (doord->resolver == NULL || secrets_prepare(doord, err) < 0)
 		return -1;
+	struct rlimit limit = { 1024, 1024 };
+	(void)getrlimit(RLIMIT_NOFILE, &limit); /* confine takes all there may be */
+	doord->files = limit.rlim_max > 1u << 20 ? 1u << 20 : (size_t)limit.rlim_max;
 	return confine(err);
 }
 

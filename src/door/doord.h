@@ -27,6 +27,8 @@ struct doord {
 	struct scrub_words *words;
 	struct tls **tls; /* one for each secret door; NULL where it has none */
 	struct door_run *runs;
+	size_t run_count;
+	size_t files; /* descriptors we may have */
 	bool told_spent;
 	bool over;
 };
@@ -108,6 +110,7 @@ void conn_linger(struct conn *conn);
 int conn_read(struct conn *conn, size_t max);
 void conn_relay(struct conn *conn, const char *sent, size_t len, size_t (*gate)(void *, const char *, size_t));
 void run_hear(struct door_run *run); /* listens or not, as it may have more connections */
+void run_deafen(struct door_run *run, bool deaf);
 
 /* ---- doord.c ---- */
 

@@ -241,8 +241,8 @@ static void judge(struct conn *conn, const struct http_head *head)
 		refuse(conn, verdict.status, verdict.reason);
 		return;
 	}
-	if (own->tunnel ? head->framing != FRAME_NONE : !host_agrees(head, host, port)) {
-		refuse(conn, 400, own->tunnel ? "a CONNECT with a body" : "its Host is another than its target's");
+	if (own->tunnel ? conn->head.len > head->size : !host_agrees(head, host, port)) {
+		refuse(conn, 400, own->tunnel ? "bytes for a tunnel that is not open yet" : "its Host is another than its target's");
 		return;
 	}
 	if (!conn_may_begin(conn, &sentence)) {
