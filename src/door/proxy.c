@@ -147,16 +147,6 @@ static void on_far_first(void *data, int fd, uint32_t events)
 	conn_relay(conn, sent.data + skip, sent.len - skip, NULL);
 }
 
-static void on_hello(void *data, int fd, uint32_t events)
-{
-	struct conn *conn = data;
-
-	(void)fd;
-	(void)events;
-	if (conn_read(conn, HTTP_HEAD_MAX + HELLO_MAX + 4096) > 0)
-		look_at_hello(conn);
-}
-
 static void open_tunnel(struct conn *conn)
 {
 	static const char yes[] = "HTTP/1.1 200 Connection established\r\n\r\n";
@@ -165,12 +155,10 @@ static void open_tunnel(struct conn *conn)
 		conn_free(conn);
 		return;
 	}
-	conn->source = loop_remove(conn->source);
-	conn->source = loop_add_fd(conn->run->doord->loop, conn->client, EPOLLIN, on_hello, conn);
+	loop_set_events(conn->source, EPOLLIN);
 	if (conn->port != 443)
 		conn->far_source = loop_add_fd(conn->run->doord->loop, conn->far, EPOLLIN, on_far_first, conn);
 	conn->deadline_ns = clock_now() + HEAD_NS;
-	look_at_hello(conn);
 }
 
 /* ---- from the head to the far side ---- */
@@ -198,7 +186,6 @@ static void dial(struct conn *conn, const struct door_rule *rule)
 
 	conn_judged(conn, VERDICT_ALLOWED, "");
 	conn->deadline_ns = clock_now() + 2 * HEAD_NS;
-	loop_set_events(conn->source, 0); /* what more it sends waits where it is */
 	conn->dial = dial_start(doord->loop, doord->resolver, &place, on_dialled, conn);
 }
 
@@ -257,13 +244,22 @@ static void judge(struct conn *conn, const struct http_head *head)
 	dial(conn, verdict.rule);
 }
 
-static void on_head(void *data, int fd, uint32_t events)
+static void on_client(void *data, int fd, uint32_t events)
 {
 	struct conn *conn = data;
 	struct http_head head;
 
 	(void)fd;
 	(void)events;
+	if (conn->dial != NULL) { /* what more it sends waits where it is */
+		loop_set_events(conn->source, 0);
+		return;
+	}
+	if (conn->far >= 0) {
+		if (conn_read(conn, HTTP_HEAD_MAX + HELLO_MAX + 4096) > 0)
+			look_at_hello(conn);
+		return;
+	}
 	if (conn_read(conn, 2 * HTTP_HEAD_MAX) <= 0)
 		return;
 	switch (http_read_request(conn->head.data, conn->head.len, &head)) {
@@ -277,7 +273,7 @@ static void on_head(void *data, int fd, uint32_t events)
 static void accepted(struct conn *conn)
 {
 	conn->own = xcalloc(1, sizeof(struct proxying));
-	conn->source = loop_add_fd(conn->run->doord->loop, conn->client, EPOLLIN, on_head, conn);
+	conn->source = loop_add_fd(conn->run->doord->loop, conn->client, EPOLLIN, on_client, conn);
 }
 
 static void late(struct conn *conn)
