@@ -252,11 +252,12 @@ static int take_policy(struct doord *doord, struct err *err)
 
 static void take_secrets(struct doord *doord)
 {
-	size_t count = doord->policy.secret_count;
-	const char **secrets = xcalloc(count + 1, sizeof(*secrets));
+	const char **secrets = xcalloc(doord->policy.secret_count + 1, sizeof(*secrets));
+	size_t count = 0;
 
-	for (size_t i = 0; i < count; i++)
-		secrets[i] = doord->policy.secrets[i].secret;
+	for (size_t i = 0; i < doord->policy.secret_count; i++)
+		if (doord->policy.secrets[i].secret != NULL) /* a replay has none */
+			secrets[count++] = doord->policy.secrets[i].secret;
 	doord->words = scrub_words_make(secrets, count);
 	free(secrets);
 }

@@ -1,0 +1,65 @@
+/* Seen by secret.c and carry.c only: one request of a cell and its answer. */
+#ifndef HOTCELL_DOOR_CARRY_H
+#define HOTCELL_DOOR_CARRY_H
+
+#include "door/doord.h"
+#include "door/meter.h"
+#include "door/replay.h"
+#include "door/tls.h"
+
+struct queue { /* bytes that wait for somebody who reads slowly */
+	struct buf bytes;
+	size_t sent; /* of them */
+};
+
+struct carrying {
+	char *method, *target; /* as the cell wrote them; NULL until its head was read */
+	bool old; /* HTTP/1.0: it knows no chunks */
+
+	struct far *far; /* NULL: not connected, or a replay */
+	bool shaking;
+
+	/* towards the upstream */
+	struct http_body asked;
+	struct buf wanted; /* the body, where it is only compared with a recording */
+	struct queue up;
+	bool deaf; /* the upstream takes no more of it, and may answer all the same */
+
+	/* towards the cell */
+	struct buf answer; /* until its head is whole */
+	unsigned status; /* 0: nothing was passed on yet */
+	unsigned skipped; /* interim answers */
+	struct http_body answered;
+	bool chunks; /* how the cell is told of the end */
+	struct queue down;
+	struct scrub scrub;
+	struct meter meter;
+	struct keep *keep;
+	struct play play;
+	struct loop_source *timer; /* of its next piece */
+	bool ended; /* nothing more will come */
+	bool cut; /* and it is not all */
+
+	bool gone; /* the cell does not listen any more */
+	bool over; /* there is nothing to do any more */
+	unsigned trouble; /* 0, or the status that tells the cell of `why` */
+	char why[120];
+};
+
+/* Counts them, and notes it when there may be no more. */
+void carry_passed(struct conn *conn, size_t sent, size_t received);
+/* Bytes of the request's body that came with its head. */
+void carry_body(struct conn *conn, const char *bytes, size_t len);
+/* The status line and all; what follows is the body. */
+void carry_head(struct conn *conn, unsigned status, struct span reason, const struct buf *fields);
+void carry_trouble(struct conn *conn, unsigned status, const char *why); /* the first is told */
+/* Moves whatever can be moved, and waits for the rest. May free the connection. */
+void carry_on(struct conn *conn);
+
+/* ---- secret.c ---- */
+
+void secret_answer(struct conn *conn, unsigned status, const char *why); /* in place of the upstream's */
+void secret_play(struct conn *conn); /* the request is whole: finds what answers it */
+void secret_release(struct conn *conn); /* the upstream */
+
+#endif
