@@ -58,7 +58,7 @@ struct door_policy {
 	struct prices prices;
 	char *upstream_host; /* a proxy of the user's own; NULL: none */
 	uint16_t upstream_port;
-	char *resolver; /* the only name server to ask, IP[:PORT]; NULL: the machine's */
+	char *resolver; /* the only name server to ask, ADDRESS:PORT or [ADDRESS]:PORT; NULL: the machine's */
 	bool record; /* keep the exchanges of secret doors */
 	bool replay; /* answer from them; nothing goes out through secret doors */
 };

@@ -13,6 +13,9 @@ void secret_done(struct secret_door *door); /* wipes the credential */
 /* Of an address or localhost; ADDRESS_OTHER for a name, which says nothing about where it is. */
 enum address_class said_class(const char *host);
 
+/* A name server as ADDRESS:PORT, from that or ADDRESS alone; NULL: it is none. The caller frees it. */
+char *resolver_canonical(const char *text);
+
 /* Each gives NULL, or why it cannot be: static, and to be read after "NAME: ". Members may be NULL. */
 const char *service_fault(const struct door_service *service);
 const char *secret_fault(const struct secret_door *door);

@@ -1,6 +1,5 @@
 /* Doors as options write them. What somebody typed may hold a credential where none belongs (a password in a URL, a key
  * in place of its variable's name): errors repeat a door's name, never the text. */
-#include <sys/socket.h>
 #include <arpa/inet.h>
 #include <stdio.h>
 #include <string.h>
@@ -8,6 +7,8 @@
 
 #include "base/term.h"
 #include "door/policy_private.h"
+
+#define DNS_PORT 53
 
 struct text { /* some of an option's bytes */
 	const char *at;
@@ -182,7 +183,7 @@ int policy_add_service(struct door_policy *policy, const char *text, struct err 
 	if (!why)
 		why = service_fault(&service);
 	if (why)
-		return refuse(err, "--service", (struct text){text, strlen(text)}, why);
+		return refuse(err, "--service", (struct text){text, strcspn(text, "=/@")}, why);
 	policy->services = xrealloc(policy->services, policy->service_count + 1, sizeof(service));
 	policy->services[policy->service_count++] = service;
 	service = (struct door_service){0};
@@ -356,24 +357,28 @@ int policy_set_upstream(struct door_policy *policy, const char *text, struct err
 
 /* ---- a name server of the user's own ---- */
 
-/* ADDRESS or ADDRESS:PORT; an IPv6 address with a port is in brackets. */
+char *resolver_canonical(const char *text)
+{
+	struct text all = {text, strlen(text)};
+	own(freep) char *bare = address_read(AF_INET6, all); /* has colons, and no port without brackets */
+	own(freep) char *host = NULL;
+	uint16_t port = DNS_PORT;
+
+	if (!bare && (authority_read(all, DNS_PORT, &host, &port) || said_class(host) == ADDRESS_OTHER ||
+			     strcmp(host, "localhost") == 0))
+		return NULL;
+	const char *address = bare ? bare : host;
+	return xfmt(strchr(address, ':') ? "[%s]:%u" : "%s:%u", address, port);
+}
+
 int policy_set_resolver(struct door_policy *policy, const char *text, struct err *err)
 {
-	struct sockaddr_storage address;
-	char host[64];
-	unsigned port = 53;
-	int used = 0;
-	bool good = strlen(text) < sizeof(host) + 8;
+	char *resolver = resolver_canonical(text);
 
-	if (good && sscanf(text, "[%63[0-9a-fA-F:.]]:%5u%n", host, &port, &used) == 2 && text[used] == '\0')
-		good = inet_pton(AF_INET6, host, &address) == 1;
-	else if (good && sscanf(text, "%63[0-9.]:%5u%n", host, &port, &used) == 2 && text[used] == '\0')
-		good = inet_pton(AF_INET, host, &address) == 1;
-	else
-		good = good && (inet_pton(AF_INET, text, &address) == 1 || inet_pton(AF_INET6, text, &address) == 1);
-	if (!good || port == 0 || port > 65535)
-		return err_set(err, ERR_USAGE, "--resolver: write a name server as ADDRESS or ADDRESS:PORT, such as 127.0.0.1:5353");
+	if (!resolver)
+		return err_set(err, ERR_USAGE,
+			"--resolver: write a name server as ADDRESS or ADDRESS:PORT, such as 127.0.0.1:5353 or [::1]:53");
 	free(policy->resolver);
-	policy->resolver = xstrdup(text);
+	policy->resolver = resolver;
 	return 0;
 }

@@ -216,6 +216,12 @@ static int get_prices(struct prices *prices, struct wire_reader *reader, struct 
 	return 0;
 }
 
+static bool is_resolver(const char *text)
+{
+	own(freep) char *canonical = resolver_canonical(text);
+	return canonical && strcmp(canonical, text) == 0;
+}
+
 static int get_policy(struct door_policy *policy, struct wire_reader *reader, struct err *err)
 {
 	policy->proxy = get_flag(reader);
@@ -231,6 +237,8 @@ static int get_policy(struct door_policy *policy, struct wire_reader *reader, st
 	const char *why = upstream_fault(policy->upstream_host, policy->upstream_port);
 	if (why)
 		return damaged(err, why);
+	if (policy->resolver && !is_resolver(policy->resolver))
+		return damaged(err, "a name server is none");
 	if (get_rules(policy, reader, err) < 0 || get_services(policy, reader, err) < 0 ||
 		get_secrets(policy, reader, err) < 0 || get_prices(&policy->prices, reader, err) < 0)
 		return -1;
