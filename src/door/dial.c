@@ -18,6 +18,7 @@ struct dial {
 	struct loop *loop;
 	struct lookup *lookup;
 	struct door_rule rule; /* as far as addresses go */
+	bool private_only;
 	bool through; /* a proxy, which is asked to connect */
 	char *host;
 	uint16_t port;
@@ -193,7 +194,12 @@ static void try_next(struct dial *dial)
 	fd_close(&dial->fd);
 	while (dial->next < dial->count) {
 		const union address *address = &dial->found[dial->next++];
-		if (!rule_address_ok(&dial->rule, &address->any, &why)) {
+		bool ok = rule_address_ok(&dial->rule, &address->any, &why);
+		if (ok && dial->private_only && address_classify(&address->any) == ADDRESS_PUBLIC) {
+			ok = false;
+			why = "a public address, in clear text";
+		}
+		if (!ok) {
 			if (dial->why[0] == '\0') {
 				dial->end = DIAL_REFUSED;
 				dial->why = why;
@@ -237,6 +243,7 @@ struct dial *dial_start(struct loop *loop, struct resolver *resolver, const stru
 	bool through = place->host != NULL && place->proxy_host != NULL;
 
 	*dial = (struct dial){ .loop = loop, .fd = -1, .fn = fn, .data = data, .why = "", .through = through, .port = place->port,
+		.private_only = place->private_only,
 		.rule = { .private_ok = place->private_ok || through } };
 	dial->host = xstrdup(place->host != NULL ? place->host : place->path);
 	if (place->host == NULL)

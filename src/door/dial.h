@@ -14,6 +14,7 @@ struct dial_place {
 	const char *path; /* a unix socket */
 	uint16_t port;
 	bool private_ok; /* addresses that are not public will do */
+	bool private_only; /* and no others: what is sent there is in clear text */
 	const char *proxy_host; /* through this HTTP proxy, which resolves the name itself; NULL: directly */
 	uint16_t proxy_port;
 };

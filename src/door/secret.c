@@ -168,7 +168,8 @@ static void dial(struct conn *conn)
 {
 	struct doord *doord = conn->run->doord;
 	const struct dial_place place = { .host = conn->secret->host, .port = conn->secret->port,
-		.private_ok = conn->secret->private_ok, .proxy_host = doord->policy.upstream_host,
+		.private_ok = conn->secret->private_ok, .private_only = !conn->secret->tls,
+		.proxy_host = conn->secret->tls ? doord->policy.upstream_host : NULL, /* no credential in clear text there, either */
 		.proxy_port = doord->policy.upstream_port };
 
 	loop_set_events(conn->source, 0); /* what more it sends waits where it is */
