@@ -79,35 +79,14 @@ static bool idle(const struct carrying *own)
 	return own->trouble != 0 || own->over;
 }
 
-/* Tokens and money are spent when they are asked for, and what was asked for is answered. Bytes are not. */
-static bool bytes_are_spent(const struct conn *conn)
-{
-	const struct doord *doord = conn->run->doord;
-	const struct door_budget *both[] = { &doord->policy.budget, &doord->policy.run_budget };
-	const struct door_totals *totals[] = { &doord->totals[0], conn->run->totals };
-
-	for (size_t i = 0; i < ARRAY_LEN(both); i++) {
-		struct door_budget budget = { 0 };
-		budget.limit[BUDGET_SENT] = both[i]->limit[BUDGET_SENT];
-		budget.limit[BUDGET_RECEIVED] = both[i]->limit[BUDGET_RECEIVED];
-		if (budget_reached(&budget, totals[i]) != BUDGET_KINDS)
-			return true;
-	}
-	return false;
-}
-
 void carry_passed(struct conn *conn, size_t sent, size_t received)
 {
 	struct carrying *own = conn->own;
-	char reason[sizeof(conn->reason)];
 
 	conn->deadline_ns = clock_now() + IDLE_NS;
-	memcpy(reason, conn->reason, sizeof(reason));
 	if (conn_passed(conn, sent, received))
 		return;
-	if (!bytes_are_spent(conn))
-		memcpy(conn->reason, reason, sizeof(reason));
-	else if (own->status == 0)
+	if (own->status == 0)
 		carry_trouble(conn, 429, "a budget is used up");
 	else
 		own->over = true;

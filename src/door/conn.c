@@ -91,8 +91,19 @@ void conn_judged(struct conn *conn, enum verdict verdict, const char *reason)
 	count(conn, COUNT_REQUESTS, 1);
 }
 
+/* What still counts when something is under way: bytes. That there may be no more requests, or no more money, is for
+ * the next one. */
+static struct door_budget of_bytes(const struct door_budget *budget)
+{
+	struct door_budget bytes = { 0 };
+
+	bytes.limit[BUDGET_SENT] = budget->limit[BUDGET_SENT];
+	bytes.limit[BUDGET_RECEIVED] = budget->limit[BUDGET_RECEIVED];
+	return bytes;
+}
+
 /* The budget that is used up: the run's, or that of all. */
-static bool is_spent(const struct conn *conn, struct buf *ret_sentence)
+static bool is_spent(const struct conn *conn, bool under_way, struct buf *ret_sentence)
 {
 	struct doord *doord = conn->run->doord;
 	const struct {
@@ -103,7 +114,8 @@ static bool is_spent(const struct conn *conn, struct buf *ret_sentence)
 		{ &doord->policy.run_budget, conn->run->totals, conn->run->number } };
 
 	for (size_t i = 0; i < ARRAY_LEN(both); i++) {
-		enum budget_kind kind = budget_reached(both[i].budget, both[i].totals);
+		const struct door_budget bytes = of_bytes(both[i].budget);
+		enum budget_kind kind = budget_reached(under_way ? &bytes : both[i].budget, both[i].totals);
 		bool *told = i == 0 ? &doord->told_spent : &conn->run->told_spent;
 		if (kind == BUDGET_KINDS)
 			continue;
@@ -125,7 +137,7 @@ bool conn_passed(struct conn *conn, size_t sent, size_t received)
 		count(conn, COUNT_SENT, sent);
 	if (received > 0)
 		count(conn, COUNT_RECEIVED, received);
-	if (!is_spent(conn, NULL))
+	if (!is_spent(conn, true, NULL))
 		return true;
 	(void)snprintf(conn->reason, sizeof(conn->reason), "cut off: a budget is used up");
 	return false;
@@ -133,7 +145,7 @@ bool conn_passed(struct conn *conn, size_t sent, size_t received)
 
 bool conn_may_begin(struct conn *conn, struct buf *ret_sentence)
 {
-	if (!is_spent(conn, ret_sentence))
+	if (!is_spent(conn, false, ret_sentence))
 		return true;
 	conn_judged(conn, VERDICT_REFUSED, buf_text(ret_sentence));
 	return false;
@@ -258,6 +270,7 @@ void conn_free(struct conn *conn)
 	struct door_run *run = conn->run;
 
 	record(conn);
+	(void)is_spent(conn, false, NULL); /* whoever waits for that is told now, not at the next request */
 	if (conn->kind->freed != NULL)
 		conn->kind->freed(conn);
 	conn->source = loop_remove(conn->source);
