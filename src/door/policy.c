@@ -6,6 +6,7 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <string.h>
+#include <sys/mman.h>
 
 #include "base/fs.h"
 #include "base/term.h"
@@ -26,12 +27,36 @@ void service_done(struct door_service *service)
 	*service = (struct door_service){0};
 }
 
-static void wipe(char **secret)
+/* The processes that cells are made of are forked from ours, now or later. */
+static int secret_keep(struct secret_door *door, const char *value, struct err *err)
 {
-	if (*secret)
-		explicit_bzero(*secret, strlen(*secret));
-	free(*secret);
-	*secret = NULL;
+	size_t size = strlen(value) + 1;
+	char *memory = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	if (memory == MAP_FAILED || madvise(memory, size, MADV_DONTFORK) < 0) {
+		if (memory != MAP_FAILED)
+			(void)munmap(memory, size);
+		return err_errno(err, errno, "keep the credential of the secret door '%s'", door->name);
+	}
+	(void)madvise(memory, size, MADV_DONTDUMP);
+	memcpy(memory, value, size);
+	door->secret = memory;
+	door->secret_apart = true;
+	return 0;
+}
+
+static void wipe(struct secret_door *door)
+{
+	size_t len = door->secret ? strlen(door->secret) : 0;
+
+	if (door->secret)
+		explicit_bzero(door->secret, len);
+	if (door->secret_apart)
+		(void)munmap(door->secret, len + 1);
+	else
+		free(door->secret);
+	door->secret = NULL;
+	door->secret_apart = false;
 }
 
 void secret_done(struct secret_door *door)
@@ -39,7 +64,7 @@ void secret_done(struct secret_door *door)
 	char *const texts[] = {door->name, door->host, door->path, door->header, door->prefix, door->env, door->base_env,
 		door->key_env, door->base_path, door->ca, door->ca_text};
 
-	wipe(&door->secret);
+	wipe(door);
 	for (size_t i = 0; i < ARRAY_LEN(texts); i++)
 		free(texts[i]);
 	*door = (struct secret_door){0};
@@ -115,9 +140,8 @@ static int load_credential(struct secret_door *door, struct err *err)
 	const char *why = credential_fault(value);
 	if (why)
 		return err_set(err, ERR_USAGE, "the secret door '%s': the value of $%s %s", door->name, door->env, why);
-	wipe(&door->secret);
-	door->secret = xstrdup(value);
-	return 0;
+	wipe(door);
+	return secret_keep(door, value, err);
 }
 
 static int load_certificates(struct secret_door *door, struct buf *bundle, struct err *err)

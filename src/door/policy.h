@@ -44,6 +44,7 @@ struct secret_door {
 	char *ca; /* a file of certificates to trust instead of the machine's; NULL */
 	bool private_ok; /* the name may be at an address that is not public; always for an address and for localhost */
 	char *secret; /* the credential itself; never written anywhere, wiped; NULL until loaded, and for a replay */
+	bool secret_apart; /* it is in memory of its own that no fork hands on: what becomes a cell never had it */
 	char *ca_text; /* contents of `ca`, or of the machine's bundle; NULL likewise, and without tls */
 };
 
