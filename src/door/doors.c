@@ -391,6 +391,12 @@ struct doors *doors_open(struct loop *loop, const struct door_policy *policy, co
 	return doors;
 }
 
+void doors_renew(struct doors *doors)
+{
+	doors->deaths = 0;
+	doord_lost(doors);
+}
+
 struct doors *doors_free(struct doors *doors)
 {
 	if (doors == NULL)

@@ -24,6 +24,8 @@ struct doors_events {
 /* `before`: what earlier lives of the campaign have used; NULL: nothing. The policy must live on. */
 MUST_CHECK struct doors *doors_open(struct loop *loop, const struct door_policy *policy, const struct door_totals *before,
 	const struct doors_events *events, struct err *err);
+/* The policy's budgets have changed: everything is closed, and served again with them. */
+void doors_renew(struct doors *doors);
 struct doors *doors_free(struct doors *doors); /* ends it; NULL is fine; returns NULL */
 
 /* log: where the run's verdicts go, opened for appending, or -1. record: where its exchanges are kept, or -1. replay: a
