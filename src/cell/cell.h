@@ -162,6 +162,7 @@ struct cell_result {
 };
 void cell_result_done(struct cell_result *result);
 void cell_result_json(const struct cell_result *result, struct json *json); /* one object */
+void cell_result_members(const struct cell_result *result, struct json *json); /* the same, into an open one */
 int cell_result_exit_code(const struct cell_result *result); /* what `hotcell run` exits with */
 
 /* ---- making them ---- */

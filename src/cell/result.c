@@ -217,9 +217,8 @@ static void put_costs(const struct cell_result *result, struct json *json)
 	json_put_uint(json, "written_bytes", result->written_bytes);
 }
 
-void cell_result_json(const struct cell_result *result, struct json *json)
+void cell_result_members(const struct cell_result *result, struct json *json)
 {
-	json_open(json, '{');
 	json_put_string(json, "outcome", cell_outcome_name(result->outcome));
 	put_int_or_null(json, "exit_code", result->exit_code, result->exit_code >= 0);
 	put_int_or_null(json, "signal", result->signal, result->signal > 0);
@@ -229,6 +228,12 @@ void cell_result_json(const struct cell_result *result, struct json *json)
 	put_output(result, json);
 	put_receipt(&result->receipt, json);
 	json_put_string(json, "error", result->err.code != 0 ? result->err.text : NULL);
+}
+
+void cell_result_json(const struct cell_result *result, struct json *json)
+{
+	json_open(json, '{');
+	cell_result_members(result, json);
 	json_close(json, '}');
 }
 
