@@ -54,11 +54,13 @@ static int send_request(int fd, const struct buf *request, const int *fds, size_
 	return 0;
 }
 
-/* `text` holds the answer; the reader is after its code, which was 0. */
-static int get_answer(int fd, struct buf *text, struct wire_reader *ret, struct err *err)
+/* `text` holds the answer; the reader is after its code, which was 0. *ret_fd: a descriptor that came with it, or -1. */
+static int get_answer_fd(int fd, struct buf *text, struct wire_reader *ret, int *ret_fd, struct err *err)
 {
 	char *answer = xcalloc(1, LIVE_REPLY_MAX);
-	ssize_t got = wire_recv(fd, answer, LIVE_REPLY_MAX, NULL, 0, NULL, 0);
+	size_t fd_count = 0;
+	*ret_fd = -1;
+	ssize_t got = wire_recv(fd, answer, LIVE_REPLY_MAX, ret_fd, 1, &fd_count, 0);
 	int code = errno;
 	text->len = 0;
 	if (got > 0)
@@ -78,6 +80,12 @@ static int get_answer(int fd, struct buf *text, struct wire_reader *ret, struct 
 	if (refused || ret->bad)
 		return err_set(err, EPROTO, "the supervisor's answer makes no sense");
 	return 0;
+}
+
+static int get_answer(int fd, struct buf *text, struct wire_reader *ret, struct err *err)
+{
+	own(fd_closep) int unasked = -1;
+	return get_answer_fd(fd, text, ret, &unasked, err);
 }
 
 static void put_head(struct buf *request, enum live_what what)
@@ -138,6 +146,41 @@ static int list_one(struct live_list *list, int folder, const struct live_cell *
 	return 0;
 }
 
+/* ---- doors ---- */
+
+static void doors_add(struct live_doors_list *list, int supervisor, struct buf *json)
+{
+	if ((list->count & (list->count - 1)) == 0)
+		list->items = xrealloc(list->items, list->count ? list->count * 2 : 1, sizeof(*list->items));
+	size_t len = json->len;
+	list->items[list->count++] = (struct live_doors){.supervisor = supervisor, .json = buf_take(json), .len = len};
+}
+
+static int doors_one(struct live_doors_list *list, int folder, const struct live_cell *common, struct err *err)
+{
+	own(buf_done) struct buf request = {0}, text = {0}, json = {0};
+	own(fd_closep) int fd = live_connect(folder, common->socket, err), file = -1;
+	struct wire_reader reader;
+	put_head(&request, LIVE_DOORS);
+	if (fd < 0 || send_request(fd, &request, NULL, 0, err) < 0 || get_answer_fd(fd, &text, &reader, &file, err) < 0)
+		return fd >= 0 && err->code == EPROTO ? 0 : -1; /* one of an earlier version has no doors */
+	if (wire_get_u32(&reader) == 0 || reader.bad)
+		return 0;
+	if (file < 0 || wire_from_memfd(file, LIVE_DOORS_MAX, &json, err) < 0 || json.len == 0)
+		return err_set(err, EPROTO, "the supervisor's answer makes no sense");
+	doors_add(list, common->supervisor, &json);
+	return 0;
+}
+
+/* ---- every supervisor ---- */
+
+/* What is asked of each: one of them. */
+struct asked {
+	struct live_list *cells;
+	struct live_doors_list *doors;
+	unsigned *silent;
+};
+
 /* A socket nobody listens on. One that is being made looks the same for a moment, so its maker must be
  * dead or the file old (its number may be another process's by now). */
 static void sweep(int folder, const char *name, int pid)
@@ -150,7 +193,7 @@ static void sweep(int folder, const char *name, int pid)
 		(void)unlinkat(folder, name, 0);
 }
 
-static void list_socket(struct live_list *list, int folder, const char *path, char *name)
+static void ask_socket(const struct asked *asked, int folder, const char *path, char *name)
 {
 	char *end = NULL;
 	struct err err = {0};
@@ -158,15 +201,16 @@ static void list_socket(struct live_list *list, int folder, const char *path, ch
 	if (pid <= 0 || pid > INT32_MAX || end == name || strcmp(end, ".sock") != 0)
 		return;
 	struct live_cell common = {.folder = (char *)(uintptr_t)path, .socket = name, .supervisor = (int)pid};
-	if (list_one(list, folder, &common, &err) == 0)
+	int result = asked->cells ? list_one(asked->cells, folder, &common, &err) : doors_one(asked->doors, folder, &common, &err);
+	if (result == 0)
 		return;
 	if (err.code == ECONNREFUSED)
 		sweep(folder, name, (int)pid);
 	else if (err.code != ENOENT && err.code != ESRCH)
-		list->silent++;
+		(*asked->silent)++;
 }
 
-static void list_folder(struct live_list *list, const char *path)
+static void ask_folder(const struct asked *asked, const char *path)
 {
 	struct err ignored;
 	own(fd_closep) int folder = live_folder_open(path, false, &ignored);
@@ -179,8 +223,18 @@ static void list_folder(struct live_list *list, const char *path)
 		return;
 	}
 	for (struct dirent *entry; (entry = readdir(dir));)
-		list_socket(list, folder, path, entry->d_name);
+		ask_socket(asked, folder, path, entry->d_name);
 	(void)closedir(dir);
+}
+
+static void ask_all(const struct asked *asked)
+{
+	char *path;
+	for (unsigned i = 0; (path = live_folder(i)); i++) {
+		if (path[0])
+			ask_folder(asked, path);
+		free(path);
+	}
 }
 
 static int by_age(const void *left, const void *right)
@@ -191,13 +245,8 @@ static int by_age(const void *left, const void *right)
 
 void live_list(struct live_list *ret)
 {
-	char *path;
 	*ret = (struct live_list){0};
-	for (unsigned i = 0; (path = live_folder(i)); i++) {
-		if (path[0])
-			list_folder(ret, path);
-		free(path);
-	}
+	ask_all(&(struct asked){.cells = ret, .silent = &ret->silent});
 	if (ret->count > 1)
 		qsort(ret->cells, ret->count, sizeof(*ret->cells), by_age);
 }
@@ -214,6 +263,20 @@ void live_list_done(struct live_list *list)
 	}
 	free(list->cells);
 	*list = (struct live_list){0};
+}
+
+void live_doors_list(struct live_doors_list *ret)
+{
+	*ret = (struct live_doors_list){0};
+	ask_all(&(struct asked){.doors = ret, .silent = &ret->silent});
+}
+
+void live_doors_list_done(struct live_doors_list *list)
+{
+	for (size_t i = 0; i < list->count; i++)
+		free(list->items[i].json);
+	free(list->items);
+	*list = (struct live_doors_list){0};
 }
 
 static void put_names(const struct live_list *list, const char *prefix, struct buf *names)

@@ -57,6 +57,8 @@ struct live {
 	struct entry *entries;
 	struct client *clients;
 	unsigned client_count;
+	live_doors_fn *doors; /* NULL: there are none */
+	void *doors_data;
 };
 
 /* ---- clients ---- */
@@ -262,6 +264,27 @@ static void do_exec(struct client *client, struct wire_reader *reader, const int
 	client->timer = loop_remove(client->timer);
 }
 
+static void do_doors(struct client *client)
+{
+	const struct live *live = client->live;
+	own(json_done) struct json json = {0};
+	own(buf_done) struct buf answer = {0};
+	struct err err = {0};
+	if (live->doors)
+		live->doors(live->doors_data, &json);
+	own(fd_closep) int file = live->doors ? wire_to_memfd(&json.out, &err) : -1;
+	if (live->doors && file < 0) {
+		client_refuse(client, &err);
+		return;
+	}
+	wire_put_u32(&answer, 0);
+	wire_put_u32(&answer, file >= 0);
+	if (wire_send(client->fd, answer.data, answer.len, &file, file >= 0) < 0)
+		client_close(client);
+	else
+		client_set_timer(client, IDLE_NS, on_idle);
+}
+
 static void client_serve(struct client *client, struct wire_reader *reader, const int *fds, size_t fd_count)
 {
 	uint32_t version = wire_get_u32(reader), what = wire_get_u32(reader);
@@ -276,6 +299,7 @@ static void client_serve(struct client *client, struct wire_reader *reader, cons
 	case LIVE_KILL: do_kill(client, reader); return;
 	case LIVE_TAIL: do_tail(client, reader); return;
 	case LIVE_EXEC: do_exec(client, reader, fds, fd_count); return;
+	case LIVE_DOORS: do_doors(client); return;
 	case LIVE_WHAT_COUNT: return;
 	}
 }
@@ -406,6 +430,12 @@ struct live *live_free(struct live *live)
 const char *live_path(const struct live *live)
 {
 	return live->path;
+}
+
+void live_set_doors(struct live *live, live_doors_fn *fn, void *data)
+{
+	live->doors = fn;
+	live->doors_data = data;
 }
 
 /* ---- cells ---- */

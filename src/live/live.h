@@ -1,7 +1,7 @@
 /* Live cells, seen from other processes.
  *
  * Each supervisor has a control socket named by its pid in a folder that only its user can enter.
- * Through it the verbs ps, kill, logs and exec reach the cells of this user (or, for root, root's). */
+ * Through it the verbs ps, kill, logs, exec and doors reach the cells of this user (or, for root, root's). */
 #ifndef HOTCELL_LIVE_LIVE_H
 #define HOTCELL_LIVE_LIVE_H
 
@@ -11,6 +11,7 @@
 
 #include "base/buf.h"
 #include "base/err.h"
+#include "base/json.h"
 #include "base/loop.h"
 #include "cell/cell.h"
 
@@ -25,6 +26,10 @@ const char *live_path(const struct live *live);
 /* From live_add until live_remove the cell must live. argv is copied, shortened. */
 void live_add(struct live *live, struct cell *cell, const char *const *argv);
 void live_remove(struct live *live, const struct cell *cell); /* followers get the last output */
+
+/* Tells of the supervisor's doors: one JSON object. Called whenever somebody asks, until live_free. */
+typedef void live_doors_fn(void *data, struct json *json);
+void live_set_doors(struct live *live, live_doors_fn *fn, void *data);
 
 /* ---- the asking side; blocking, each answer awaited for a few seconds at most ---- */
 
@@ -48,6 +53,20 @@ void live_list(struct live_list *ret);
 void live_list_done(struct live_list *list);
 /* The cell with this id, or the only one whose id begins so. The error names the live ones. */
 MUST_CHECK const struct live_cell *live_find(const struct live_list *list, const char *id, struct err *err);
+
+/* What each supervisor that has doors says of them. */
+struct live_doors {
+	int supervisor; /* its pid */
+	char *json; /* one object, as it came: parse it as a stranger's */
+	size_t len;
+};
+struct live_doors_list {
+	struct live_doors *items;
+	size_t count;
+	unsigned silent;
+};
+void live_doors_list(struct live_doors_list *ret);
+void live_doors_list_done(struct live_doors_list *list);
 
 MUST_CHECK int live_kill(const struct live_cell *cell, struct err *err);
 

@@ -8,7 +8,8 @@
  *	KILL  str id                            -
  *	TAIL  str id, u64 offset, u32 wait      u32 over, u64 offset after, u32 length, bytes
  *	EXEC  str id, u32 tty; descriptors:     u32 wait status, when it is over
- *	      memory file (list argv, list env), stdin, stdout, stderr */
+ *	      memory file (list argv, list env), stdin, stdout, stderr
+ *	DOORS -                                 u32 any; if so, a descriptor: memory file of JSON */
 #ifndef HOTCELL_LIVE_PROTO_H
 #define HOTCELL_LIVE_PROTO_H
 
@@ -24,12 +25,14 @@
 #define LIVE_EXEC_MAX (4 << 20) /* argv and env on the wire */
 #define LIVE_EXEC_FDS 4
 #define LIVE_COMMAND_MAX 1024
+#define LIVE_DOORS_MAX (8 << 20) /* of JSON */
 
 enum live_what {
 	LIVE_LIST,
 	LIVE_KILL,
 	LIVE_TAIL,
 	LIVE_EXEC,
+	LIVE_DOORS,
 	LIVE_WHAT_COUNT
 };
 

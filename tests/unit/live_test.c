@@ -207,6 +207,49 @@ static void a_thousand_cells_are_listed_in_pages(void **state)
 		live_remove(world->live, world->cell);
 }
 
+static void many_doors(void *data, struct json *json)
+{
+	const size_t *count = data;
+	json_open(json, '[');
+	for (size_t i = 0; i < *count; i++)
+		json_string(json, "proxy");
+	json_close(json, ']');
+}
+
+static int ask_doors(struct world *world)
+{
+	struct live_doors_list list;
+	const struct live_doors *found = NULL;
+	(void)world;
+	live_doors_list(&list);
+	for (size_t i = 0; i < list.count; i++)
+		if (list.items[i].supervisor == getppid())
+			found = &list.items[i];
+	CHECK(found && found->len > 400000 - 1 && found->json[0] == '[');
+	live_doors_list_done(&list);
+	return 0;
+}
+
+static int ask_no_doors(struct world *world)
+{
+	struct live_doors_list list;
+	(void)world;
+	live_doors_list(&list);
+	for (size_t i = 0; i < list.count; i++)
+		CHECK(list.items[i].supervisor != getppid());
+	live_doors_list_done(&list);
+	return 0;
+}
+
+static void doors_are_told_of_however_many_there_are(void **state)
+{
+	struct world *world = *state;
+	size_t count = 50000;
+	as_client(world, ask_no_doors);
+	live_set_doors(world->live, many_doors, &count);
+	as_client(world, ask_doors);
+}
+
 static int ask_stale(struct world *world)
 {
 	struct live_list list;
@@ -463,6 +506,7 @@ int main(void)
 		TEST(a_folder_that_is_not_ours_alone_is_refused),
 		TEST(a_live_cell_is_listed),
 		TEST(a_thousand_cells_are_listed_in_pages),
+		TEST(doors_are_told_of_however_many_there_are),
 		TEST(sockets_of_dead_supervisors_are_swept_away),
 		cmocka_unit_test(names_may_be_shortened_but_not_doubtful),
 		TEST(a_live_cell_can_be_killed),
