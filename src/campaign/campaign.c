@@ -186,6 +186,7 @@ static void finish(struct campaign *campaign)
 		record->state = all ? CAMPAIGN_DONE : campaign->too_many || campaign->hopeless ? CAMPAIGN_FAILED : CAMPAIGN_STOPPED;
 		record->ended_ms = batch_now_ms();
 		count_time(campaign);
+		campaign_count_doors(campaign);
 		look_at_alerts(campaign); /* it may have been too short for a pulse */
 		batch_note(campaign, campaign_state_names[record->state], 0, "%llu of %llu runs complete",
 			(unsigned long long)complete, (unsigned long long)record->plan.runs);
@@ -315,7 +316,10 @@ static void obey_wish(struct campaign *campaign)
 		return; /* asked again at the next pulse */
 	switch (wish) {
 	case WISH_PAUSE: campaign_pause(campaign, true); break;
-	case WISH_GO: campaign_pause(campaign, false); break;
+	case WISH_GO:
+		if (campaign_may_go_on(campaign))
+			campaign_pause(campaign, false);
+		break;
 	case WISH_STOP: campaign_drain(campaign); break;
 	case WISH_CANCEL: campaign_cancel(campaign); break;
 	case WISH_NONE:
@@ -334,6 +338,7 @@ static void pulse(struct campaign *campaign)
 	fill_live(campaign);
 	campaign->status.live.cpu_milli = cpu_in_use(campaign);
 	campaign->status.now_ms = campaign->status.live.at_ms;
+	campaign_count_doors(campaign);
 	obey_wish(campaign);
 	record->sums.cleanup_failures = campaign->failures_before + cell_pool_cleanup_failures(campaign->pool);
 	if (clock_now() >= campaign->orphans_due_ns) { /* it looks at every process: not at every pulse */
@@ -402,6 +407,10 @@ void campaign_pause(struct campaign *campaign, bool paused)
 		return;
 	campaign->sched.paused = paused;
 	record->state = paused ? CAMPAIGN_PAUSED : CAMPAIGN_RUNNING;
+	if (!paused) {
+		free(record->note);
+		record->note = xstrdup("");
+	}
 	batch_note(campaign, paused ? "paused" : "going", 0, "%u runs are going", campaign->sched.running);
 	campaign_say(campaign, paused ? "paused: what runs goes on, nothing new is started" : "going on");
 	campaign->dirty = true;
@@ -413,6 +422,7 @@ const struct campaign_status *campaign_status(struct campaign *campaign)
 {
 	fill_live(campaign);
 	shift_seconds(campaign);
+	campaign_count_doors(campaign);
 	campaign->status.now_ms = batch_now_ms();
 	status_derive(&campaign->status);
 	return &campaign->status;
@@ -522,6 +532,8 @@ static int open_all(struct campaign *campaign, const struct campaign_setup *setu
 	if (campaign->owner < 0)
 		return -1;
 	make_room(campaign);
+	if (campaign_open_doors(campaign, setup, err) < 0)
+		return -1;
 	return mend(campaign, err);
 }
 
@@ -561,7 +573,7 @@ struct campaign *campaign_open(struct loop *loop, const struct campaign_setup *s
 	campaign->alerts = setup->alerts;
 	campaign->backend = setup->backend;
 	campaign->stdin_fd = setup->stdin_fd;
-	campaign->lock = campaign->sessions = campaign->owner = -1;
+	campaign->lock = campaign->sessions = campaign->owner = campaign->replay = -1;
 	campaign->ended_end = &campaign->ended;
 	campaign->unmarked_end = &campaign->unmarked;
 	campaign->notes_end = &campaign->notes;
@@ -584,6 +596,7 @@ struct campaign *campaign_free(struct campaign *campaign)
 		worker_free(&campaign->workers[i]);
 		run_record_done(&campaign->workers[i].run);
 	}
+	campaign_close_doors(campaign);
 	cell_pool_leave(campaign->pool);
 	batch_done(campaign);
 	sched_done(&campaign->sched);

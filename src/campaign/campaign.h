@@ -10,6 +10,7 @@
 #include "campaign/alert.h"
 #include "campaign/status.h"
 #include "cell/cell.h"
+#include "door/policy.h"
 
 struct campaign;
 
@@ -31,6 +32,10 @@ struct campaign_setup {
 	unsigned workers; /* 0: as many as the ledger says */
 	int stdin_fd; /* the same for each run, from its beginning; -1: nothing */
 	struct alerts alerts;
+	/* What leads out of its cells, which the spec shows them; with credentials. NULL: nothing. It must live on, and its
+	 * budget changes when the user raises it. */
+	struct door_policy *policy;
+	int replay; /* the folder of sessions whose recordings answer at secret doors; -1: none */
 };
 
 MUST_CHECK struct campaign *campaign_open(struct loop *loop, const struct campaign_setup *setup,
@@ -41,6 +46,8 @@ bool campaign_over(const struct campaign *campaign); /* nothing runs, nothing mo
 void campaign_drain(struct campaign *campaign); /* starts no more; over when what runs has ended */
 void campaign_cancel(struct campaign *campaign); /* ends what runs, too; it stays to be done */
 void campaign_pause(struct campaign *campaign, bool paused);
+bool campaign_has_doors(const struct campaign *campaign);
+void campaign_doors(const struct campaign *campaign, struct json *json); /* for `hotcell doors`: one object */
 const struct campaign_record *campaign_record(const struct campaign *campaign);
 uint64_t campaign_alerts(const struct campaign *campaign); /* how often one began to fire */
 /* As of now; the strings are the campaign's. Ask status_derive not again. */

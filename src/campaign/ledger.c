@@ -163,7 +163,7 @@ sqlite3_stmt *ledger_statement(struct ledger *ledger, enum ledger_statement whic
 
 	if (!*kept) {
 		own(buf_done) struct buf sql = {0};
-		ledger_sql(which, &sql);
+		ledger_sql(ledger, which, &sql);
 		if (sqlite3_prepare_v3(ledger->db, buf_text(&sql), -1, SQLITE_PREPARE_PERSISTENT,
 			    kept, NULL)) {
 			(void)ledger_failed(ledger, err);

@@ -11,6 +11,8 @@
  * name is taken, a newer version's ledger); ENOSPC: the disk is full (or a quota, or `ulimit -f`), and the same
  * may be tried again; EBUSY: another process wrote for more than five seconds; EUCLEAN: the file is damaged.
  *
+ * An older version's ledger is brought up to date by whoever opens it to write; who only reads it reads it as it is.
+ *
  * A callback may call anything here, on the same ledger too. */
 #ifndef HOTCELL_CAMPAIGN_LEDGER_H
 #define HOTCELL_CAMPAIGN_LEDGER_H
@@ -48,8 +50,10 @@ MUST_CHECK int ledger_campaign_add(struct ledger *ledger, struct campaign_record
 /* By name. ERR_USAGE if there is none: the sentence names the nearest or lists what there is. */
 MUST_CHECK int ledger_campaign_get(struct ledger *ledger, const char *name, struct campaign_record *ret,
 	struct err *err);
-/* Writes state, note, next, sums, seqs, holder, times and the plan's workers back; the rest never changes. */
+/* Writes state, note, next, sums, seqs, holder, times and the plan's workers back; the rest never changes, but for the budget. */
 MUST_CHECK int ledger_campaign_put(struct ledger *ledger, const struct campaign_record *campaign, struct err *err);
+/* Raises or lowers what may pass its doors; a supervisor at work takes it when it is told to go on. */
+MUST_CHECK int ledger_campaign_budget(struct ledger *ledger, int64_t id, const char *budget, struct err *err);
 /* Newest first; calls fn until it returns non-zero, which is returned. The record is the ledger's. */
 typedef int ledger_campaign_fn(void *data, const struct campaign_record *campaign);
 MUST_CHECK int ledger_campaigns(struct ledger *ledger, ledger_campaign_fn *fn, void *data, struct err *err);

@@ -92,6 +92,19 @@ int ledger_campaign_put(
 	return 0;
 }
 
+int ledger_campaign_budget(struct ledger *ledger, int64_t id, const char *budget, struct err *err)
+{
+	own(statement_finalizep) sqlite3_stmt *statement =
+		ledger_prepare(ledger, "UPDATE campaigns SET budget = ?2 WHERE id = ?1", err);
+
+	if (!statement)
+		return -1;
+	(void)sqlite3_bind_int64(statement, 1, id);
+	if (ledger_bind_text(ledger, statement, 2, budget, err) < 0)
+		return -1;
+	return ledger_step(ledger, statement, err);
+}
+
 bool ledger_name_free(struct ledger *ledger, const char *name)
 {
 	own(statement_resetp) sqlite3_stmt *statement =
@@ -215,7 +228,7 @@ int ledger_campaigns(struct ledger *ledger, ledger_campaign_fn *fn, void *data, 
 	own(buf_done) struct buf sql = {0};
 
 	buf_str(&sql, "SELECT id, ");
-	ledger_columns(&campaigns_table, &sql);
+	ledger_columns(ledger, &campaigns_table, &sql);
 	buf_str(&sql, " FROM campaigns ORDER BY id DESC");
 	own(statement_finalizep) sqlite3_stmt *statement =
 		ledger_prepare(ledger, buf_text(&sql), err);

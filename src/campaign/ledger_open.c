@@ -146,7 +146,8 @@ static int check_identity(struct ledger *ledger, bool *ret_empty, struct err *er
 			"the ledger '%s' was written by a newer hotcell (format %lld, this one knows %d): update hotcell or "
 			"give --state",
 			ledger->shown, (long long)format, LEDGER_FORMAT);
-	return format == LEDGER_FORMAT ? 0 : ledger_damaged(ledger, "its format is not known", err);
+	ledger->format = format;
+	return format >= 1 ? 0 : ledger_damaged(ledger, "its format is not known", err);
 }
 
 /* Switching to the log is refused at once, not waited for, while another process does the same. */
@@ -179,9 +180,9 @@ static int make_schema(struct ledger *ledger, struct err *err)
 
 	if (ledger_begin(ledger, err) < 0)
 		return -1;
-	/* Again, now that nobody else can: another process may just have made it. */
-	if (check_identity(ledger, &empty, err) < 0 ||
-		(empty && ledger_schema_make(ledger, err) < 0)) {
+	/* Again, now that nobody else can: another process may just have made it, or brought it up to date. */
+	if (check_identity(ledger, &empty, err) < 0 || (empty && ledger_schema_make(ledger, err) < 0) ||
+		(ledger->format < LEDGER_FORMAT && ledger_schema_update(ledger, err) < 0)) {
 		ledger_roll_back(ledger);
 		ledger->batch = BATCH_NONE;
 		return -1;
@@ -209,7 +210,7 @@ static int open_to_write(struct ledger *ledger, struct err *err)
 			"PRAGMA synchronous = NORMAL; PRAGMA journal_size_limit = " LOG_KEPT,
 			err) < 0)
 		return -1;
-	return empty ? make_schema(ledger, err) : 0;
+	return empty || ledger->format < LEDGER_FORMAT ? make_schema(ledger, err) : 0;
 }
 
 static char *file_uri(const char *file)

@@ -8,7 +8,7 @@
 #include "campaign/ledger.h"
 
 #define LEDGER_APPLICATION 0x686f7463 /* "hotc", at byte 68 of the file */
-#define LEDGER_FORMAT 1 /* the file's user_version */
+#define LEDGER_FORMAT 2 /* the file's user_version */
 #define LEDGER_BUSY_MS 5000
 #define LEDGER_MAX_VALUE (8 << 20) /* bytes of a row: a command line has at most 2 MiB */
 
@@ -34,6 +34,7 @@ struct ledger {
 	char *file; /* the same with its folder resolved: SQLite follows no link at all */
 	char *shown; /* the path for a sentence: escaped, and not too long */
 	enum ledger_how how;
+	int64_t format; /* of the file: an older one is brought up to date when it is opened to write, and read as it is else */
 	enum ledger_batch batch;
 	struct err lost; /* why the batch is */
 	sqlite3_stmt *statements[STATEMENT_COUNT]; /* prepared when first used */
@@ -83,6 +84,7 @@ struct ledger_field {
 	enum field_kind kind;
 	size_t at, len_at;
 	bool part; /* campaigns: is written back; runs: is known when it starts */
+	int since; /* the format that brought it; 0: the first */
 };
 struct ledger_table {
 	const char *name;
@@ -99,12 +101,15 @@ MUST_CHECK int ledger_bind_text(struct ledger *ledger, sqlite3_stmt *statement, 
 /* Reads all fields from column `first` on. `record` is zeroed before, and the caller's to free even on error. */
 MUST_CHECK int ledger_read(struct ledger *ledger, const struct ledger_table *table, sqlite3_stmt *statement, int first,
 	void *record, struct err *err);
-void ledger_columns(const struct ledger_table *table, struct buf *sql); /* "name, uuid, ..." */
+/* "name, uuid, ..."; what the file has not yet is read as its default. */
+void ledger_columns(const struct ledger *ledger, const struct ledger_table *table, struct buf *sql);
 /* A text column as a string that the caller frees; NULL if it is NULL or has a NUL within. */
 char *ledger_text(sqlite3_stmt *statement, int column);
 
-void ledger_sql(enum ledger_statement which, struct buf *sql);
+void ledger_sql(const struct ledger *ledger, enum ledger_statement which, struct buf *sql);
 /* Makes the tables where there are none, and says whose file it is. Inside a transaction. */
 MUST_CHECK int ledger_schema_make(struct ledger *ledger, struct err *err);
+/* Gives an older file what it has not yet. Inside a transaction. */
+MUST_CHECK int ledger_schema_update(struct ledger *ledger, struct err *err);
 
 #endif

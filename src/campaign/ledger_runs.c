@@ -96,7 +96,7 @@ static void sql_states(unsigned states, struct buf *sql)
 
 /* What is asked of seq goes by its index: by number alone it would be found only after looking at
  * every run. SQLite keeps no statistics here and could not know. */
-static void sql_runs(const struct ledger_query *query, struct buf *sql)
+static void sql_runs(const struct ledger *ledger, const struct ledger_query *query, struct buf *sql)
 {
 	static const char *const orders[] = {
 		[LEDGER_BY_NUMBER] = "number",
@@ -108,7 +108,7 @@ static void sql_runs(const struct ledger_query *query, struct buf *sql)
 	bool ended = query->after_seq > 0 || query->order == LEDGER_LATEST;
 
 	buf_str(sql, "SELECT ");
-	ledger_columns(&runs_table, sql);
+	ledger_columns(ledger, &runs_table, sql);
 	buf_fmt(sql, " FROM runs %s WHERE campaign = ?1",
 		unfinished || ended ? "INDEXED BY runs_by_seq" : "");
 	if (unfinished)
@@ -129,7 +129,7 @@ int ledger_runs(struct ledger *ledger, int64_t campaign, const struct ledger_que
 {
 	own(buf_done) struct buf sql = {0};
 
-	sql_runs(query, &sql);
+	sql_runs(ledger, query, &sql);
 	own(statement_finalizep) sqlite3_stmt *statement =
 		ledger_prepare(ledger, buf_text(&sql), err);
 	if (!statement)

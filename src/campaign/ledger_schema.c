@@ -17,6 +17,7 @@
 #define RUN(member) offsetof(struct run_record, member)
 #define BACK true /* is written back */
 #define START true /* is known at the start */
+#define DOORS 2 /* the format in which doors came */
 
 static const struct ledger_field campaign_fields[] = {
 	{"name", FIELD_TEXT, CAMPAIGN(name)},
@@ -69,11 +70,23 @@ static const struct ledger_field campaign_fields[] = {
 	{"peak_max", FIELD_U64, CAMPAIGN(sums.peak_max), 0, BACK},
 	{"oom_kills", FIELD_U64, CAMPAIGN(sums.oom_kills), 0, BACK},
 	{"weaker", FIELD_U64, CAMPAIGN(sums.weaker), 0, BACK},
+	{"budget", FIELD_TEXT, CAMPAIGN(budget), 0, false, DOORS}, /* whoever raises it writes it, see ledger_campaign_budget */
+	{"net_connections", FIELD_U64, CAMPAIGN(sums.network.count[COUNT_CONNECTIONS]), 0, BACK, DOORS},
+	{"net_requests", FIELD_U64, CAMPAIGN(sums.network.count[COUNT_REQUESTS]), 0, BACK, DOORS},
+	{"net_refused", FIELD_U64, CAMPAIGN(sums.network.count[COUNT_REFUSED]), 0, BACK, DOORS},
+	{"net_failed", FIELD_U64, CAMPAIGN(sums.network.count[COUNT_FAILED]), 0, BACK, DOORS},
+	{"net_sent", FIELD_U64, CAMPAIGN(sums.network.count[COUNT_SENT]), 0, BACK, DOORS},
+	{"net_received", FIELD_U64, CAMPAIGN(sums.network.count[COUNT_RECEIVED]), 0, BACK, DOORS},
+	{"net_tokens_in", FIELD_U64, CAMPAIGN(sums.network.count[COUNT_TOKENS_IN]), 0, BACK, DOORS},
+	{"net_tokens_out", FIELD_U64, CAMPAIGN(sums.network.count[COUNT_TOKENS_OUT]), 0, BACK, DOORS},
+	{"net_microdollars", FIELD_U64, CAMPAIGN(sums.network.count[COUNT_MICRODOLLARS]), 0, BACK, DOORS},
+	{"net_unpriced", FIELD_U64, CAMPAIGN(sums.network.count[COUNT_UNPRICED]), 0, BACK, DOORS},
 };
 _Static_assert(RUN_STATE_COUNT - RUN_SUCCESS == 3,
 	"a final state has no column; LEDGER_FORMAT changes with it");
 _Static_assert(CELL_OUTCOME_COUNT == 9, "an outcome has no column; LEDGER_FORMAT changes with it");
-_Static_assert(sizeof(struct campaign_sums) == 28 * sizeof(uint64_t),
+_Static_assert(DOOR_COUNTS == 10, "a count of doors has no column; LEDGER_FORMAT changes with it");
+_Static_assert(sizeof(struct campaign_sums) == (28 + DOOR_COUNTS) * sizeof(uint64_t),
 	"a sum has no column; LEDGER_FORMAT changes with it");
 
 static const struct ledger_field run_fields[] = {
@@ -98,6 +111,16 @@ static const struct ledger_field run_fields[] = {
 	{"refused", FIELD_U64, RUN(refused)},
 	{"cause", FIELD_LINE, RUN(cause)},
 	{"cell", FIELD_LINE, RUN(cell), 0, START},
+	{"net_connections", FIELD_U64, RUN(network.count[COUNT_CONNECTIONS]), 0, false, DOORS},
+	{"net_requests", FIELD_U64, RUN(network.count[COUNT_REQUESTS]), 0, false, DOORS},
+	{"net_refused", FIELD_U64, RUN(network.count[COUNT_REFUSED]), 0, false, DOORS},
+	{"net_failed", FIELD_U64, RUN(network.count[COUNT_FAILED]), 0, false, DOORS},
+	{"net_sent", FIELD_U64, RUN(network.count[COUNT_SENT]), 0, false, DOORS},
+	{"net_received", FIELD_U64, RUN(network.count[COUNT_RECEIVED]), 0, false, DOORS},
+	{"net_tokens_in", FIELD_U64, RUN(network.count[COUNT_TOKENS_IN]), 0, false, DOORS},
+	{"net_tokens_out", FIELD_U64, RUN(network.count[COUNT_TOKENS_OUT]), 0, false, DOORS},
+	{"net_microdollars", FIELD_U64, RUN(network.count[COUNT_MICRODOLLARS]), 0, false, DOORS},
+	{"net_unpriced", FIELD_U64, RUN(network.count[COUNT_UNPRICED]), 0, false, DOORS},
 };
 
 const struct ledger_table campaigns_table = {
@@ -319,9 +342,18 @@ static void sql_fields(
 	}
 }
 
-void ledger_columns(const struct ledger_table *table, struct buf *sql)
+static void sql_names(const struct ledger_table *table, struct buf *sql)
 {
 	sql_fields(table, false, true, 0, sql);
+}
+
+void ledger_columns(const struct ledger *ledger, const struct ledger_table *table, struct buf *sql)
+{
+	for (size_t i = 0; i < table->count; i++) {
+		const struct ledger_field *field = &table->fields[i];
+		const char *missing = field->kind == FIELD_TEXT ? "''" : "0";
+		buf_fmt(sql, "%s%s", i == 0 ? "" : ", ", field->since > ledger->format ? missing : field->name);
+	}
 }
 
 /* A run's parameters: the campaign, its end's seq, then the fields. What is not given is at its
@@ -335,18 +367,18 @@ static void sql_run_write(bool part, struct buf *sql)
 	buf_str(sql, ")");
 }
 
-static void sql_select(
-	const struct ledger_table *table, const char *before, const char *after, struct buf *sql)
+static void sql_select(const struct ledger *ledger, const struct ledger_table *table, const char *before,
+	const char *after, struct buf *sql)
 {
 	buf_fmt(sql, "SELECT %s", before);
-	ledger_columns(table, sql);
+	ledger_columns(ledger, table, sql);
 	buf_fmt(sql, " FROM %s %s", table->name, after);
 }
 
 static void sql_campaign_add(struct buf *sql)
 {
 	buf_str(sql, "INSERT INTO campaigns (");
-	ledger_columns(&campaigns_table, sql);
+	sql_names(&campaigns_table, sql);
 	buf_str(sql, ") VALUES (");
 	sql_fields(&campaigns_table, false, false, 1, sql);
 	buf_str(sql, ")");
@@ -372,12 +404,12 @@ static const char *const fixed_sql[STATEMENT_COUNT] = {
 		"INSERT INTO events (campaign, at_ms, kind, run, text) VALUES (?1, ?2, ?3, ?4, ?5)",
 };
 
-void ledger_sql(enum ledger_statement which, struct buf *sql)
+void ledger_sql(const struct ledger *ledger, enum ledger_statement which, struct buf *sql)
 {
 	switch (which) {
 	case STATEMENT_CAMPAIGN_ADD: sql_campaign_add(sql); return;
 	case STATEMENT_CAMPAIGN_GET:
-		sql_select(&campaigns_table, "id, ", "WHERE name = ?1", sql);
+		sql_select(ledger, &campaigns_table, "id, ", "WHERE name = ?1", sql);
 		return;
 	case STATEMENT_CAMPAIGN_PUT:
 		buf_str(sql, "UPDATE campaigns SET ");
@@ -387,7 +419,7 @@ void ledger_sql(enum ledger_statement which, struct buf *sql)
 	case STATEMENT_RUN_START: sql_run_write(true, sql); return;
 	case STATEMENT_RUN_END: sql_run_write(false, sql); return;
 	case STATEMENT_RUN_GET:
-		sql_select(&runs_table, "", "WHERE campaign = ?1 AND number = ?2", sql);
+		sql_select(ledger, &runs_table, "", "WHERE campaign = ?1 AND number = ?2", sql);
 		return;
 	default: buf_str(sql, fixed_sql[which]); return;
 	}
@@ -428,5 +460,28 @@ int ledger_schema_make(struct ledger *ledger, struct err *err)
 		"CREATE TABLE removed (campaign INTEGER PRIMARY KEY);");
 	buf_fmt(&sql, "PRAGMA application_id = %d; PRAGMA user_version = %d;", LEDGER_APPLICATION,
 		LEDGER_FORMAT);
-	return ledger_run_sql(ledger, buf_text(&sql), err);
+	if (ledger_run_sql(ledger, buf_text(&sql), err) < 0)
+		return -1;
+	ledger->format = LEDGER_FORMAT;
+	return 0;
+}
+
+/* Every field that is newer than the file has a default, so what is there already is right as it is. */
+int ledger_schema_update(struct ledger *ledger, struct err *err)
+{
+	static const struct ledger_table *const tables[] = {&campaigns_table, &runs_table};
+	own(buf_done) struct buf sql = {0};
+
+	for (size_t i = 0; i < ARRAY_LEN(tables); i++)
+		for (size_t j = 0; j < tables[i]->count; j++) {
+			const struct ledger_field *field = &tables[i]->fields[j];
+			if (field->since > ledger->format)
+				buf_fmt(&sql, "ALTER TABLE %s ADD COLUMN %s %s;", tables[i]->name, field->name,
+					kinds[field->kind].sql);
+		}
+	buf_fmt(&sql, "PRAGMA user_version = %d;", LEDGER_FORMAT);
+	if (ledger_run_sql(ledger, buf_text(&sql), err) < 0)
+		return -1;
+	ledger->format = LEDGER_FORMAT;
+	return 0;
 }

@@ -49,6 +49,14 @@ GETTER(cpu, (double)(i == 0 ? SUMS(status)->user_us : SUMS(status)->system_us) /
 GETTER(peak, i == 0 ? SUMS(status)->peak_sum : status_lived(SUMS(status)))
 GETTER(peak_max, SUMS(status)->peak_max)
 GETTER(written, SUMS(status)->written_bytes)
+GETTER(door_connections, SUMS(status)->network.count[COUNT_CONNECTIONS])
+GETTER(door_requests, SUMS(status)->network.count[COUNT_REQUESTS])
+GETTER(door_refused, SUMS(status)->network.count[COUNT_REFUSED])
+GETTER(door_failed, SUMS(status)->network.count[COUNT_FAILED])
+GETTER(door_bytes, SUMS(status)->network.count[i == 0 ? COUNT_SENT : COUNT_RECEIVED])
+GETTER(door_tokens, SUMS(status)->network.count[i == 0 ? COUNT_TOKENS_IN : COUNT_TOKENS_OUT])
+GETTER(door_dollars, (double)SUMS(status)->network.count[COUNT_MICRODOLLARS] / 1e6)
+GETTER(door_unpriced, SUMS(status)->network.count[COUNT_UNPRICED])
 GETTER(memory_now, status_fresh(status) ? status->live.memory : 0)
 GETTER(cpu_now, status_fresh(status) ? (double)status->live.cpu_milli / 1000 : 0)
 
@@ -86,6 +94,16 @@ static const char *cpu_name(unsigned i)
 	return i == 0 ? "user" : "system";
 }
 
+static const char *bytes_name(unsigned i)
+{
+	return i == 0 ? "sent" : "received";
+}
+
+static const char *tokens_name(unsigned i)
+{
+	return i == 0 ? "input" : "output";
+}
+
 static const struct metric metrics[] = {
 	{"campaign_up", "gauge", "Whether a supervisor is at work on it.", get_up},
 	{"campaign_state", "gauge", "1 for the state it is in.", get_state, "state",
@@ -117,6 +135,16 @@ static const struct metric metrics[] = {
 	{"cell_oom_kills_total", "counter", "Processes killed for going beyond their cell's memory.",
 		get_oom_kills},
 	{"cells_weaker_total", "counter", "Cells that lacked a protection.", get_weaker},
+	{"door_connections_total", "counter", "Connections let out of cells.", get_door_connections},
+	{"door_requests_total", "counter", "HTTP requests and tunnels let out of cells.", get_door_requests},
+	{"door_refused_total", "counter", "Connections and requests refused at doors.", get_door_refused},
+	{"door_failed_total", "counter", "Those let out and then not reached.", get_door_failed},
+	{"door_bytes_total", "counter", "Bytes through doors, as cells see them.", get_door_bytes, "direction",
+		bytes_name, 2},
+	{"door_tokens_total", "counter", "Tokens of language models, as their answers say.", get_door_tokens, "direction",
+		tokens_name, 2},
+	{"door_dollars_total", "counter", "What those tokens cost.", get_door_dollars},
+	{"door_unpriced_total", "counter", "Answers without usage or of a model without a price.", get_door_unpriced},
 	{"orphans", "gauge", "Processes of dead supervisors on this machine.", get_orphans},
 	{"memory_bytes", "gauge", "Memory of all running cells now.", get_memory_now},
 	{"cpu_cores", "gauge", "CPUs in use on this machine, by whomever.", get_cpu_now},

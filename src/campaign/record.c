@@ -51,6 +51,7 @@ void campaign_record_done(struct campaign_record *campaign)
 	free(campaign->cwd);
 	free(campaign->words);
 	free(campaign->env_names);
+	free(campaign->budget);
 	free(campaign->note);
 	*campaign = (struct campaign_record){0};
 }

@@ -9,6 +9,7 @@
 
 #include "campaign/plan.h"
 #include "cell/cell.h"
+#include "door/budget.h"
 
 enum run_state {
 	RUN_RUNNING, /* begun, not ended; after a crash: to be done again */
@@ -44,6 +45,7 @@ struct run_record {
 	uint64_t started_ms, ended_ms; /* ended_ms 0: not yet */
 	uint64_t wall_ns, setup_ns, user_us, system_us;
 	uint64_t peak_memory, written_bytes, stdout_bytes, stderr_bytes, refused;
+	struct door_totals network; /* what passed its doors */
 	char *cause; /* one line for people: "exit 3", "SIGSEGV", "oom", ...; owned; may be NULL */
 	char *cell; /* the live cell's id while it runs; owned; may be NULL */
 };
@@ -61,6 +63,7 @@ struct campaign_sums {
 	uint64_t peak_sum, peak_max; /* of memory */
 	uint64_t oom_kills; /* processes that went beyond their cell's memory, whatever became of the cell */
 	uint64_t weaker; /* cells whose receipt was less than full */
+	struct door_totals network; /* of all runs, those that are going included */
 };
 
 /* Runs in a final state. */
@@ -80,6 +83,7 @@ struct campaign_record {
 	size_t words_len;
 	char *env_names; /* names whose values must be given again: NUL-separated */
 	size_t env_names_len;
+	char *budget; /* of what passes its doors, as it is now; "" for none */
 	char *note; /* why it is in this state: one line; may be "" */
 	uint64_t memory_limit; /* of one cell */
 	uint64_t timeout_ms;

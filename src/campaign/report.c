@@ -142,7 +142,7 @@ static void put_header(struct buf *out, const struct campaign_status *status)
 	buf_str(out,
 		"</div>\n<nav><a href=\"#sessions\">Sessions</a><a href=\"#durations\">Durations</a>"
 		"<a href=\"#timeline\">Timeline</a><a href=\"#slowest\">Slowest</a><a href=\"#failures\">Failures</a>"
-		"<a href=\"#numbers\">Numbers</a><a href=\"#again\">Run one again</a></nav>\n");
+		"<a href=\"#network\">Network</a><a href=\"#numbers\">Numbers</a><a href=\"#again\">Run one again</a></nav>\n");
 	put_bar(out, status);
 	put_tiles(out, status);
 	buf_str(out, "</header>\n");
@@ -333,7 +333,7 @@ static bool is_of_campaign(const char *word, size_t len)
 {
 	static const char *const names[] = {"--runs", "--workers", "--name", "--seed", "--retries",
 		"--rate", "--stop-after-failures", "--output", "--alert", "--on-alert",
-		"--timeout"};
+		"--timeout", "--budget", "--run-budget", "--network-record"};
 	const char *equals = memchr(word, '=', len);
 	size_t name = equals ? (size_t)(equals - word) : len;
 
@@ -341,6 +341,17 @@ static bool is_of_campaign(const char *word, size_t len)
 		if (strlen(names[i]) == name && memcmp(names[i], word, name) == 0)
 			return true;
 	return false;
+}
+
+/* A campaign answers from a folder of sessions, a run from one of them. */
+static void put_replay(struct buf *out, const struct campaign_record *campaign, const char *word, size_t len, uint64_t number)
+{
+	char session[24];
+	own(freep) char *mine =
+		xfmt("%.*s/%s", (int)len, word, plan_session_name(campaign->plan.runs, number, session, sizeof(session)));
+
+	buf_char(out, ' ');
+	html_shell(out, mine, strlen(mine));
 }
 
 static void put_run_line(
@@ -363,7 +374,9 @@ static void put_run_line(
 		const char *word = campaign->words + at;
 		size_t len = strnlen(word, campaign->words_len - at);
 		options = options && !(len == 2 && memcmp(word, "--", 2) == 0);
-		if (!options || !is_of_campaign(word, len)) {
+		if (options && strncmp(word, "--network-replay=", strlen("--network-replay=")) == 0) {
+			put_replay(out, campaign, word, len, number);
+		} else if (!options || !is_of_campaign(word, len)) {
 			buf_char(out, ' ');
 			html_shell(out, word, len);
 		}
@@ -437,6 +450,9 @@ static void put_page(struct buf *out, const struct report *report)
 	put_slowest(out, report);
 	section(out, "failures", "Failures");
 	report_failures(report, out);
+	buf_str(out, "</section>\n");
+	section(out, "network", "Network");
+	report_network(report, out);
 	buf_str(out, "</section>\n");
 	put_numbers(out, report);
 	put_again(out, report);

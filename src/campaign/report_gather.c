@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "base/term.h"
+#include "campaign/network.h"
 #include "campaign/report_private.h"
 
 /* ---- durations ---- */
@@ -222,6 +223,17 @@ static int by_count(const void *left, const void *right)
 					  : -1;
 }
 
+/* ---- doors ---- */
+
+static void add_networked(struct report *report, const struct run_record *run)
+{
+	if (!network_used(&run->network))
+		return;
+	report->networked_all++;
+	if (report->networked_count < REPORT_LOGS)
+		report->networked[report->networked_count++] = run->number;
+}
+
 /* ---- the pass ---- */
 
 static int add_run(void *data, const struct run_record *run)
@@ -233,6 +245,7 @@ static int add_run(void *data, const struct run_record *run)
 	add_bar(report, run);
 	if (!run_state_final(run->state))
 		return 0;
+	add_networked(report, run);
 	report->setup_ns += run->setup_ns;
 	report->refused += run->refused;
 	report->stdout_bytes += run->stdout_bytes;
@@ -258,6 +271,7 @@ int report_gather(struct report *report, struct ledger *ledger, struct err *err)
 	for (size_t i = 0; i < report->square_count; i++)
 		report->squares[i].state = VIEW_NOT_BEGUN;
 	report->durations = xcalloc(1, sizeof(*report->durations));
+	report->networked = xcalloc(REPORT_LOGS, sizeof(*report->networked));
 	report->timeline.bars = xcalloc(REPORT_BARS, sizeof(*report->timeline.bars));
 	if (ledger_runs(ledger, campaign->id, &all, add_run, report, err) < 0)
 		return -1;
@@ -277,6 +291,7 @@ void report_done(struct report *report)
 		run_record_done(&report->failures[i]);
 	free(report->links);
 	free(report->squares);
+	free(report->networked);
 	free(report->durations);
 	free(report->timeline.bars);
 	free(report->timeline.cells);

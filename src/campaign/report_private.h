@@ -13,6 +13,9 @@
 #define REPORT_CAUSES 32
 #define REPORT_CAUSE_LEN 100
 #define REPORT_TAIL 4096
+#define REPORT_LOGS 5000 /* runs whose record of doors is read */
+#define REPORT_PLACES 512 /* different ones kept */
+#define REPORT_PLACES_SHOWN 25
 
 /* ---- durations: counted in steps of less than half a percent, so that a million cost no more than
  * ten ---- */
@@ -54,6 +57,18 @@ struct report_cause {
 	uint64_t count, example;
 };
 
+/* What the doors' records say of one place. */
+struct report_place {
+	char *door, *name, *reason;
+	unsigned port;
+	uint64_t count, sent, received, example; /* a run */
+};
+struct report_places {
+	struct report_place items[REPORT_PLACES];
+	size_t count;
+	uint64_t beyond; /* connections to places that found no place here */
+};
+
 struct report {
 	const struct campaign_status *status;
 	char *links; /* where the folder of the sessions is, percent-encoded, with / at its end */
@@ -71,6 +86,9 @@ struct report {
 	size_t cause_count;
 	uint64_t causes_beyond; /* failures whose cause found no place */
 	uint64_t setup_ns, refused, stdout_bytes, stderr_bytes;
+	uint64_t *networked; /* numbers of runs at whose doors something happened, the first REPORT_LOGS */
+	size_t networked_count;
+	uint64_t networked_all;
 };
 void report_done(struct report *report);
 MUST_CHECK int report_gather(struct report *report, struct ledger *ledger, struct err *err);
@@ -100,6 +118,11 @@ void report_squares(const struct report *report, struct buf *out);
 void report_histogram(const struct report *report, struct buf *out);
 void report_lanes(const struct report *report, struct buf *out);
 void report_failures(const struct report *report, struct buf *out);
+void report_network(const struct report *report, struct buf *out);
+/* One line of a run's network.jsonl: into `refused`, `allowed`, or neither. Whatever it is, it does no harm. */
+void report_network_line(const char *line, size_t len, uint64_t number, struct report_places *allowed,
+	struct report_places *refused);
+void report_places_done(struct report_places *places);
 extern const char report_style[];
 
 #endif

@@ -155,7 +155,8 @@ static void run_finish(struct worker *worker, const struct cell_result *result)
 	unsigned attempt = run->attempt;
 	run->state = judge(campaign, worker, result);
 	bool again = run->state == RUN_AGAIN;
-	if (!again && session_result(&worker->session, record, run, result, &err) < 0) {
+	if (!again &&
+		session_result(&worker->session, record, run, result, campaign->doors != NULL, worker->spent, &err) < 0) {
 		free(run->cause);
 		run->cause = xstrdup(err.text);
 		run->state = RUN_AGAIN; /* what cannot be written has not been done */
@@ -180,12 +181,36 @@ static void run_finish(struct worker *worker, const struct cell_result *result)
 	campaign_tend_soon(campaign);
 }
 
+/* Its record is whole. */
+static void on_closed(void *data, const struct door_totals *totals)
+{
+	struct worker *worker = data;
+
+	worker->run.network = *totals;
+	campaign_count_doors(worker->campaign);
+	run_finish(worker, worker->result);
+}
+
 static void on_done(void *data, struct cell *cell, const struct cell_result *result)
 {
 	struct worker *worker = data;
 
 	worker->cell = cell;
-	run_finish(worker, result);
+	if (worker->doors == NULL) {
+		run_finish(worker, result);
+		return;
+	}
+	worker->result = result;
+	doors_run_close(worker->doors, on_closed, worker);
+	worker->doors = NULL;
+}
+
+static void on_listening(void *data, const int *fds, size_t count)
+{
+	struct worker *worker = data;
+
+	if (worker->doors != NULL)
+		doors_run_listen(worker->doors, fds, count);
 }
 
 /* ---- how it begins ---- */
@@ -221,7 +246,8 @@ static struct cell *start_cell(struct campaign *campaign, struct worker *worker,
 	struct cell_spec spec = campaign->spec;
 	char number[48], seed[48];
 	own(freep) char *name = xfmt("HOTCELL_CAMPAIGN=%s", campaign->status.campaign.name);
-	struct cell_io io = { .in = worker->in, .out = worker->session.out, .err = worker->session.err, .keep = TAIL_KEPT };
+	struct cell_io io = { .in = worker->in, .out = worker->session.out, .err = worker->session.err, .keep = TAIL_KEPT,
+		.listening = on_listening };
 
 	(void)snprintf(number, sizeof(number), "HOTCELL_RUN=%llu", (unsigned long long)worker->run.number);
 	(void)snprintf(seed, sizeof(seed), "HOTCELL_SEED=%llu", (unsigned long long)worker->run.seed);
@@ -244,6 +270,9 @@ static void refused(struct worker *worker, const struct err *err)
 	struct cell_result result = { .outcome = CELL_SETUP_FAILED, .exit_code = -1, .err = *err };
 
 	result.receipt.backend = worker->campaign->backend;
+	if (worker->doors != NULL)
+		doors_run_close(worker->doors, NULL, NULL);
+	worker->doors = NULL;
 	run_finish(worker, &result);
 }
 
@@ -252,7 +281,9 @@ int worker_begin(struct campaign *campaign, struct worker *worker, const struct 
 	char name[24];
 
 	(void)plan_session_name(campaign->status.campaign.plan.runs, run->number, name, sizeof(name));
-	if (stdin_open(campaign, &worker->in, err) < 0 || session_open(&worker->session, campaign->sessions, name, err) < 0) {
+	if (stdin_open(campaign, &worker->in, err) < 0 || session_open(&worker->session, campaign->sessions, name, err) < 0 ||
+		worker_open_doors(worker, run->number, err) < 0) {
+		session_done(&worker->session);
 		fd_close(&worker->in);
 		sched_ended(&campaign->sched, run);
 		return -1;
@@ -272,8 +303,15 @@ int worker_begin(struct campaign *campaign, struct worker *worker, const struct 
 	return 0;
 }
 
+/* Its doors may still be closing: then nobody waits for that any more. */
 void worker_free(struct worker *worker)
 {
+	if (worker->doors != NULL)
+		doors_run_close(worker->doors, NULL, NULL);
+	worker->doors = NULL;
+	worker->result = NULL;
+	free(worker->spent);
+	worker->spent = NULL;
 	worker->cell = cell_free(worker->cell);
 	session_done(&worker->session);
 	fd_close(&worker->in);

@@ -14,12 +14,13 @@
 #include "base/fs.h"
 #include "base/json.h"
 #include "base/term.h"
+#include "campaign/network.h"
 
 #define OWNER_FILE ".hotcell-campaign"
 #define MARKER_DRAFT ".marker"
 
 const char *const session_reserved[] = { "stdout.log", "stderr.log", "result.json", "SUCCESS", "ERROR", "TIMEOUT",
-	"network.jsonl", MARKER_DRAFT, NULL };
+	NETWORK_LOG, NETWORK_EXCHANGES, MARKER_DRAFT, NULL };
 
 /* ---- the folder of all sessions ---- */
 
@@ -184,6 +185,13 @@ int session_open(struct session *ret, int sessions, const char *name, struct err
 	return 0;
 }
 
+int session_log(const struct session *session, const char *name, struct err *err)
+{
+	int fd = log_open(session->dir, name, err);
+
+	return fd < 0 ? err_wrap(err, "session '%s'", session->name) : fd;
+}
+
 void session_done(struct session *session)
 {
 	fd_close(&session->dir);
@@ -219,7 +227,7 @@ static void put_time(struct json *json, const char *key, uint64_t ms)
 }
 
 int session_result(const struct session *session, const struct campaign_record *campaign,
-	const struct run_record *run, const struct cell_result *result, struct err *err)
+	const struct run_record *run, const struct cell_result *result, bool doors, const char *spent, struct err *err)
 {
 	own(json_done) struct json json = { 0 };
 
@@ -234,6 +242,13 @@ int session_result(const struct session *session, const struct campaign_record *
 	json_put_string(&json, "cause", run->cause);
 	put_time(&json, "started", run->started_ms);
 	put_time(&json, "ended", run->ended_ms);
+	if (doors) {
+		json_put_string(&json, "budget", spent);
+		json_key(&json, "network");
+		json_open(&json, '{');
+		network_json(&run->network, &json);
+		json_close(&json, '}');
+	}
 	json_key(&json, "result");
 	cell_result_json(result, &json);
 	json_close(&json, '}');

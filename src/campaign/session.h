@@ -2,6 +2,8 @@
  *
  *	stdout.log stderr.log	while it runs, and after
  *	result.json		how it ended, with the receipt
+ *	network.jsonl		every verdict of its doors, if it has any
+ *	exchanges.jsonl		what was said at its secret doors, if that is kept
  *	...			what the run left in its workspace
  *	SUCCESS|ERROR|TIMEOUT	exactly one, made last, by a rename
  *
@@ -35,8 +37,11 @@ struct session {
 /* Makes it afresh: what an earlier try left there is removed. */
 MUST_CHECK int session_open(struct session *ret, int sessions, const char *name, struct err *err);
 void session_done(struct session *session); /* closes; removes nothing */
+/* A further log of it, made afresh and opened for appending; the caller closes it. */
+MUST_CHECK int session_log(const struct session *session, const char *name, struct err *err);
+/* doors: it has some, and run->network holds. spent: that a budget is used up, in a sentence; may be NULL. */
 MUST_CHECK int session_result(const struct session *session, const struct campaign_record *campaign,
-	const struct run_record *run, const struct cell_result *result, struct err *err);
+	const struct run_record *run, const struct cell_result *result, bool doors, const char *spent, struct err *err);
 /* Makes the marker of a final state, from what the ledger knows. One that is there already is left. */
 MUST_CHECK int session_mark(int sessions, const char *name, const struct run_record *run, uint64_t timeout_ms,
 	struct err *err);

@@ -2,6 +2,8 @@
 
 #include <string.h>
 
+#include "campaign/network.h"
+
 #define FRESH_MS 10000 /* a supervisor pulses every second, but a machine under load may be late */
 #define RATE_SECONDS 60
 #define RATE_ENDS 5 /* fewer say nothing about a rate */
@@ -135,6 +137,7 @@ static void put_campaign(struct json *json, const struct campaign_status *status
 	put_known(json, "ended_ms", campaign->ended_ms);
 	json_put_uint(json, "active_ms", campaign->active_ms);
 	json_put_uint(json, "next", campaign->next);
+	json_put_string(json, "budget", campaign->budget && campaign->budget[0] ? campaign->budget : NULL);
 }
 
 static void put_plan(struct json *json, const struct campaign_record *campaign)
@@ -201,6 +204,10 @@ static void put_sums(struct json *json, const struct campaign_sums *sums)
 	json_put_uint(json, "written_bytes", sums->written_bytes);
 	json_put_uint(json, "peak_memory_sum_bytes", sums->peak_sum);
 	json_put_uint(json, "peak_memory_max_bytes", sums->peak_max);
+	json_key(json, "network");
+	json_open(json, '{');
+	network_json(&sums->network, json);
+	json_close(json, '}');
 	json_close(json, '}');
 }
 

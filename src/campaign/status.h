@@ -32,13 +32,14 @@ uint64_t status_lived(const struct campaign_sums *sums); /* cells that were real
  * renamed or taken away; others may be added.
  *
  *	name uuid state note held holder_pid output cwd command[] env_names[]
- *	now_ms created_ms updated_ms ended_ms active_ms next
+ *	now_ms created_ms updated_ms ended_ms active_ms next budget
  *	plan	{runs workers retries seed rate_per_minute stop_after_failures}
  *	limits	{memory_bytes timeout_ms}
  *	derived	{complete failed left running rate_per_s eta_ms}
  *	sums	{states{success error timeout} outcomes{exited signaled ...} cells cell_failures
  *		 cleanup_failures orphans retried cancelled weaker wall_ns mean_wall_ns user_us system_us
- *		 written_bytes peak_memory_sum_bytes peak_memory_max_bytes}
+ *		 written_bytes peak_memory_sum_bytes peak_memory_max_bytes network{connections requests
+ *		 refused failed sent received tokens_in tokens_out microdollars unpriced dollars}}
  *	live	{at_ms memory_bytes cpu_milli done_per_s[] workers[{worker run session since_ms
  *		 running_ms memory_bytes}]}, or null while no supervisor is at work; run is null when idle
  *	alerts	[names of the rules that are firing] */

@@ -12,6 +12,7 @@
 #include "base/size.h"
 #include "base/term.h"
 #include "base/utf8.h"
+#include "campaign/network.h"
 
 #define DEFAULT_COLUMNS 80
 #define DEFAULT_ROWS 24
@@ -334,6 +335,27 @@ static void put_outcomes(struct page *page, const struct campaign_status *status
 	line_end(page);
 }
 
+/* What passed the doors; nothing where nothing came to one. */
+static void put_network(struct page *page, const struct campaign_status *status)
+{
+	const uint64_t *count = status->campaign.sums.network.count;
+	const char *budget = status->campaign.budget ? status->campaign.budget : "";
+	char text[32], more[32];
+
+	if (page->left == 0 || (!network_used(&status->campaign.sums.network) && !budget[0]))
+		return;
+	put_part(page, NULL, "doors");
+	put_part(page, NULL, "%s requests", count_text(count[COUNT_REQUESTS], text, sizeof(text)));
+	put_part(page, count[COUNT_REFUSED] > 0 ? YELLOW : DIM, "%s refused", count_text(count[COUNT_REFUSED], text, sizeof(text)));
+	put_part(page, NULL, "↑ %s ↓ %s", size_text(count[COUNT_SENT], text, sizeof(text)),
+		size_text(count[COUNT_RECEIVED], more, sizeof(more)));
+	if (count[COUNT_TOKENS_IN] > 0 || count[COUNT_MICRODOLLARS] > 0)
+		put_part(page, NULL, "%s", network_dollars(count[COUNT_MICRODOLLARS], text, sizeof(text)));
+	if (budget[0])
+		put_part(page, DIM, "budget %s", budget);
+	line_end(page);
+}
+
 /* ---- while it works ---- */
 
 static void put_load(struct page *page, const struct campaign_status *status)
@@ -476,6 +498,7 @@ void view_status(
 	put_title(&page, status);
 	put_progress(&page, status);
 	put_outcomes(&page, status);
+	put_network(&page, status);
 	put_load(&page, status);
 	put_middle(&page, status, look);
 	page.left = foot;

@@ -1,11 +1,12 @@
 /* The inside of a campaign at work, shared by campaign.c (the whole), runs.c (one run from its folder to
- * its end) and batch.c (what is written to the ledger, and when). */
+ * its end), campaign_doors.c (what leads out of its cell) and batch.c (what is written to the ledger, and when). */
 #ifndef HOTCELL_CAMPAIGN_WORK_H
 #define HOTCELL_CAMPAIGN_WORK_H
 
 #include "campaign/campaign.h"
 #include "campaign/sched.h"
 #include "campaign/session.h"
+#include "door/doors.h"
 
 #define GRID_MAX 4096
 
@@ -20,6 +21,9 @@ struct worker {
 	int in; /* the run's own stdin; -1: none */
 	struct run_record run;
 	unsigned ours; /* see sched_run */
+	struct doors_run *doors; /* NULL: none, or closed */
+	const struct cell_result *result; /* its cell is over, its doors are not yet */
+	char *spent; /* that a budget of its own or of all is used up, in a sentence; NULL: none is */
 };
 
 struct ended { /* a run that is over and not yet in the ledger */
@@ -40,6 +44,10 @@ struct campaign {
 	struct campaign_events events;
 	struct ledger *ledger;
 	struct cell_pool *pool;
+	struct doors *doors; /* NULL: none */
+	struct door_policy *policy;
+	int replay;
+	char *spent; /* that the budget of all is used up; NULL: it is not */
 	struct campaign_status status; /* with the record, sums and live data */
 	struct sched sched;
 	struct alerts alerts;
@@ -77,6 +85,16 @@ MUST_CHECK int worker_begin(struct campaign *campaign, struct worker *worker, co
 void worker_free(struct worker *worker); /* after its end: the worker is free again */
 
 bool is_passing(int code); /* an error that goes away: a full disk, too many open files ... */
+
+/* ---- campaign_doors.c ---- */
+
+MUST_CHECK int campaign_open_doors(struct campaign *campaign, const struct campaign_setup *setup, struct err *err);
+void campaign_close_doors(struct campaign *campaign);
+/* The record, the recording and the doors of a run that begins. Nothing where there are none. */
+MUST_CHECK int worker_open_doors(struct worker *worker, uint64_t number, struct err *err);
+void campaign_count_doors(struct campaign *campaign); /* what has passed so far, into the sums */
+/* The user said to go on: whether there is any budget left, after what the ledger says of it now. */
+bool campaign_may_go_on(struct campaign *campaign);
 
 /* ---- batch.c ---- */
 

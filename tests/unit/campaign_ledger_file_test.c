@@ -370,9 +370,63 @@ static void a_newer_ledger_is_refused_and_left_as_it_is(void **state)
 	tamper(world, "PRAGMA user_version = 7");
 	for (size_t i = 0; i < ARRAY_LEN(hows); i++)
 		assert_not_opened(world, hows[i], ERR_USAGE,
-			"was written by a newer hotcell (format 7, this one knows 1): update hotcell or give --state");
+			"was written by a newer hotcell (format 7, this one knows 2): update hotcell or give --state");
 	tamper(world, "PRAGMA user_version = 0");
 	assert_not_opened(world, LEDGER_WRITE, EUCLEAN, "is damaged");
+}
+
+/* As the first format had it. */
+static void make_old(const struct world *world)
+{
+	static const struct ledger_table *const tables[] = {&campaigns_table, &runs_table};
+
+	for (size_t i = 0; i < ARRAY_LEN(tables); i++)
+		for (size_t j = 0; j < tables[i]->count; j++) {
+			own(freep) char *sql = xfmt("ALTER TABLE %s DROP COLUMN %s", tables[i]->name, tables[i]->fields[j].name);
+			if (tables[i]->fields[j].since > 0)
+				tamper(world, sql);
+		}
+	tamper(world, "PRAGMA user_version = 1");
+}
+
+static void assert_old(struct world *world, int64_t format)
+{
+	own(campaign_record_done) struct campaign_record campaign = {0};
+	own(run_record_done) struct run_record run = {0};
+	int64_t now = 0;
+
+	assert_done(world, ledger_campaign_get(world->ledger, "night", &campaign, &world->err));
+	assert_string_equal(campaign.budget, "");
+	assert_string_equal(campaign.note, "by the user");
+	assert_int_equal(campaign.sums.network.count[COUNT_SENT], 0);
+	assert_done(world, ledger_run_get(world->ledger, campaign.id, 3, &run, &world->err));
+	assert_int_equal(run.refused, 11);
+	assert_int_equal(run.network.count[COUNT_SENT], 0);
+	assert_int_equal(run_count(world, world->ledger, campaign.id), 6);
+	assert_done(world, ledger_number(world->ledger, "PRAGMA user_version", &now, &world->err));
+	assert_int_equal(now, format);
+}
+
+static void an_older_ledger_is_read_as_it_is_and_brought_up_to_date_by_who_writes(void **state)
+{
+	struct world *world = *state;
+	struct run_record run = run_sample(7, RUN_SUCCESS);
+	own(run_record_done) struct run_record read = {0};
+	int64_t campaign = six_runs(world);
+
+	close_ledger(world);
+	make_old(world);
+	world->ledger = ledger_open(world->path, LEDGER_READ, &world->err);
+	assert_non_null(world->ledger);
+	assert_old(world, 1);
+	close_ledger(world);
+	world->ledger = ledger_open(world->path, LEDGER_WRITE, &world->err);
+	assert_non_null(world->ledger);
+	assert_old(world, LEDGER_FORMAT);
+	run.network.count[COUNT_SENT] = 1234;
+	assert_done(world, ledger_run_end(world->ledger, campaign, &run, 5, &world->err));
+	assert_done(world, ledger_run_get(world->ledger, campaign, 7, &read, &world->err));
+	assert_int_equal(read.network.count[COUNT_SENT], 1234);
 }
 
 static void another_programs_database_is_left_alone(void **state)
@@ -716,6 +770,7 @@ int main(void)
 		test(a_new_ledger_is_its_owners_alone),
 		test(a_missing_ledger_is_made_only_when_asked_for),
 		test(a_newer_ledger_is_refused_and_left_as_it_is),
+		test(an_older_ledger_is_read_as_it_is_and_brought_up_to_date_by_who_writes),
 		test(another_programs_database_is_left_alone),
 		test(what_is_no_database_is_said_to_be_damaged),
 		test(a_damaged_page_is_an_error_and_no_crash),

@@ -255,6 +255,37 @@ static void the_page_tells_what_happened(void **state)
 	assert_has(&out, "API_KEY</code>. Add them.");
 }
 
+static void networked(struct run_record *run)
+{
+	run->network.count[COUNT_REFUSED] = run->number < 4;
+}
+
+static void the_page_tells_what_doors_let_through_and_what_they_refused(void **state)
+{
+	static const char first[] =
+		"{\"door\":\"proxy\",\"name\":\"evil.example\",\"port\":443,\"verdict\":\"refused\",\"reason\":\"not on the allowlist\","
+		"\"sent\":0,\"received\":0}\n"
+		"{\"door\":\"db\",\"name\":\"db\",\"port\":5432,\"verdict\":\"allowed\",\"reason\":\"\",\"sent\":2048,\"received\":1}\n";
+	static const char second[] =
+		"{\"door\":\"proxy\",\"name\":\"evil.example\",\"port\":443,\"verdict\":\"refused\",\"reason\":\"not on the allowlist\"}\n"
+		"{\"door\":\"proxy\",\"name\":\"<script>\",\"port\":-1,\"verdict\":\"failed\",\"reason\":\"\\u001b[31m\"}\n"
+		"{\"verdict\":[],\"name\":7}\n[[[[[[\n\nno json\n{\"verdict\":\"refused\"";
+	own(buf_done) struct buf out = {0};
+	struct campaign_status status = campaign_of(30);
+
+	(void)state;
+	made_runs = 20;
+	make_run = networked;
+	status.campaign.sums.network.count[COUNT_REFUSED] = 3;
+	write_log("001", "network.jsonl", first, sizeof(first) - 1);
+	write_log("002", "network.jsonl", second, sizeof(second) - 1);
+	page_of(&status, NULL, &out);
+	check_page(&out);
+	assert_has(&out, "<tr><td>evil.example</td><td class=n>443</td><td>proxy</td><td>not on the allowlist</td><td class=n>2</td>");
+	assert_has(&out, "<tr><td>&lt;script&gt;</td><td class=n>0</td>");
+	assert_has(&out, "<tr><td>db</td><td class=n>5432</td><td>db</td><td class=n>1</td><td class=n>2 KB</td>");
+}
+
 static void what_runs_made_is_text_and_nothing_else(void **state)
 {
 	static const char evil[] =
@@ -563,6 +594,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		IN_FOLDER(the_page_tells_what_happened),
+		IN_FOLDER(the_page_tells_what_doors_let_through_and_what_they_refused),
 		IN_FOLDER(what_runs_made_is_text_and_nothing_else),
 		IN_FOLDER(causes_are_text_too),
 		IN_FOLDER(only_the_end_of_a_log_is_shown),
