@@ -116,6 +116,8 @@ int draft_build(struct campaign_record *ret, const struct campaign_words *words,
 {
 	const struct campaign_options *options = &words->options;
 	own(run_spec_done) struct run_spec built = {0};
+	own(policy_done) struct door_policy policy = {0};
+	own(fd_closep) int replay = -1;
 	const char *backend;
 	struct alerts alerts;
 
@@ -127,6 +129,7 @@ int draft_build(struct campaign_record *ret, const struct campaign_words *words,
 	ret->name = xstrdup(options->name ? options->name : "");
 	if (plan_check(&ret->plan, err) < 0 || check_workers(ret->plan.workers, err) < 0 ||
 		draft_alerts(&alerts, options, err) < 0 || draft_spec(&built, words, &backend, err) < 0 ||
+		draft_doors(&policy, &built, words, backend, err) < 0 || draft_replay(words, &replay, err) < 0 ||
 		cell_spec_check(&built.spec, err) < 0)
 		return -1;
 	if (check_env(&options->run.env, err) < 0)
@@ -158,6 +161,27 @@ int draft_spec(struct run_spec *ret, const struct campaign_words *words, const c
 	if (backend_choose(&run, ret_backend, err) < 0)
 		return -1;
 	return run_spec_build(ret, &run, words->command, err);
+}
+
+int draft_doors(struct door_policy *ret, struct run_spec *built, const struct campaign_words *words, const char *backend,
+	struct err *err)
+{
+	if (door_options_policy(ret, &words->options.run.doors, backend, err) < 0)
+		return -1;
+	run_spec_doors(built, ret);
+	return 0;
+}
+
+int draft_replay(const struct campaign_words *words, int *ret, struct err *err)
+{
+	const char *folder = words->options.run.doors.replay;
+
+	*ret = folder ? open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
+	if (!folder || *ret >= 0)
+		return 0;
+	(void)err_errno(err, errno, "--network-replay: open the folder '%s'", folder);
+	err->code = ERR_USAGE;
+	return -1;
 }
 
 /* ---- what no run shall see ---- */
@@ -413,13 +437,33 @@ static void describe_plan(const struct campaign_plan *plan, struct buf *out)
 	buf_char(out, '\n');
 }
 
+static void describe_doors(const struct door_policy *policy, struct buf *out)
+{
+	const struct {
+		const char *label;
+		const struct door_budget *budget;
+	} budgets[] = {{"Budget", &policy->budget}, {"Budget of each run", &policy->run_budget}};
+
+	if (policy_is_empty(policy))
+		buf_str(out, "         - Network: none\n");
+	door_options_explain(policy, "         - Door: ", "         - Door: ", out);
+	for (size_t i = 0; i < ARRAY_LEN(budgets); i++) {
+		if (!budget_is_set(budgets[i].budget))
+			continue;
+		buf_fmt(out, "         - %s: ", budgets[i].label);
+		budget_text(budgets[i].budget, out);
+		buf_char(out, '\n');
+	}
+}
+
 /* The same for every run: written once. */
-static void describe(const struct campaign_record *record, const struct cell_spec *spec, const char *backend,
-	const char *stdin_file, struct buf *out)
+static void describe(const struct campaign_record *record, const struct cell_spec *spec, const struct door_policy *policy,
+	const char *backend, const char *stdin_file, struct buf *out)
 {
 	add_words(out, "Command", spec->argv);
 	buf_fmt(out, "         - Backend: %s, image %s, user %u:%u\n", backend, spec->image, spec->uid, spec->gid);
-	buf_fmt(out, "         - Folder: %s\n         - Network: none\n", spec->cwd ? spec->cwd : CELL_WORKSPACE);
+	buf_fmt(out, "         - Folder: %s\n", spec->cwd ? spec->cwd : CELL_WORKSPACE);
+	describe_doors(policy, out);
 	for (size_t i = 0; i < spec->mount_count; i++) {
 		buf_str(out, "         - Mount: ");
 		add_text(out, spec->mounts[i].source);
@@ -455,8 +499,21 @@ static void json_words(struct json *json, const char *key, const char *const *wo
 	json_close(json, ']');
 }
 
-static void describe_json(const struct campaign_record *record, const struct cell_spec *spec, const char *backend,
-	uint64_t number, const char *session, struct json *json)
+/* One text each, as people see it. */
+static void json_doors(struct json *json, const struct door_policy *policy)
+{
+	own(buf_done) struct buf lines = {0};
+
+	policy_explain(policy, &lines);
+	json_key(json, "doors");
+	json_open(json, '[');
+	for (const char *at = buf_text(&lines); *at; at += strcspn(at, "\n") + 1)
+		json_bytes(json, at, strcspn(at, "\n"));
+	json_close(json, ']');
+}
+
+static void describe_json(const struct campaign_record *record, const struct cell_spec *spec,
+	const struct door_policy *policy, const char *backend, uint64_t number, const char *session, struct json *json)
 {
 	json_open(json, '{');
 	json_put_uint(json, "run", number);
@@ -464,7 +521,8 @@ static void describe_json(const struct campaign_record *record, const struct cel
 	json_put_string(json, "session", session);
 	json_put_string(json, "backend", backend);
 	json_put_string(json, "image", spec->image);
-	json_put_string(json, "network", "none");
+	json_put_string(json, "network", policy_is_empty(policy) ? "none" : "doors");
+	json_doors(json, policy);
 	json_put_uint(json, "memory", spec->limits.memory);
 	json_put_real(json, "cpus", (double)spec->limits.cpus_milli / 1000, 3);
 	json_put_uint(json, "processes", spec->limits.processes);
@@ -502,15 +560,15 @@ static void describe_json(const struct campaign_record *record, const struct cel
 	buf_char(&json->out, '\n');
 }
 
-int draft_print(const struct campaign_record *record, const struct cell_spec *spec, const char *backend,
-	const char *stdin_file, const char *shown, bool json)
+int draft_print(const struct campaign_record *record, const struct cell_spec *spec, const struct door_policy *policy,
+	const char *backend, const char *stdin_file, const char *shown, bool json)
 {
 	own(buf_done) struct buf common = {0}, head = {0};
 	uint64_t runs = record->plan.runs;
 	char name[24];
 	int code = 0;
 
-	describe(record, spec, backend, stdin_file, &common);
+	describe(record, spec, policy, backend, stdin_file, &common);
 	buf_fmt(&head, "Running %llu fuzz sessions with %u workers... (dry run: nothing is started)\n",
 		(unsigned long long)runs, record->plan.workers);
 	if (!json)
@@ -521,7 +579,7 @@ int draft_print(const struct campaign_record *record, const struct cell_spec *sp
 		(void)plan_session_name(runs, number, name, sizeof(name));
 		own(freep) char *session = xfmt("%s/%s", shown, name);
 		if (json) {
-			describe_json(record, spec, backend, number, session, &line);
+			describe_json(record, spec, policy, backend, number, session, &line);
 			code = cli_print(&line.out);
 			continue;
 		}

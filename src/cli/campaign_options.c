@@ -116,6 +116,7 @@ void campaign_words_save(const struct campaign_words *words, struct campaign_rec
 		.seed = options->seed,
 		.rate = options->rate,
 		.stop_after_failures = options->stop_after_failures};
+	record->budget = xstrdup(options->run.doors.budget ? options->run.doors.budget : "");
 	record->memory_limit = options->run.limits.memory;
 	record->timeout_ms = options->run.limits.timeout_ms;
 }
@@ -161,6 +162,10 @@ int campaign_words_load(struct campaign_words *ret, const struct campaign_record
 	*ret = (struct campaign_words){0};
 	for (; at < record->words_len && strcmp(record->words + at, "--") != 0; at += strlen(record->words + at) + 1)
 		word_add(ret, record->words + at);
+	if (record->budget && record->budget[0]) { /* it may have been raised since */
+		own(freep) char *budget = xfmt("--budget=%s", record->budget);
+		word_add(ret, budget);
+	}
 	if (file && add_env_of_file(ret, file, err) < 0)
 		return -1;
 	words_add(ret, &typed->given);

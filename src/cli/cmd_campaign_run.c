@@ -35,7 +35,7 @@ struct supervisor {
 	struct screen *screen;
 	struct campaign *campaign;
 	const struct cell_spec *spec;
-	int stdin_fd;
+	int stdin_fd, replay;
 	unsigned interrupts;
 	bool leave;
 };
@@ -47,6 +47,7 @@ static void supervisor_done(struct supervisor *it)
 	it->live = live_free(it->live);
 	it->loop = loop_free(it->loop);
 	fd_close(&it->stdin_fd);
+	fd_close(&it->replay);
 }
 
 /* ---- what happens ---- */
@@ -119,6 +120,13 @@ static void on_alert(void *data, const struct alert_rule *rule, double value)
 	screen_said(it->screen, buf_text(&text));
 	if (rule->firing && it->on_alert)
 		call_hook(it, rule, value);
+}
+
+static void on_doors_asked(void *data, struct json *json)
+{
+	const struct supervisor *it = data;
+
+	campaign_doors(it->campaign, json);
 }
 
 static void say_draining(struct supervisor *it)
@@ -217,6 +225,8 @@ static int supervise(struct supervisor *it, const struct campaign_setup *setup, 
 	if (!it->campaign)
 		return detach_failed(ready, &err);
 	it->live = live_open(it->loop, &not_live); /* without it ps and exec do not see these cells */
+	if (it->live && campaign_has_doors(it->campaign))
+		live_set_doors(it->live, on_doors_asked, it);
 	detach_ready(ready);
 	if (!it->options->run.quiet)
 		print_begin(it);
@@ -228,28 +238,43 @@ static int supervise(struct supervisor *it, const struct campaign_setup *setup, 
 	return exit_code(it);
 }
 
+/* Credentials are read last, in the process that needs them: memory that holds them is not handed on by a fork. */
+static int take_credentials(const struct run_spec *built, struct door_policy *policy, const struct campaign_record *record,
+	struct err *err)
+{
+	if (policy_load(policy, err) < 0)
+		return record->next > 1 ? err_wrap(err, "campaign '%s' (credentials are not kept: give them again)", record->name) : -1;
+	return run_spec_check_secrets(built, policy, err);
+}
+
 /* From the options in effect to the work. */
 static int work(const char *state, const struct campaign_record *record, const struct campaign_words *words,
 	const struct campaign_options *typed, unsigned workers)
 {
-	own(supervisor_done) struct supervisor it = {.options = typed, .on_alert = words->options.on_alert, .stdin_fd = -1};
+	own(policy_done) struct door_policy policy = {0};
+	own(supervisor_done) struct supervisor it = {
+		.options = typed, .on_alert = words->options.on_alert, .stdin_fd = -1, .replay = -1};
 	own(run_spec_done) struct run_spec built = {0};
 	struct campaign_setup setup = {.state = state, .name = record->name, .workers = workers, .stdin_fd = -1};
 	struct err err = {0};
 	int ready = -1, code;
 
 	if (draft_spec(&built, words, &setup.backend, &err) < 0 || draft_hide(&built, state, &err) < 0 ||
+		draft_doors(&policy, &built, words, setup.backend, &err) < 0 || draft_replay(words, &it.replay, &err) < 0 ||
 		draft_alerts(&setup.alerts, &words->options, &err) < 0 ||
 		draft_stdin(state, record->name, &it.stdin_fd, &err) < 0)
 		return cli_fail(&err);
-	cli_env_forget();
 	setup.spec = it.spec = &built.spec;
 	setup.stdin_fd = it.stdin_fd;
+	setup.policy = policy_is_empty(&policy) ? NULL : &policy;
+	setup.replay = it.replay;
 	own(freep) char *shown = draft_shown(record->output);
 	it.shown = shown;
 	if (typed->detach && detach(state, record->name, &ready, &code))
 		return code;
-	return supervise(&it, &setup, ready);
+	int taken = take_credentials(&built, &policy, record, &err);
+	cli_env_forget();
+	return taken < 0 ? detach_failed(ready, &err) : supervise(&it, &setup, ready);
 }
 
 /* ---- run ---- */
@@ -257,13 +282,14 @@ static int work(const char *state, const struct campaign_record *record, const s
 static int dry_run(const struct campaign_record *record, const struct campaign_words *words)
 {
 	own(run_spec_done) struct run_spec built = {0};
+	own(policy_done) struct door_policy policy = {0};
 	own(freep) char *shown = draft_shown(record->output);
 	const char *backend;
 	struct err err = {0};
 
-	if (draft_spec(&built, words, &backend, &err) < 0)
+	if (draft_spec(&built, words, &backend, &err) < 0 || draft_doors(&policy, &built, words, backend, &err) < 0)
 		return cli_fail(&err);
-	return draft_print(record, &built.spec, backend, words->options.run.stdin_file, shown, words->options.run.json);
+	return draft_print(record, &built.spec, &policy, backend, words->options.run.stdin_file, shown, words->options.run.json);
 }
 
 /* Undone if the campaign cannot even begin: then there is nothing to resume. */
@@ -376,6 +402,34 @@ static int resume_prepare(const char *state, const char *name, struct campaign_r
 	return 1;
 }
 
+/* One whose budget is used up would only be told so again by its doors. */
+static int check_budget(const struct campaign_record *record, const char *raised, struct err *err)
+{
+	const char *text = raised ? raised : record->budget;
+	own(buf_done) struct buf sentence = {0};
+	struct door_budget budget = {0};
+
+	if (!text[0])
+		return 0;
+	if (budget_parse(&budget, text, "--budget", err) < 0)
+		return -1;
+	enum budget_kind kind = budget_reached(&budget, &record->sums.network);
+	if (kind == BUDGET_KINDS)
+		return 0;
+	budget_sentence(&budget, &record->sums.network, kind, &sentence);
+	return err_set(err, ERR_USAGE, "campaign '%s' cannot go on: %s; give it a larger --budget", record->name, buf_text(&sentence));
+}
+
+static int raise_budget(const char *state, const struct campaign_record *record, const char *raised, struct err *err)
+{
+	own(freep) char *path = state_ledger(state);
+	own(ledger_freep) struct ledger *ledger = raised ? ledger_open(path, LEDGER_WRITE, err) : NULL;
+
+	if (!raised)
+		return 0;
+	return ledger ? ledger_campaign_budget(ledger, record->id, raised, err) : -1;
+}
+
 static int resume(const char *name, const char *file, const struct campaign_options *typed, const struct cli_args *args)
 {
 	own(campaign_words_done) struct campaign_words words = {0};
@@ -385,7 +439,10 @@ static int resume(const char *name, const char *file, const struct campaign_opti
 	own(freep) char *state = state_folder(typed->state, false, &err);
 	int todo = state ? resume_prepare(state, name, &record, &err) : -1, code = 0;
 
+	const char *raised = typed->run.doors.budget;
 	if (todo > 0 && campaign_words_load(&words, &record, absolute ? absolute : file, args, &err) < 0)
+		todo = -1;
+	if (todo >= 0 && (check_budget(&record, raised, &err) < 0 || raise_budget(state, &record, raised, &err) < 0))
 		todo = -1;
 	if (todo < 0)
 		code = cli_fail(&err);
@@ -452,6 +509,8 @@ static const struct cli_option run_table[] = {
 	 .fallback = "no limit", .help = "starts per minute at most"},
 	{.name = "stop-after-failures", .value = "N", .kind = CLI_COUNT, ALSO_INTO(stop_after_failures), .min = 1,
 	 .max = PLAN_MAX_RUNS, .help = "start no more after so many failed runs"},
+	{.name = "run-budget", .value = "LIST", .kind = CLI_OTHER, .set = door_run_budget_set,
+	 .help = "what may pass the doors of each run, as --budget says it for all of them"},
 	{.name = "timeout", .letter = 't', .value = "DURATION", .kind = CLI_DURATION, INTO(limits.timeout_ms),
 	 .fallback = "15m", .help = "time after which a run is ended"},
 	{.name = "output", .value = "DIR", .kind = CLI_TEXT, INTO(output), .hint = CLI_HINT_FOLDER, .fallback = "fuzz/runs",
@@ -474,6 +533,8 @@ static const struct cli_option resume_table[] = {
 	 .max = PLAN_MAX_WORKERS, .fallback = "as before", .help = "runs at once"},
 	{.name = "env", .value = "NAME=VALUE", .kind = CLI_LIST, INTO(env), .secret = true,
 	 .help = "give a value again that the ledger does not keep; repeatable"},
+	{.name = "budget", .value = "LIST", .kind = CLI_OTHER, .set = door_budget_set, .fallback = "as before",
+	 .help = "what may pass its doors in all, from its beginning on"},
 	WORK_OPTIONS,
 	{0},
 };

@@ -2,7 +2,8 @@
  *
  * Order: parse; take what is needed from the environment and forget the rest; open every file the
  * user named, so that a mistyped path fails before anything runs; then the pool (which forks the
- * zygote) and the cell. SIGINT, SIGTERM, SIGHUP and SIGQUIT end the cell and, with it, us. */
+ * zygote), the doors and the cell. When the cell is over its doors are closed, and when their record
+ * is whole the result is told. SIGINT, SIGTERM, SIGHUP and SIGQUIT end the cell and, with it, us. */
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -12,6 +13,7 @@
 #include "base/clock.h"
 #include "base/json.h"
 #include "cli/backend.h"
+#include "cli/run_doors.h"
 #include "cli/run_spec.h"
 #include "cli/signals.h"
 #include "cli/tty.h"
@@ -31,6 +33,8 @@ struct run {
 	struct loop_source *live_timer;
 	const struct cell_spec *spec;
 	struct cell *cell;
+	const struct cell_result *result; /* the cell is over; `done` when its doors are, too */
+	struct run_doors doors;
 	int stdin_fd, json_fd; /* -1: none */
 	int signal; /* that made us cancel, or 0 */
 	bool done;
@@ -44,6 +48,7 @@ static void run_done(struct run *run)
 		live_remove(run->live, run->cell);
 	run->cell = cell_free(run->cell);
 	run->live = live_free(run->live);
+	run_doors_done(&run->doors);
 	cell_pool_leave(run->pool);
 	run->pool = NULL;
 	run->loop = loop_free(run->loop);
@@ -61,7 +66,7 @@ static void say_buf(const struct buf *line)
 
 static void say_verdict(struct run *run, const struct cell_result *result)
 {
-	own(buf_done) struct buf line = {0}, weaker = {0}, collect = {0}, details = {0};
+	own(buf_done) struct buf line = {0}, weaker = {0}, collect = {0}, doors = {0}, details = {0};
 	bool quiet = run->options->quiet, ran = result->outcome != CELL_SETUP_FAILED;
 
 	/* That it never ran is our failure, not a verdict: never silent. */
@@ -71,6 +76,8 @@ static void say_verdict(struct run *run, const struct cell_result *result)
 		(void)cli_fail(&result->err);
 	if (!quiet && verdict_collect(result, &run->options->limits, &collect))
 		say_buf(&collect);
+	if (!quiet && ran && run_doors_verdict(&run->doors, run->options->verbose, &doors))
+		say_buf(&doors);
 	if (!quiet && ran && strcmp(run->backend, "none") != 0 &&
 		verdict_weaker(&result->receipt, &weaker)) {
 		buf_str(&weaker, "; 'hotcell doctor' says how to mend it");
@@ -103,7 +110,10 @@ static int put_json(struct run *run, const struct cell_result *result)
 
 	if (!run->options->json && run->json_fd < 0)
 		return 0;
-	cell_result_json(result, &json);
+	json_open(&json, '{');
+	cell_result_members(result, &json);
+	run_doors_json(&run->doors, &json);
+	json_close(&json, '}');
 	buf_char(&json.out, '\n');
 	if (run->json_fd >= 0 && write_result(run, &json.out, &err) < 0)
 		return cli_fail(&err);
@@ -147,13 +157,36 @@ static int run_refused(struct run *run, const struct err *err)
 
 /* ---- while it runs ---- */
 
+static void on_closed(void *data, const struct door_totals *totals)
+{
+	struct run *run = data;
+
+	run->doors.totals = *totals;
+	report(run, run->result);
+	run->done = true;
+}
+
 static void on_done(void *data, struct cell *cell, const struct cell_result *result)
 {
 	struct run *run = data;
 
 	run->cell = cell;
+	run->result = result;
+	if (run->doors.run) {
+		doors_run_close(run->doors.run, on_closed, run);
+		run->doors.run = NULL;
+		return;
+	}
 	report(run, result);
 	run->done = true;
+}
+
+static void on_listening(void *data, const int *fds, size_t count)
+{
+	struct run *run = data;
+
+	if (run->doors.run)
+		doors_run_listen(run->doors.run, fds, count);
 }
 
 static void resize(struct run *run)
@@ -174,7 +207,7 @@ static void on_signal(void *data, int number)
 	}
 	if (!run->signal)
 		run->signal = number;
-	if (run->cell && !run->done)
+	if (run->cell && !run->result)
 		cell_cancel(run->cell);
 }
 
@@ -185,6 +218,13 @@ static int take_signals(struct run *run, struct err *err)
 	return signals_take(run->loop, ours, on_signal, run, err);
 }
 
+static void list_doors(void *data, struct json *json)
+{
+	const struct run *run = data;
+
+	run_doors_list(&run->doors, json);
+}
+
 /* A cell that is gone in an instant is not worth a control socket. */
 static void live_start(void *data)
 {
@@ -193,9 +233,11 @@ static void live_start(void *data)
 	struct err err = {0};
 
 	run->live_timer = loop_remove(run->live_timer);
-	if (run->done)
+	if (run->result)
 		return;
 	run->live = live_open(run->loop, &err);
+	if (run->live && run->doors.doors)
+		live_set_doors(run->live, list_doors, run);
 	if (run->live)
 		live_add(run->live, run->cell, spec->argv);
 	else if (run->options->verbose)
@@ -210,6 +252,7 @@ static int run_cell(struct run *run, struct cell_spec *spec)
 		.err = STDERR_FILENO,
 		.filter = !run->options->raw && (isatty(STDOUT_FILENO) || isatty(STDERR_FILENO)),
 		.keep = TAIL_KEPT,
+		.listening = on_listening,
 	};
 	struct err err = {0};
 
@@ -217,7 +260,7 @@ static int run_cell(struct run *run, struct cell_spec *spec)
 	if (!run->loop || take_signals(run, &err) < 0)
 		return run_refused(run, &err);
 	run->pool = cell_pool_open(run->backend, run->loop, &err);
-	if (!run->pool)
+	if (!run->pool || run_doors_open(&run->doors, run->loop, &err) < 0)
 		return run_refused(run, &err);
 	if (spec->tty) {
 		(void)tty_size(&spec->rows, &spec->columns);
@@ -270,25 +313,27 @@ static int explain(const struct run *run, const struct cell_spec *spec)
 	own(buf_done) struct buf out = {0};
 
 	cell_explain(run->backend, spec, &out);
+	door_options_explain(&run->doors.policy, "doors           ", "                ", &out);
 	return cli_print(&out);
 }
 
 static int run_verb(void *data, const struct cli_args *args)
 {
 	const struct run_options *options = data;
-	own(run_done) struct run run = {.options = options, .stdin_fd = -1, .json_fd = -1};
+	own(run_done) struct run run = {.options = options, .doors = RUN_DOORS_NONE, .stdin_fd = -1, .json_fd = -1};
 	own(run_spec_done) struct run_spec built = {0};
 	struct err err = {0};
 
 	if (backend_choose(options, &run.backend, &err) < 0 ||
-		run_spec_build(&built, options, args->command, &err) < 0)
+		run_spec_build(&built, options, args->command, &err) < 0 ||
+		run_doors_build(&run.doors, options, run.backend, &built, !options->explain, &err) < 0)
 		return cli_fail(&err);
 	cli_env_forget();
 	if (strcmp(run.backend, "none") == 0)
 		backend_warn_none();
 	if (options->explain)
 		return explain(&run, &built.spec);
-	if (files_open(&run, &err) < 0)
+	if (files_open(&run, &err) < 0 || run_doors_files(&run.doors, options, &built.spec, &err) < 0)
 		return run_refused(&run, &err);
 	return run_cell(&run, &built.spec);
 }
@@ -306,6 +351,9 @@ static const struct cli_option options_table[] = {
 	{.name = "output", .value = "DIR", .kind = CLI_TEXT, INTO(output),
 	 .hint = CLI_HINT_FOLDER,
 	 .help = "copy what the run left in /workspace to DIR"},
+	{.name = "network-log", .value = "FILE", .kind = CLI_TEXT, INTO(doors.log), .hint = CLI_HINT_FILE,
+	 .fallback = "network.jsonl in the folder of --output",
+	 .help = "where every verdict of its doors goes, a line of JSON each"},
 	{.name = "tty", .letter = 'T', .kind = CLI_FLAG, INTO(tty),
 	 .help = "give it a terminal of its own"},
 	{.name = "raw", .kind = CLI_FLAG, INTO(raw),

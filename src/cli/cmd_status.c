@@ -12,6 +12,7 @@
 #include "base/loop.h"
 #include "base/size.h"
 #include "base/term.h"
+#include "campaign/network.h"
 #include "campaign/view.h"
 #include "cli/campaign_args.h"
 #include "cli/grid.h"
@@ -112,6 +113,14 @@ static void put_line(const struct campaign_status *status, struct buf *out)
 		buf_fmt(out, ", %" PRIu64 " at work, %.1f/s", status->running, status->rate);
 	if (status->held && status->eta_ms > 0)
 		buf_fmt(out, ", %s left", duration_text(status->eta_ms * NS_PER_MS, text, sizeof(text)));
+	if (network_used(&campaign->sums.network)) {
+		buf_str(out, ", doors: ");
+		network_text(&campaign->sums.network, out);
+	}
+	if (campaign->note && campaign->note[0] && campaign->state == CAMPAIGN_PAUSED) {
+		buf_str(out, ", ");
+		term_line(campaign->note, strlen(campaign->note), 200, out);
+	}
 	if (status->held && status->live.alerts && *status->live.alerts) {
 		buf_str(out, ", alerts: ");
 		term_line(status->live.alerts, strlen(status->live.alerts), 200, out);

@@ -38,6 +38,7 @@ const struct cli_verb *const cli_verbs[] = {
 	&verb_ps,
 	&verb_kill,
 	&verb_logs,
+	&verb_doors,
 	&verb_campaign_run,
 	&verb_campaign_init,
 	&verb_campaign_list,

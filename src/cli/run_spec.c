@@ -279,6 +279,55 @@ int run_spec_build(struct run_spec *ret, const struct run_options *options, char
 	return cell_spec_check(&ret->spec, err);
 }
 
+/* ---- doors ---- */
+
+void run_spec_doors(struct run_spec *run, const struct door_policy *policy)
+{
+	struct door_listener doors[DOORS_MAX];
+	size_t count = policy_listeners(policy, doors), had = 0, more = 0;
+	struct buf hosts = {0};
+	own(freep) char **env = NULL;
+
+	if (count == 0)
+		return;
+	for (size_t i = 0; i < count; i++)
+		run->listeners[i] = (struct cell_listener){.address = doors[i].address, .port = doors[i].port};
+	run->spec.listeners = run->listeners;
+	run->spec.listener_count = count;
+	policy_hosts(policy, &hosts);
+	run->spec.hosts = keep(run, hosts.data ? buf_take(&hosts) : xstrdup(""));
+	policy_env(policy, run->env, &env, &more);
+	while (run->env[had])
+		had++;
+	run->env = xrealloc(run->env, had + more + 1, sizeof(*run->env));
+	for (size_t i = 0; i < more; i++)
+		run->env[had + i] = keep(run, env[i]);
+	run->env[had + more] = NULL;
+	run->spec.env = run->env;
+}
+
+static bool has_secret(const char *const *texts, const char *secret)
+{
+	for (; texts && *texts; texts++)
+		if (strstr(*texts, secret))
+			return true;
+	return false;
+}
+
+int run_spec_check_secrets(const struct run_spec *run, const struct door_policy *policy, struct err *err)
+{
+	for (size_t i = 0; i < policy->secret_count; i++) {
+		const struct secret_door *door = &policy->secrets[i];
+		bool env = door->secret && has_secret(run->spec.env, door->secret);
+		if (env || (door->secret && has_secret(run->spec.argv, door->secret)))
+			return err_set(err, ERR_USAGE,
+				"the credential of the secret door '%s' would be in the cell's %s: leave it out there, the door adds it "
+				"outside",
+				door->name, env ? "environment (--env or --pass-env)" : "command line");
+	}
+	return 0;
+}
+
 void run_spec_done(struct run_spec *run)
 {
 	for (size_t i = 0; i < run->text_count; i++) {

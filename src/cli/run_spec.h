@@ -4,6 +4,7 @@
 
 #include "cell/cell.h"
 #include "cli/cli.h"
+#include "cli/door_options.h"
 
 struct run_options {
 	struct cell_limits limits;
@@ -12,6 +13,7 @@ struct run_options {
 	const char *backend; /* NULL: not given */
 	const char *image, *workdir, *output, *stdin_file, *json_file;
 	struct cli_list mounts, hide, forbid, env, pass_env, require;
+	struct door_options doors;
 };
 
 /* A spec and what its pointers point to. */
@@ -19,6 +21,7 @@ struct run_spec {
 	struct cell_spec spec;
 	struct cell_mount *mounts;
 	const char **env, **hide, **require;
+	struct cell_listener listeners[DOORS_MAX];
 	char **texts; /* owned strings */
 	size_t text_count;
 };
@@ -32,6 +35,10 @@ int run_uid_set(void *options, const char *value, struct err *err);
  * lists of `options` must outlive it. Errors have code ERR_USAGE. */
 MUST_CHECK int run_spec_build(struct run_spec *ret, const struct run_options *options,
 	char *const *command, struct err *err);
+/* What the cell needs to see of its doors: listeners, names, variables. The policy need not outlive it. */
+void run_spec_doors(struct run_spec *run, const struct door_policy *policy);
+/* A credential that the policy has been loaded with must not be in what is given to the cell. ERR_USAGE names the door. */
+MUST_CHECK int run_spec_check_secrets(const struct run_spec *run, const struct door_policy *policy, struct err *err);
 void run_spec_done(struct run_spec *run);
 
 #endif

@@ -7,6 +7,7 @@
 #include "base/clock.h"
 #include "base/size.h"
 #include "base/term.h"
+#include "campaign/network.h"
 #include "cli/campaign_args.h"
 #include "cli/verbs.h"
 
@@ -140,10 +141,11 @@ static const struct cli_option *option_lettered(const struct cli_verb *verb, cha
 	return NULL;
 }
 
-/* Same name, other meaning: of a campaign, where sessions go and how it is told of. */
+/* Same name, other meaning: of a campaign, where sessions go, what all of them may use, and how it is told of. */
 static bool is_own(const char *name)
 {
-	static const char *const own_names[] = {"output", "json", "json-file", "quiet", "verbose", "explain"};
+	static const char *const own_names[] = {
+		"output", "json", "json-file", "quiet", "verbose", "explain", "budget", "network-record", "network-replay"};
 
 	for (size_t i = 0; i < ARRAY_LEN(own_names); i++)
 		if (strcmp(name, own_names[i]) == 0)
@@ -184,11 +186,27 @@ static void put_options(struct buf *out, struct words *words, const struct cli_v
 	}
 }
 
+/* A campaign answers from a folder of sessions, a run from one of them. */
+static void put_replay(struct buf *out, struct words words, const char *session)
+{
+	static const char name[] = "--network-replay=";
+	const char *word;
+	size_t len;
+
+	while ((word = words_next(&words, &len)) && !(len == 2 && memcmp(word, "--", 2) == 0)) {
+		if (strncmp(word, name, sizeof(name) - 1) != 0)
+			continue;
+		own(freep) char *mine = xfmt("%.*s/%s", (int)len, word, session);
+		put_word(out, mine, strlen(mine));
+	}
+}
+
 void run_text_again(const struct campaign_record *campaign, const struct run_record *run, const struct cli_verb *from,
 	const struct cli_verb *to, struct buf *out)
 {
 	struct words words = words_of(campaign->words, campaign->words_len);
 	struct words names = words_of(campaign->env_names, campaign->env_names_len);
+	char session[24];
 	const char *word;
 	size_t len;
 
@@ -203,6 +221,7 @@ void run_text_again(const struct campaign_record *campaign, const struct run_rec
 		buf_str(out, " --pass-env");
 		put_word(out, word, len);
 	}
+	put_replay(out, words, session_of(campaign, run, session, sizeof(session)));
 	put_options(out, &words, from, to);
 	buf_str(out, " --");
 	while ((word = words_next(&words, &len)))
@@ -251,6 +270,11 @@ static void put_costs(const struct run_record *run, struct buf *out)
 		size_text(run->stderr_bytes, complained, sizeof(complained)));
 	if (run->refused > 0)
 		buf_fmt(out, "  refused       %" PRIu64 " system calls\n", run->refused);
+	if (network_used(&run->network)) {
+		buf_str(out, "  doors         ");
+		network_text(&run->network, out);
+		buf_char(out, '\n');
+	}
 }
 
 void run_text_details(const struct campaign_record *campaign, const struct run_record *run, struct buf *out)
@@ -308,6 +332,10 @@ void run_text_json(const struct campaign_record *campaign, const struct run_reco
 	json_put_uint(json, "stdout_bytes", run->stdout_bytes);
 	json_put_uint(json, "stderr_bytes", run->stderr_bytes);
 	json_put_uint(json, "refused", run->refused);
+	json_key(json, "network");
+	json_open(json, '{');
+	network_json(&run->network, json);
+	json_close(json, '}');
 	run_text_again(campaign, run, &verb_campaign_run, &verb_run, &again);
 	json_put_string(json, "again", buf_text(&again));
 	json_close(json, '}');

@@ -4,7 +4,7 @@
 
 #include "cli/cli.h"
 
-extern const struct cli_verb verb_run, verb_exec, verb_ps, verb_kill, verb_logs, verb_doctor,
+extern const struct cli_verb verb_run, verb_exec, verb_ps, verb_kill, verb_logs, verb_doors, verb_doctor,
 	verb_help, verb_version, verb_completion, verb_internal_man;
 extern const struct cli_verb verb_campaign_run, verb_campaign_resume, verb_campaign_init, verb_campaign_list,
 	verb_campaign_show, verb_campaign_pause, verb_campaign_stop, verb_campaign_rm;
