@@ -241,6 +241,13 @@ struct loop_source *loop_add_timer(struct loop *loop, uint64_t at_ns, loop_timer
 	return timer;
 }
 
+struct loop_source *loop_drop(struct loop_source *source)
+{
+	if (source && source->kind == SOURCE_FD)
+		source->events = 0;
+	return loop_remove(source);
+}
+
 struct loop_source *loop_remove(struct loop_source *source)
 {
 	if (!source)

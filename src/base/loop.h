@@ -30,6 +30,8 @@ struct loop_source *loop_add_timer(struct loop *loop, uint64_t at_ns, loop_timer
 MUST_CHECK int loop_take_signals(struct loop *loop, const sigset_t *set, loop_signal_fn *fn, void *data,
 	struct err *err);
 struct loop_source *loop_remove(struct loop_source *source); /* NULL is fine; returns NULL */
+/* The same for a descriptor that is closed right after, and that nobody else has: closing takes it out of epoll. */
+struct loop_source *loop_drop(struct loop_source *source);
 
 /* Waits once, at most timeout_ms (-1: until something happens), and runs what is due. */
 int loop_turn(struct loop *loop, int timeout_ms);

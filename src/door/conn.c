@@ -2,8 +2,6 @@
 #include "door/doord.h"
 
 #include <errno.h>
-#include <netinet/in.h>
-#include <netinet/tcp.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/epoll.h>
@@ -248,10 +246,8 @@ struct conn *conn_new(struct door_run *run, size_t listener, int client)
 {
 	struct conn *conn = xcalloc(1, sizeof(*conn));
 	struct timespec now;
-	int one = 1;
 
 	(void)clock_gettime(CLOCK_REALTIME, &now);
-	(void)setsockopt(client, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one));
 	*conn = (struct conn){ .run = run, .client = client, .far = -1, .next = run->conns, .link = &run->conns };
 	if (conn->next != NULL)
 		conn->next->link = &conn->next;
@@ -273,8 +269,8 @@ void conn_free(struct conn *conn)
 	(void)is_spent(conn, false, NULL); /* whoever waits for that is told now, not at the next request */
 	if (conn->kind->freed != NULL)
 		conn->kind->freed(conn);
-	conn->source = loop_remove(conn->source);
-	conn->far_source = loop_remove(conn->far_source);
+	conn->source = loop_drop(conn->source);
+	conn->far_source = loop_drop(conn->far_source);
 	conn->dial = dial_cancel(conn->dial);
 	conn->relay = relay_free(conn->relay);
 	fd_close(&conn->client);

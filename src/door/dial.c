@@ -2,7 +2,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <netinet/tcp.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/epoll.h>
@@ -133,10 +132,7 @@ static void ask_proxy(struct dial *dial)
 
 static void connected(struct dial *dial)
 {
-	int one = 1;
-
 	dial->source = loop_remove(dial->source);
-	(void)setsockopt(dial->fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one)); /* fails for a unix socket */
 	if (dial->through) {
 		ask_proxy(dial);
 		return;

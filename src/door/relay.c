@@ -2,6 +2,8 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
@@ -213,6 +215,13 @@ static void on_ready(void *data, int fd, uint32_t events)
 	loop_set_events(relay->far, far);
 }
 
+void relay_at_once(int fd)
+{
+	const int one = 1;
+
+	(void)setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one)); /* fails for unix sockets, which never wait */
+}
+
 struct relay *relay_start(struct loop *loop, int near, int far, const char *sent, size_t sent_len,
 	const struct relay_events *events)
 {
@@ -223,6 +232,8 @@ struct relay *relay_start(struct loop *loop, int near, int far, const char *sent
 	relay->up = (struct flow){ .from = near, .to = far, .pipe = { -1, -1 } };
 	relay->down = (struct flow){ .from = far, .to = near, .pipe = { -1, -1 } };
 	relay->active_ns = clock_now();
+	relay_at_once(near);
+	relay_at_once(far);
 	if (sent_len > 0)
 		buf_add(&relay->up.wait, sent, sent_len);
 	/* both are looked at once, in the loop: something may have come already */

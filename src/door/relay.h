@@ -27,6 +27,7 @@ struct relay_events {
 struct relay *relay_start(struct loop *loop, int near, int far, const char *sent, size_t sent_len,
 	const struct relay_events *events);
 struct relay *relay_free(struct relay *relay); /* NULL is fine; returns NULL */
+void relay_at_once(int fd); /* what is written there goes out in the pieces it came in */
 uint64_t relay_active_ns(const struct relay *relay); /* when something passed last */
 
 #endif

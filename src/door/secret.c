@@ -153,6 +153,7 @@ static void on_dialled(void *data, int fd, enum dial_end end, const char *why)
 		secret_answer(conn, end == DIAL_REFUSED ? 403 : 502, why);
 		return;
 	}
+	relay_at_once(fd);
 	own->far = far_open(doord->tls[conn->secret_index], fd);
 	if (own->far != NULL)
 		conn->far_source = loop_add_fd(doord->loop, fd, EPOLLIN | EPOLLOUT, on_event, conn);
@@ -259,6 +260,7 @@ static void accepted(struct conn *conn)
 	conn->own = xcalloc(1, sizeof(struct carrying));
 	(void)snprintf(conn->host, sizeof(conn->host), "%s", conn->secret->host);
 	conn->port = conn->secret->port;
+	relay_at_once(conn->client);
 	conn->source = loop_add_fd(conn->run->doord->loop, conn->client, EPOLLIN, on_head, conn);
 }
 
