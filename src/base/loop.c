@@ -241,6 +241,13 @@ struct loop_source *loop_add_timer(struct loop *loop, uint64_t at_ns, loop_timer
 	return timer;
 }
 
+void loop_hand_over(struct loop_source *source, uint32_t events, loop_fd_fn *fn, void *data)
+{
+	source->on_fd = fn;
+	source->data = data;
+	loop_set_events(source, events);
+}
+
 struct loop_source *loop_drop(struct loop_source *source)
 {
 	if (source && source->kind == SOURCE_FD)

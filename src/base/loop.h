@@ -25,6 +25,8 @@ struct loop *loop_free(struct loop *loop); /* frees its sources too; returns NUL
  * always ready. */
 struct loop_source *loop_add_fd(struct loop *loop, int fd, uint32_t events, loop_fd_fn *fn, void *data);
 void loop_set_events(struct loop_source *source, uint32_t events);
+/* A descriptor's source for somebody else from now on. */
+void loop_hand_over(struct loop_source *source, uint32_t events, loop_fd_fn *fn, void *data);
 struct loop_source *loop_add_timer(struct loop *loop, uint64_t at_ns, loop_timer_fn *fn, void *data);
 /* Blocks these signals in this thread for good and delivers them here. One call per loop. */
 MUST_CHECK int loop_take_signals(struct loop *loop, const sigset_t *set, loop_signal_fn *fn, void *data,

@@ -11,6 +11,7 @@
 #include "base/clock.h"
 
 #define LOG_MAX (16u << 20) /* bytes of a run's record */
+#define LINES_MAX (16u << 10) /* that wait */
 #define LINGER_NS (2 * NS_PER_S)
 #define LINGER_MAX (1u << 20) /* bytes thrown away meanwhile */
 
@@ -59,7 +60,19 @@ static void record(const struct conn *conn)
 		json.out.len = 0;
 		buf_str(&json.out, "{\"verdict\":\"none\",\"reason\":\"the record is full: what follows is only counted\"}\n");
 	}
-	(void)!write(run->log, json.out.data, json.out.len); /* a full disk loses lines of it, not the verdicts */
+	buf_add(&run->lines, json.out.data, json.out.len);
+	if (run->lines.len > LINES_MAX)
+		run_write(run);
+	else
+		doord_write_soon(run->doord);
+}
+
+/* Several lines at a time: a cell that knocks thousands of times a second is not worth a write each. */
+void run_write(struct door_run *run)
+{
+	if (run->log >= 0 && run->lines.len > 0)
+		(void)!write(run->log, run->lines.data, run->lines.len); /* a full disk loses lines of it, not the verdicts */
+	run->lines.len = 0;
 }
 
 /* ---- accounts ---- */

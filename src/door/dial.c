@@ -46,17 +46,19 @@ static void dial_free(struct dial *dial)
 static void finish(struct dial *dial)
 {
 	int fd = fd_take(&dial->fd);
+	struct loop_source *source = ptr_take(&dial->source);
 	dial_fn *fn = dial->fn;
 	void *data = dial->data;
 	enum dial_end end = dial->end;
 	const char *why = dial->why;
 
 	dial_free(dial);
-	fn(data, fd, end, why);
+	fn(data, fd, source, end, why);
 }
 
 static void fail(struct dial *dial, enum dial_end end, const char *why)
 {
+	dial->source = loop_remove(dial->source);
 	fd_close(&dial->fd);
 	dial->end = end;
 	dial->why = why;
@@ -125,14 +127,13 @@ static void ask_proxy(struct dial *dial)
 		fail(dial, DIAL_FAILED, "the upstream proxy hung up");
 		return;
 	}
-	dial->source = loop_add_fd(dial->loop, dial->fd, EPOLLIN, on_answer, dial);
+	loop_hand_over(dial->source, EPOLLIN, on_answer, dial);
 }
 
 /* ---- connecting ---- */
 
 static void connected(struct dial *dial)
 {
-	dial->source = loop_remove(dial->source);
 	if (dial->through) {
 		ask_proxy(dial);
 		return;

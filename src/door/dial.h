@@ -24,8 +24,9 @@ enum dial_end {
 	DIAL_REFUSED, /* it is at an address that is not allowed: 403 */
 	DIAL_FAILED /* not found, not reached: 502 */
 };
-/* fd: connected, not blocking, now the callee's; -1: `why` (static). From the loop, never from within dial_start. */
-typedef void dial_fn(void *data, int fd, enum dial_end end, const char *why);
+/* fd: connected, not blocking, and its source in the loop, both now the callee's; -1 and NULL: `why` (static). From the
+ * loop, never from within dial_start. */
+typedef void dial_fn(void *data, int fd, struct loop_source *source, enum dial_end end, const char *why);
 struct dial *dial_start(struct loop *loop, struct resolver *resolver, const struct dial_place *place, dial_fn *fn, void *data);
 struct dial *dial_cancel(struct dial *dial); /* before its end; NULL is fine; returns NULL */
 

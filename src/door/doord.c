@@ -28,6 +28,7 @@
 #include "door/secret.h"
 
 #define SWEEP_NS (NS_PER_S / 2)
+#define WRITE_NS (20 * NS_PER_MS) /* a line of a record waits at most */
 #define ACCEPTS 64 /* of one listener before others have their turn */
 #define RECORDING_MAX (256u << 20)
 
@@ -154,6 +155,8 @@ static void run_close(struct doord *doord, struct wire_reader *reader)
 		run->ear_count = 0;
 		while (run->conns != NULL)
 			conn_free(run->conns);
+		run_write(run);
+		buf_done(&run->lines);
 		fd_close(&run->log);
 		fd_close(&run->record);
 		book_done(&run->book);
@@ -197,6 +200,21 @@ static void on_sweep(void *data)
 		}
 		run_hear(run);
 	}
+}
+
+static void on_write(void *data)
+{
+	struct doord *doord = data;
+
+	doord->writing = loop_remove(doord->writing);
+	for (struct door_run *run = doord->runs; run != NULL; run = run->next)
+		run_write(run);
+}
+
+void doord_write_soon(struct doord *doord)
+{
+	if (doord->writing == NULL)
+		doord->writing = loop_add_timer(doord->loop, clock_now() + WRITE_NS, on_write, doord);
 }
 
 /* ---- life ---- */

@@ -20,7 +20,7 @@ struct conn;
 struct doord {
 	struct loop *loop;
 	int control;
-	struct loop_source *control_source, *sweep;
+	struct loop_source *control_source, *sweep, *writing;
 	struct door_policy policy;
 	struct door_totals *totals; /* shared; PROTO_TOTALS of them, the first of all together */
 	struct resolver *resolver;
@@ -47,6 +47,7 @@ struct door_run {
 	struct door_ear ears[DOORS_MAX];
 	size_t ear_count;
 	int log, record;
+	struct buf lines; /* of the record, not yet written: see run_write */
 	uint64_t log_len;
 	struct exchange_book book; /* to answer from */
 	struct conn *conns;
@@ -111,9 +112,11 @@ int conn_read(struct conn *conn, size_t max);
 void conn_relay(struct conn *conn, const char *sent, size_t len, size_t (*gate)(void *, const char *, size_t));
 void run_hear(struct door_run *run); /* listens or not, as it may have more connections */
 void run_deafen(struct door_run *run, bool deaf);
+void run_write(struct door_run *run); /* what is left of its record */
 
 /* ---- doord.c ---- */
 
+void doord_write_soon(struct doord *doord); /* the records of all runs */
 void doord_spent(struct doord *doord, uint64_t number, enum budget_kind kind);
 int doord_main(void);
 

@@ -156,20 +156,20 @@ static void open_tunnel(struct conn *conn)
 		return;
 	}
 	loop_set_events(conn->source, EPOLLIN);
-	if (conn->port != 443)
-		conn->far_source = loop_add_fd(conn->run->doord->loop, conn->far, EPOLLIN, on_far_first, conn);
+	loop_hand_over(conn->far_source, conn->port != 443 ? EPOLLIN : 0, on_far_first, conn);
 	conn->deadline_ns = clock_now() + HEAD_NS;
 }
 
 /* ---- from the head to the far side ---- */
 
-static void on_dialled(void *data, int fd, enum dial_end end, const char *why)
+static void on_dialled(void *data, int fd, struct loop_source *source, enum dial_end end, const char *why)
 {
 	struct conn *conn = data;
 	struct proxying *own = conn->own;
 
 	conn->dial = NULL;
 	conn->far = fd;
+	conn->far_source = source;
 	if (end != DIAL_OK)
 		refuse(conn, end == DIAL_REFUSED ? 403 : 502, why);
 	else if (own->tunnel)

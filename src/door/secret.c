@@ -141,7 +141,7 @@ static void on_event(void *data, int fd, uint32_t events)
 	carry_on(data);
 }
 
-static void on_dialled(void *data, int fd, enum dial_end end, const char *why)
+static void on_dialled(void *data, int fd, struct loop_source *source, enum dial_end end, const char *why)
 {
 	struct conn *conn = data;
 	struct carrying *own = conn->own;
@@ -149,18 +149,19 @@ static void on_dialled(void *data, int fd, enum dial_end end, const char *why)
 
 	conn->dial = NULL;
 	conn->far = fd;
+	conn->far_source = source;
 	if (end != DIAL_OK) {
 		secret_answer(conn, end == DIAL_REFUSED ? 403 : 502, why);
 		return;
 	}
 	relay_at_once(fd);
 	own->far = far_open(doord->tls[conn->secret_index], fd);
-	if (own->far != NULL)
-		conn->far_source = loop_add_fd(doord->loop, fd, EPOLLIN | EPOLLOUT, on_event, conn);
-	if (conn->far_source == NULL) {
+	if (own->far == NULL) {
+		conn->far_source = loop_remove(conn->far_source);
 		secret_answer(conn, 502, "no memory for another connection");
 		return;
 	}
+	loop_hand_over(conn->far_source, EPOLLIN | EPOLLOUT, on_event, conn);
 	own->shaking = true;
 	carry_on(conn);
 }

@@ -13,12 +13,13 @@ static void reset(struct conn *conn)
 	conn_free(conn);
 }
 
-static void on_dialled(void *data, int fd, enum dial_end end, const char *why)
+static void on_dialled(void *data, int fd, struct loop_source *source, enum dial_end end, const char *why)
 {
 	struct conn *conn = data;
 
 	conn->dial = NULL;
 	conn->far = fd;
+	conn->far_source = source;
 	if (end != DIAL_OK) {
 		conn_judged(conn, VERDICT_FAILED, why);
 		reset(conn);
