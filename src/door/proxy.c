@@ -21,6 +21,7 @@ struct proxying {
 	bool tunnel;
 	size_t head_size; /* of conn->head: what follows came after it */
 	struct buf request; /* a plain one as it is sent on */
+	struct buf answer; /* as much of the answer's head as came */
 	struct http_body body;
 };
 
@@ -84,6 +85,51 @@ static void request_build(struct conn *conn, const struct http_head *head, struc
 	http_body_init(&own->body, head);
 }
 
+/* Servers need not say that they close, and some do not: a client that kept the connection for its next request would
+ * find it closed. */
+static void answer_closing(const struct http_head *head, const char *bytes, struct buf *out)
+{
+	const char *line_end = memchr(bytes, '\r', head->size);
+
+	buf_add(out, bytes, (size_t)(line_end - bytes));
+	buf_str(out, "\r\nConnection: close\r\n");
+	for (size_t i = 0; i < head->field_count; i++) {
+		const struct http_field *field = &head->fields[i];
+		if (span_is(field->name, "connection") || span_is(field->name, "keep-alive"))
+			continue;
+		buf_add(out, field->name.at, field->name.len);
+		buf_str(out, ": ");
+		buf_add(out, field->value.at, field->value.len);
+		buf_str(out, "\r\n");
+	}
+	buf_str(out, "\r\n");
+}
+
+/* Holds the head until it is whole. What is no answer is the client's to judge. */
+static bool on_answer(void *data, const char *bytes, size_t len, struct buf *out)
+{
+	struct proxying *own = ((struct conn *)data)->own;
+	own(buf_done) struct buf held = own->answer;
+	struct http_head head = { .status = 100 };
+	size_t used = 0;
+	enum http_read read = HTTP_DONE;
+
+	own->answer = (struct buf){ 0 };
+	if (len > 0)
+		buf_add(&held, bytes, len);
+	const char *all = buf_text(&held);
+	while (head.status < 200 && (read = http_read_response(all + used, held.len - used, false, &head)) == HTTP_DONE) {
+		if (head.status < 200)
+			buf_add(out, all + used, head.size);
+		else
+			answer_closing(&head, all + used, out);
+		used += head.size;
+	}
+	bool more = read == HTTP_MORE && len > 0;
+	buf_add(more ? &own->answer : out, all + used, held.len - used);
+	return more;
+}
+
 static void relay_request(struct conn *conn)
 {
 	struct proxying *own = conn->own;
@@ -96,6 +142,7 @@ static void relay_request(struct conn *conn)
 	}
 	buf_add(&own->request, rest, may);
 	conn_relay(conn, own->request.data, own->request.len, body_gate);
+	relay_on_answer(conn->relay, on_answer);
 	buf_done(&own->request);
 }
 
@@ -292,8 +339,10 @@ static void freed(struct conn *conn)
 {
 	struct proxying *own = conn->own;
 
-	if (own != NULL)
+	if (own != NULL) {
 		buf_done(&own->request);
+		buf_done(&own->answer);
+	}
 	free(own);
 }
 

@@ -33,6 +33,7 @@ struct relay {
 	struct relay_events events;
 	struct loop_source *near, *far;
 	struct flow up, down;
+	relay_answer_fn *answer; /* NULL: what comes down passes as it is */
 	uint64_t active_ns;
 	bool over;
 };
@@ -117,6 +118,13 @@ static ssize_t take_spliced(struct flow *flow)
 	return moved;
 }
 
+/* What comes of it waits, and is written next. */
+static void answer_take(struct relay *relay, const char *bytes, size_t len)
+{
+	if (relay->answer != NULL && (!relay->answer(relay->events.data, bytes, len, &relay->down.wait) || len == 0))
+		relay->answer = NULL;
+}
+
 static ssize_t take_copied(struct relay *relay, struct flow *flow)
 {
 	static char chunk[CHUNK];
@@ -124,6 +132,10 @@ static ssize_t take_copied(struct relay *relay, struct flow *flow)
 
 	if (got <= 0)
 		return got;
+	if (flow == &relay->down && relay->answer != NULL) {
+		answer_take(relay, chunk, (size_t)got);
+		return got;
+	}
 	size_t may = (size_t)got, wrote = 0;
 	if (flow == &relay->up && relay->events.gate != NULL)
 		may = relay->events.gate(relay->events.data, chunk, (size_t)got);
@@ -154,7 +166,7 @@ static int flow_run(struct relay *relay, struct flow *flow)
 			return -1;
 		if (!flow_idle(flow) || flow->ended || turn >= TURN_MAX)
 			break;
-		bool large = flow->full_before && !(up && relay->events.gate != NULL);
+		bool large = flow->full_before && (up ? relay->events.gate == NULL : relay->answer == NULL);
 		if (large && flow->pipe[0] < 0 && !pipe_borrow(flow))
 			large = false;
 		ssize_t got = large ? take_spliced(flow) : take_copied(relay, flow);
@@ -164,6 +176,8 @@ static int flow_run(struct relay *relay, struct flow *flow)
 			break;
 		if (got == 0) {
 			flow->ended = true;
+			if (!up)
+				answer_take(relay, NULL, 0);
 			break;
 		}
 		turn += (size_t)got;
@@ -240,6 +254,11 @@ struct relay *relay_start(struct loop *loop, int near, int far, const char *sent
 	relay->near = loop_add_fd(loop, near, EPOLLIN | EPOLLOUT, on_ready, relay);
 	relay->far = loop_add_fd(loop, far, EPOLLIN | EPOLLOUT, on_ready, relay);
 	return relay;
+}
+
+void relay_on_answer(struct relay *relay, relay_answer_fn *fn)
+{
+	relay->answer = fn;
 }
 
 struct relay *relay_free(struct relay *relay)

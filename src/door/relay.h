@@ -8,6 +8,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/buf.h"
 #include "base/loop.h"
 
 struct relay;
@@ -27,6 +28,10 @@ struct relay_events {
 struct relay *relay_start(struct loop *loop, int near, int far, const char *sent, size_t sent_len,
 	const struct relay_events *events);
 struct relay *relay_free(struct relay *relay); /* NULL is fine; returns NULL */
+/* Bytes from the far side are the callee's to change on their way: it adds to `out` what goes to the near side now, may
+ * keep the rest, and says false when the others shall pass as they are. len 0: there are no more. */
+typedef bool relay_answer_fn(void *data, const char *bytes, size_t len, struct buf *out);
+void relay_on_answer(struct relay *relay, relay_answer_fn *fn); /* right after relay_start */
 void relay_at_once(int fd); /* what is written there goes out in the pieces it came in */
 uint64_t relay_active_ns(const struct relay *relay); /* when something passed last */
 

@@ -22,7 +22,8 @@ struct fixture {
 	int near[2], far[2]; /* [0]: the relay's side; [1]: ours */
 	struct relay *relay;
 	uint64_t sent, received, stop_after, gate_left;
-	bool over;
+	struct buf held;
+	bool over, answered;
 };
 
 static bool on_passed(void *data, size_t sent, size_t received)
@@ -233,6 +234,55 @@ static void nothing_passes_a_closed_gate_and_the_other_side_is_not_told_of_an_en
 	end(&f);
 }
 
+/* Holds everything up to a '.', and writes it in brackets. */
+static bool on_answer(void *data, const char *bytes, size_t len, struct buf *out)
+{
+	struct fixture *f = data;
+	const char *dot = len > 0 ? memchr(bytes, '.', len) : NULL;
+
+	assert_false(f->answered);
+	if (len > 0)
+		buf_add(&f->held, bytes, dot != NULL ? (size_t)(dot - bytes) : len);
+	if (dot == NULL && len > 0)
+		return true;
+	f->answered = true;
+	buf_fmt(out, "[%s]%.*s", buf_text(&f->held), dot != NULL ? (int)(len - (size_t)(dot - bytes)) : 0, dot != NULL ? dot : "");
+	buf_done(&f->held);
+	return false;
+}
+
+static void the_beginning_of_an_answer_can_be_changed_and_the_rest_passes(void **state)
+{
+	static const struct {
+		const char *pieces[3], *want;
+	} cases[] = {
+		{ { "abc", "d.e", "f.g" }, "[abcd].ef.g" },
+		{ { "." }, "[]." },
+		{ { "abc", "d" }, "[abcd]" }, /* it ended before */
+		{ { NULL }, "[]" },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		struct fixture f = { 0 };
+		char got[64] = "";
+		begin(&f, NULL, 0, false);
+		relay_on_answer(f.relay, on_answer);
+		for (size_t j = 0; j < 3 && cases[i].pieces[j] != NULL; j++) {
+			assert_true(send(f.far[1], cases[i].pieces[j], strlen(cases[i].pieces[j]), 0) > 0);
+			turn(&f);
+		}
+		assert_int_equal(shutdown(f.far[1], SHUT_WR), 0);
+		size_t len = 0;
+		for (ssize_t now = -1; now != 0; len += now > 0 ? (size_t)now : 0) {
+			turn(&f);
+			now = recv(f.near[1], got + len, sizeof(got) - 1 - len, 0);
+		}
+		assert_string_equal(got, cases[i].want);
+		end(&f);
+	}
+}
+
 static void it_ends_when_it_is_told_to(void **state)
 {
 	struct fixture f = { .stop_after = 2000000 };
@@ -273,6 +323,7 @@ int main(void)
 		cmocka_unit_test(half_a_connection_may_end_before_the_other),
 		cmocka_unit_test(what_came_before_goes_first),
 		cmocka_unit_test(nothing_passes_a_closed_gate_and_the_other_side_is_not_told_of_an_end),
+		cmocka_unit_test(the_beginning_of_an_answer_can_be_changed_and_the_rest_passes),
 		cmocka_unit_test(it_ends_when_it_is_told_to),
 		cmocka_unit_test(a_side_that_vanishes_ends_it),
 	};
