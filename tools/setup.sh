@@ -1,6 +1,6 @@
 #!/bin/bash
-# Installs the Debian packages that are missing for `make demo` or `make test`, says which and why
-# first, and does nothing where all are there. Usage: tools/setup.sh demo|test
+# Installs the packages that are missing for `make demo` or `make test`, says which and why first,
+# and does nothing where all are there. Usage: tools/setup.sh demo|test
 set -euo pipefail
 
 wanted=${1:-demo}
@@ -21,6 +21,8 @@ has_libc() { [ -e /usr/include/stdio.h ]; }
 has_library() { pkg-config --exists "$1"; }
 has_venv() { "$(system_python)" -c 'import ensurepip, venv'; }
 system_python() { if [ -x /usr/bin/python3 ]; then echo /usr/bin/python3; else command -v python3; fi; }
+
+has_postgres() { command -v psql && ls /usr/lib/postgresql/*/bin/initdb; }
 
 fuzzer_links() {
 	local folder status=0
@@ -94,6 +96,25 @@ install_noted() {
 	packages=() reasons=()
 }
 
+# What the tests run in cells as it comes from npm, once, into build-npm.
+npm_packages=(@anthropic-ai/claude-code@2.1.197 undici@6.21.3)
+fetch_npm() {
+	local folder tries=0
+	folder=$(dirname "$0")/../build-npm
+	[ "$(cat "$folder/installed" 2>/dev/null)" != "${npm_packages[*]}" ] || return 0
+	echo "setup: installing with npm into build-npm, 240 MB:"
+	printf '  %-36s %s\n' "${npm_packages[0]}" "an agent that works through a secret door" \
+		"${npm_packages[1]}" "what tells Node's fetch of a proxy"
+	rm -rf "$folder"
+	mkdir -p "$folder"
+	until npm install --prefix "$folder" --no-audit --no-fund --loglevel=error "${npm_packages[@]}" >/dev/null; do
+		tries=$((tries + 1))
+		[ $tries -lt 3 ] || return 1
+		sleep 5
+	done
+	echo "${npm_packages[*]}" >"$folder/installed"
+}
+
 lacks gcc "compiles hotcell" has gcc
 lacks libc6-dev "the C library's headers" has_libc
 lacks meson "the build system" has meson
@@ -117,6 +138,10 @@ if [ "$wanted" = test ]; then
 	lacks sudo "runs half of the tests as root" has sudo
 	lacks curl "a program that tries to get out" has curl
 	lacks git "a program that must not be reached" has git
+	lacks openssl "certificates of the web servers that doors lead to" has openssl
+	lacks postgresql "a database behind a door, and its client" has_postgres
+	lacks nodejs "a client whose fetch uses doors" has node
+	lacks npm "fetches the agent that works through a door" has npm
 	lacks qemu-system-x86 "a machine with cgroup v2 alone, to test on" has qemu-system-x86_64
 	lacks busybox-static "what that machine has for programs" has busybox
 	lacks cpio "packs that machine's files" has cpio
@@ -125,6 +150,7 @@ if [ "$wanted" = test ]; then
 fi
 install_noted
 if [ "$wanted" = test ]; then
+	fetch_npm
 	fuzzer_links >/dev/null 2>&1 || { packages+=("$(runtime_package)"); reasons+=("sanitizers and libFuzzer for clang"); }
 	install_noted
 fi

@@ -202,9 +202,9 @@ fuzz_corpora() {
 # pytest stays in a venv; an ordinary account uses its packages with the system's own python.
 make_venv() {
 	local venv=build/venv
-	if ! "$venv/bin/python" -c 'import pytest, pytest_timeout' 2>/dev/null; then
+	if ! "$venv/bin/python" -c 'import pytest, pytest_timeout, requests' 2>/dev/null; then
 		rm -rf "$venv"
-		"$python" -m venv "$venv" && "$venv/bin/pip" install -q --disable-pip-version-check pytest pytest-timeout || return 1
+		"$python" -m venv "$venv" && "$venv/bin/pip" install -q --disable-pip-version-check pytest pytest-timeout requests || return 1
 	fi
 	mkdir -p "$stage/site"
 	cp -r "$venv"/lib/python3*/site-packages/. "$stage/site"
@@ -213,6 +213,7 @@ make_venv() {
 make_stage() { # BINARY
 	make_venv && mkdir -p "$stage/build/tests" && cp "$1" "$stage/build/hotcell" &&
 		cp "$(dirname "$1")/tests/listeners" "$stage/build/tests/" && cp -r tests man examples "$stage/" &&
+		{ cp -rl build-npm "$stage/" 2>/dev/null || cp -r build-npm "$stage/"; } &&
 		find "$stage" -name __pycache__ -prune -exec rm -rf {} + && chmod -R go=rX,u+rwX "$stage"
 }
 
@@ -234,8 +235,8 @@ count_junit() { # FILE: prints "passed failed"
 # as failed: what cannot be tried here is not proven here.
 system() {
 	local label=$1 who=$2 pretend=$3 work home prefix=() less=() status=0 good bad
-	# verbs that only read the ledger are the same whatever a cell lacks
-	[ -z "$pretend" ] || less=(--ignore=test_campaign_verbs.py)
+	# verbs that only read the ledger, and what uses doors as they are, are the same whatever a cell lacks
+	[ -z "$pretend" ] || less=(--ignore=test_campaign_verbs.py --ignore=test_doors_clients.py --ignore=test_doors_claude.py)
 	heading "system tests: $label"
 	work=$(mktemp -d "$stage/work.XXXXXX")
 	home=$work
