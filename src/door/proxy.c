@@ -17,6 +17,8 @@
 #include "door/hello.h"
 #include "door/http.h"
 
+#define TLS_PORT 443 /* nothing but TLS passes there */
+
 struct proxying {
 	bool tunnel;
 	size_t head_size; /* of conn->head: what follows came after it */
@@ -171,7 +173,7 @@ static void look_at_hello(struct conn *conn)
 		hang_up(conn, "TLS for another name than the tunnel's");
 		return;
 	}
-	if (hello != HELLO_OK && !(hello == HELLO_NOT_TLS && conn->port != 443)) {
+	if (hello != HELLO_OK && !(hello == HELLO_NOT_TLS && conn->port != TLS_PORT)) {
 		hang_up(conn, hello_reason(hello));
 		return;
 	}
@@ -181,15 +183,19 @@ static void look_at_hello(struct conn *conn)
 	conn_relay(conn, sent.data + skip, sent.len - skip, NULL);
 }
 
-/* A protocol in which the server speaks first is not TLS. */
+/* A protocol in which the server speaks first is not TLS; but a client that has begun a hello is held to it. */
 static void on_far_first(void *data, int fd, uint32_t events)
 {
 	struct conn *conn = data;
-	own(buf_done) struct buf sent = conn->head;
 	size_t skip = ((const struct proxying *)conn->own)->head_size;
 
 	(void)fd;
 	(void)events;
+	if (conn->head.len > skip) {
+		loop_set_events(conn->far_source, 0);
+		return;
+	}
+	own(buf_done) struct buf sent = conn->head;
 	conn->head = (struct buf){ 0 };
 	conn_relay(conn, sent.data + skip, sent.len - skip, NULL);
 }
@@ -203,7 +209,7 @@ static void open_tunnel(struct conn *conn)
 		return;
 	}
 	loop_set_events(conn->source, EPOLLIN);
-	loop_hand_over(conn->far_source, conn->port != 443 ? EPOLLIN : 0, on_far_first, conn);
+	loop_hand_over(conn->far_source, conn->port != TLS_PORT ? EPOLLIN : 0, on_far_first, conn);
 	conn->deadline_ns = clock_now() + HEAD_NS;
 }
 
@@ -236,22 +242,35 @@ static void dial(struct conn *conn, const struct door_rule *rule)
 	conn->dial = dial_start(doord->loop, doord->resolver, &place, on_dialled, conn);
 }
 
-/* A plain request's Host must name what its target does. */
-static bool host_agrees(const struct http_head *head, struct span host, unsigned port)
+/* Host must name what the target does. Without a port it is that of plain HTTP, or the tunnel's: some clients leave it
+ * out there. */
+static bool host_agrees(const struct http_head *head, struct span host, unsigned port, bool tunnel)
 {
 	const struct http_field *field = http_field(head, "host");
 	struct span other;
-	unsigned other_port = 80;
+	unsigned other_port;
 	char a[HOST_MAX + 1], b[HOST_MAX + 1];
 
 	if (field == NULL)
 		return true;
 	if (!http_authority(field->value, &other, &other_port)) {
 		other = field->value;
-		other_port = 80;
+		other_port = tunnel ? port : 80;
 	}
 	return other_port == port && host_canonical(host.at, host.len, a) == HOST_NAME &&
 		host_canonical(other.at, other.len, b) == HOST_NAME && strcmp(a, b) == 0;
+}
+
+/* Why not even an allowed name is reached by it; NULL: it is. */
+static const char *request_fault(const struct conn *conn, const struct http_head *head, struct span host)
+{
+	bool tunnel = ((const struct proxying *)conn->own)->tunnel;
+
+	if (tunnel && conn->head.len > head->size)
+		return "bytes for a tunnel that is not open yet";
+	if (!host_agrees(head, host, conn->port, tunnel))
+		return "its Host is another than its target's";
+	return !tunnel && conn->port == TLS_PORT ? "plain HTTP to a port where only TLS passes" : NULL;
 }
 
 /* The host's bytes may be anything: only its canonical form is ever shown. */
@@ -275,8 +294,9 @@ static void judge(struct conn *conn, const struct http_head *head)
 		refuse(conn, verdict.status, verdict.reason);
 		return;
 	}
-	if (own->tunnel ? conn->head.len > head->size : !host_agrees(head, host, port)) {
-		refuse(conn, 400, own->tunnel ? "bytes for a tunnel that is not open yet" : "its Host is another than its target's");
+	const char *fault = request_fault(conn, head, host);
+	if (fault != NULL) {
+		refuse(conn, 400, fault);
 		return;
 	}
 	if (!conn_may_begin(conn, &sentence)) {
