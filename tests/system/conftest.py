@@ -17,6 +17,7 @@ from pathlib import Path
 
 import pytest
 
+import doors
 import harness
 
 SOURCES = harness.ROOT / "tests" / "hostile"
@@ -135,6 +136,34 @@ def canary(scratch):
         after.st_ino,
     )
 
+
+# ---- doors ----
+
+
+@pytest.fixture(scope="session")
+def net():
+    """What is outside of the doors: a network of its own."""
+    with doors.Net() as made:
+        yield made
+
+
+@pytest.fixture(scope="session")
+def authority(scratch):
+    folder = scratch / "authority"
+    folder.mkdir(mode=0o755)
+    return doors.Authority(folder)
+
+
+@pytest.fixture
+def signals(place):
+    """A folder to be mounted at /signals, in which a script in a cell and its test tell each other how far they are."""
+    folder = place / "signals"
+    folder.mkdir()
+    folder.chmod(0o777)
+    return folder
+
+
+# ---- after every test ----
 
 _last_seen = None
 

@@ -1,0 +1,278 @@
+"""The process that serves doors: who is slow or wants too much, what happens when it dies, and what it has."""
+
+import json
+import os
+import resource
+import signal
+
+import pytest
+
+import doors
+from campaigns import prove_accounting, sessions
+from doors import PUBLIC, Far, Names, client_hello, codes, echo, server_name, swallow, web
+from harness import IS_ROOT, Live, eventually, hotcell, slurp, stat_of
+
+# ---- too much, too slow ----
+
+
+def test_a_head_that_is_too_large_is_refused(net, place):
+    line = b"GET http://good.test/ HTTP/1.1\r\nHost: good.test\r\n"
+    requests = [
+        line + b"X: " + b"a" * 9000 + b"\r\n\r\n",
+        line + b"".join(b"X%d: a\r\n" % i for i in range(150)) + b"\r\n",
+        line + b"X: " + b"a" * 500_000,
+        b"GET http://good.test/" + b"a" * 9000 + b" HTTP/1.1\r\nHost: good.test\r\n\r\n",
+        b"A" * 20_000,
+        b"CONNECT " + b"a" * 20_000,
+    ]
+    with Names(net, {"good.test": [[PUBLIC]]}) as names, Far(net, web, port=80) as far:
+        told, _ = codes(net, place, ["--allow", "good.test:80", *names.option], [*requests, line + b"\r\n"])
+    assert list(told.values()) == [431] * len(requests) + [200], told.values()
+    assert len(far.calls) == 1
+
+
+def test_who_is_slow_is_ended_while_others_are_served(net, place):
+    """A byte a second, and silence, at each place where a door waits for something to be said."""
+    code = """
+    ends, served = {}, []
+    def slow(name, connection, data):
+        try:
+            for byte in data * 60:
+                connection.sendall(bytes([byte]))
+                if select.select([connection], [], [], 1)[0]:
+                    break
+        except OSError:
+            pass
+        ends[name] = status(rest(connection))
+    def silent(name, connection):
+        ends[name] = status(rest(connection))
+    threads = [
+        threading.Thread(target=slow, args=("a head", call(), b"GET http://good.test/ HTTP/1.1")),
+        threading.Thread(target=silent, args=("silence", call())),
+        threading.Thread(target=slow, args=("a hello", tunnel("good.test:443")[1], bytes.fromhex(given))),
+        threading.Thread(target=silent, args=("a silent tunnel", tunnel("good.test:443")[1])),
+    ]
+    for thread in threads:
+        thread.start()
+    while any(thread.is_alive() for thread in threads):
+        served.append(status(ask(get_request("http://good.test/"))))
+        time.sleep(0.5)
+    tell([ends, sorted(set(served)), len(served)])
+    """
+    rules = ["--allow", "good.test:80", "--allow", "good.test:443"]
+    with Names(net, {"good.test": [[PUBLIC]]}) as names, Far(net, web, port=80), Far(net, swallow, port=443) as far:
+        ran = doors.run(
+            net, place, [*rules, *names.option], code, client_hello(server_name(b"good.test")).hex(), timeout=60
+        )
+    assert ran.code == 0, ran
+    ends, served, count = ran.told
+    assert (ends["a head"], ends["silence"]) == (408, 408), ran
+    assert ends["a hello"] in ("", "!ECONNRESET") and ends["a silent tunnel"] in ("", "!ECONNRESET"), ran
+    assert served == [200] and count > 5
+    assert far.heard == b"" and len(far.calls) == 2
+    reasons = sorted(each["reason"] for each in ran.verdicts if each["verdict"] == "refused")
+    assert reasons == ["nothing was said in the tunnel"] * 2 + ["the request took too long"] * 2
+
+
+@pytest.fixture
+def many_files():
+    """As many descriptors as there may be."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+    yield hard
+    resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+
+
+def test_ten_thousand_connections_of_one_cell_leave_another_its_own(net, place, signals, many_files):
+    """Two runs of a campaign, which one process serves. The first takes all it can get."""
+    most = min(1024, many_files // 3 // 3)  # two runs, and a share for what else is open
+    code = """
+    def greedy(number):
+        held = [socket.socket() for _ in range(850)]
+        for made in held:
+            made.setblocking(False)
+            made.connect_ex(PROXY)
+        signal(f"greedy{number}")
+        waiting = set(held)
+        while not os.path.exists("/signals/over"):
+            for made in select.select([], waiting, [], 0.2)[1]:
+                waiting.discard(made)
+                made.send(connect_request("far.test:8080"))
+        os._exit(0)
+
+    if os.environ["HOTCELL_RUN"] == "1":
+        children = [os.fork() or greedy(number) for number in range(12)]
+        wait_for("over")
+        for child in children:
+            os.waitpid(child, 0)
+    else:
+        wait_for("go")
+        answers = [through("good.test:8081", b"hello") for _ in range(50)]
+        assert answers == [(200, "hello")] * 50, answers
+    """
+    options = ["--runs", "2", "--workers", "2", "--name", "greed", "--plain", "--timeout", "100s"]
+    options += ["--allow", "far.test:8080", "--allow", "good.test:8081", "--mount", f"{signals}:/signals:rw"]
+    table = {"far.test": [[PUBLIC]], "good.test": [[PUBLIC]]}
+    with Names(net, table, ttl=60) as names, Far(net, None, port=8080) as far, Far(net, echo, port=8081) as good:
+        arguments = doors.arguments(place, [*options, *names.option], code, log=False)
+        with Live("run", *arguments, verb="campaign", cwd=place, preexec_fn=net.enter) as live:
+            assert eventually(lambda: len(list(signals.glob("greedy*"))) == 12, 60), bytes(live.err)
+            assert far.wait_for(lambda: len(far.calls) >= most, 60), (len(far.calls), bytes(live.err))
+            (signals / "go").touch()
+            assert good.wait_for(lambda: len(good.calls) == 50, 60), (len(good.calls), bytes(live.err))
+            assert len(far.calls) == most
+            (signals / "over").touch()
+            ran = live.finish(60)
+    assert ran.code == 0, ran
+    assert set(prove_accounting(place, "greed", 2).values()) == {"SUCCESS"}
+    assert good.heard == b"hello" * 50
+    recorded = [slurp(folder / "network.jsonl").splitlines() for _, folder in sorted(sessions(place).items())]
+    assert len(recorded[0]) >= most and len(recorded[1]) == 50
+
+
+# ---- when the process that serves them dies ----
+
+
+def test_when_doord_dies_all_is_closed_until_another_serves_the_same_policy(net, place, signals):
+    code = """
+    _, held = tunnel("good.test:8080")
+    held.sendall(b"held")
+    held.recv(99)
+    begun = call()
+    begun.sendall(b"GET http://good.test:8080/ HTTP/1.1")
+    signal("ready")
+    ends = [rest(held).decode(), rest(begun).decode()]
+    late = [call(), call()]
+    late[0].sendall(get_request("http://good.test:8080/late"))
+    late[1].sendall(get_request("http://evil.test/"))
+    unanswered = select.select(late, [], [], 0.5)[0] == []
+    free = [bind(PROXY), bind(PROXY, socket.SO_REUSEADDR), bind(("", 3128), socket.SO_REUSEADDR)]
+    free += [bind(PROXY, socket.SO_REUSEADDR, socket.SO_REUSEPORT)]
+    signal("closed")
+    wait_for("again")
+    answers = [status(rest(each)) for each in late]
+    tell([ends, unanswered, free, answers, through("good.test:8080", b"again"), status(ask(get_request("http://evil.test/"))),
+        bind(PROXY, socket.SO_REUSEADDR, socket.SO_REUSEPORT)])
+    """
+    options = ["--allow", "good.test:8080", "--mount", f"{signals}:/signals:rw"]
+
+    def serve(call):
+        web(call) if call.read().startswith(b"GET") else call.send(call.heard) or echo(call)
+
+    with Names(net, {"good.test": [[PUBLIC]], "evil.test": [[PUBLIC]]}) as names, Far(net, serve, port=8080) as far:
+        with Live(*doors.arguments(place, [*options, *names.option], code), preexec_fn=net.enter) as live:
+            assert eventually((signals / "ready").exists, 20), bytes(live.err)
+            first = doors.doord_of(live.pid)
+            os.kill(live.pid, signal.SIGSTOP)  # nobody starts another one for now
+            os.kill(first, signal.SIGKILL)
+            assert eventually((signals / "closed").exists, 20), bytes(live.err)
+            assert len(far.calls) == 1 and far.wait_for(lambda: far.calls[0].ended), "what was open has ended"
+            os.kill(live.pid, signal.SIGCONT)
+            (signals / "again").touch()
+            ran = live.finish(30)
+    assert ran.code == 0, ran
+    ends, unanswered, free, answers, again, evil, last = json.loads(ran.out)
+    assert ends[0] in ("", "!ECONNRESET") and ends[1] in ("", "!ECONNRESET"), ran
+    assert unanswered and free == ["EADDRINUSE"] * 4, ran
+    assert answers == [200, 403] and again == [200, "again"] and evil == 403 and last == "EADDRINUSE", ran
+    assert {name for name, _ in names.asked} == {"good.test"}
+    assert [each for each in ran.own if "serves doors died" in each], ran
+    verdicts = [each["verdict"] for each in doors.verdicts(place)]
+    assert verdicts.count("allowed") == 2 and verdicts.count("refused") == 2, "of what it died with, nothing"
+
+
+def test_what_was_used_up_is_remembered_when_doord_dies(net, place, signals):
+    code = """
+    before = [status(ask(get_request("http://good.test/"))) for _ in range(2)]
+    signal("ready")
+    wait_for("again")
+    tell(before + [status(ask(get_request("http://good.test/"))) for _ in range(2)])
+    """
+    options = ["--allow", "good.test:80", "--budget", "requests=3", "--mount", f"{signals}:/signals:rw"]
+    with Names(net, {"good.test": [[PUBLIC]]}) as names, Far(net, web, port=80) as far:
+        with Live(*doors.arguments(place, [*options, *names.option], code), preexec_fn=net.enter) as live:
+            assert eventually((signals / "ready").exists, 20), bytes(live.err)
+            os.kill(doors.doord_of(live.pid), signal.SIGKILL)
+            (signals / "again").touch()
+            ran = live.finish(30)
+    assert json.loads(ran.out) == [200, 200, 200, 429], ran
+    assert len(far.calls) == 3
+    assert ran.result["network"]["requests"] == 3 and ran.result["network"]["budget"], ran
+
+
+def test_however_often_doord_dies_nothing_is_ever_let_through(net, place, signals):
+    code = """
+    evil, good = set(), set()
+    signal("ready")
+    while not os.path.exists("/signals/over"):
+        evil.add(status(ask(get_request("http://evil.test/"))))
+        good.add(status(ask(get_request("http://good.test/"))))
+    tell([sorted(map(str, evil)), sorted(map(str, good)), status(ask(get_request("http://good.test/")))])
+    """
+    options = ["--allow", "good.test:80", "--mount", f"{signals}:/signals:rw"]
+    with Names(net, {"good.test": [[PUBLIC]], "evil.test": [[PUBLIC]]}) as names, Far(net, web, port=80):
+        with Live(*doors.arguments(place, [*options, *names.option], code), preexec_fn=net.enter) as live:
+            assert eventually((signals / "ready").exists, 20), bytes(live.err)
+            dead = set()
+            for _ in range(3):
+                dead.add(doors.doord_of(live.pid))
+                os.kill(max(dead, key=lambda pid: stat_of(pid) is not None), signal.SIGKILL)
+                assert eventually(lambda: doors.doords_of(live.pid) - dead, 20), bytes(live.err)
+            (signals / "over").touch()
+            ran = live.finish(30)
+    assert len(dead) == 3 and not any(stat_of(pid) for pid in dead)
+    evil, good, last = json.loads(ran.out)
+    assert last == 200 and "200" in good and "403" in evil, ran
+    assert set(evil) <= {"403", "", "!ECONNRESET", "!EPIPE"} and set(good) <= {"200", "", "!ECONNRESET", "!EPIPE"}, ran
+    assert {name for name, _ in names.asked} == {"good.test"}
+
+
+def test_doord_is_held_by_less_than_any_program_has(net, place, signals):
+    options = ["--allow", "good.test", "--mount", f"{signals}:/signals:rw"]
+    code = "signal('ready')\nwait_for('over')\n"
+    with Names(net, {}) as names:
+        with Live(*doors.arguments(place, [*options, *names.option], code), preexec_fn=net.enter) as live:
+            assert eventually((signals / "ready").exists, 20), bytes(live.err)
+            pid = doors.doord_of(live.pid)
+            status = dict(line.split(":", 1) for line in slurp(f"/proc/{pid}/status").decode().splitlines())
+            status = {key: value.split() for key, value in status.items()}
+            environment, files = slurp(f"/proc/{pid}/environ"), descriptors(pid)
+            arguments = slurp(f"/proc/{pid}/cmdline")
+            (signals / "over").touch()
+            ran = live.finish(30)
+    assert ran.code == 0, ran
+    assert status["NoNewPrivs"] == ["1"] and status["Seccomp"] == ["2"], status
+    for kind in ("CapInh", "CapPrm", "CapEff", "CapAmb"):
+        assert int(status[kind][0], 16) == 0, kind
+    assert len(set(status["Uid"])) == len(set(status["Gid"])) == 1
+    assert status["Threads"] == ["1"] and arguments == b"hotcell-doord\0"
+    if IS_ROOT:
+        assert (
+            int(status["Uid"][0]) > 1_000_000_000 and int(status["Gid"][0]) > 1_000_000_000 and status["Groups"] == []
+        )
+        assert environment == b""
+        places = [each for each in files if each.startswith("/")]
+        assert set(places) <= {"/dev/null", str(place / "network.jsonl")}, files
+    else:
+        assert status["Uid"][0] == str(os.getuid())
+        assert environment is None and files is None, "nobody of the same user looks into it"
+    assert eventually(lambda: stat_of(pid) is None)
+
+
+def descriptors(pid):
+    try:
+        return [os.readlink(f"/proc/{pid}/fd/{each}") for each in os.listdir(f"/proc/{pid}/fd")]
+    except PermissionError:
+        return None
+
+
+def test_doord_does_not_outlive_its_supervisor(net, place, signals):
+    options = ["--allow", "good.test", "--mount", f"{signals}:/signals:rw"]
+    with Names(net, {}) as names:
+        code = "signal('ready')\nwait_for('over')\n"
+        with Live(*doors.arguments(place, [*options, *names.option], code), preexec_fn=net.enter) as live:
+            assert eventually((signals / "ready").exists, 20), bytes(live.err)
+            pid = doors.doord_of(live.pid)
+            live.process.kill()
+            assert eventually(lambda: stat_of(pid) is None)
+    hotcell("ps")  # which sweeps away the control socket of one that was killed
