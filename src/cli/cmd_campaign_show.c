@@ -7,6 +7,7 @@
 #include "base/clock.h"
 #include "base/size.h"
 #include "base/term.h"
+#include "campaign/network.h"
 #include "campaign/view.h"
 #include "cli/campaign_args.h"
 #include "cli/grid.h"
@@ -148,6 +149,15 @@ static void put_sums(struct buf *out, const struct campaign_sums *sums)
 			sums->orphans);
 }
 
+static void put_doors(struct buf *out, const struct door_totals *network)
+{
+	if (!network_used(network))
+		return;
+	buf_str(out, "\nDoors\n  passed        ");
+	network_text(network, out);
+	buf_char(out, '\n');
+}
+
 static int put_grid(struct show *show, struct err *err)
 {
 	own(grid_done) struct grid grid = {0};
@@ -269,6 +279,7 @@ static int show_campaign(struct show *show, struct err *err)
 	put_head(&show->text, &show->status);
 	put_settings(&show->text, &show->status.campaign);
 	put_sums(&show->text, &show->status.campaign.sums);
+	put_doors(&show->text, &show->status.campaign.sums.network);
 	if (!show->options->json && put_grid(show, err) < 0)
 		return -1;
 	for (size_t i = 0; i < ARRAY_LEN(lists); i++)

@@ -314,6 +314,11 @@ static int explain(const struct run *run, const struct cell_spec *spec)
 
 	cell_explain(run->backend, spec, &out);
 	door_options_explain(&run->doors.policy, "doors           ", "                ", &out);
+	if (budget_is_set(&run->doors.policy.budget)) {
+		buf_str(&out, "budget          ");
+		budget_text(&run->doors.policy.budget, &out);
+		buf_char(&out, '\n');
+	}
 	return cli_print(&out);
 }
 

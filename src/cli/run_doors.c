@@ -142,17 +142,24 @@ void run_doors_json(const struct run_doors *doors, struct json *json)
 	json_close(json, '}');
 }
 
+static void put_count(struct buf *out, uint64_t count, const char *what)
+{
+	if (count > 0)
+		buf_fmt(out, "%s%" PRIu64 " connection%s %s", out->len ? "; " : "", count, count == 1 ? "" : "s", what);
+}
+
 bool run_doors_verdict(const struct run_doors *doors, bool verbose, struct buf *ret)
 {
-	uint64_t refused = doors->totals.count[COUNT_REFUSED];
-
 	if (!run_doors_any(doors))
 		return false;
 	if (verbose) {
 		buf_str(ret, "doors: ");
 		network_text(&doors->totals, ret);
-	} else if (refused > 0) {
-		buf_fmt(ret, "%" PRIu64 " connection%s refused at the doors", refused, refused == 1 ? "" : "s");
+	} else {
+		put_count(ret, doors->totals.count[COUNT_REFUSED], "refused at the doors");
+		put_count(ret, doors->totals.count[COUNT_FAILED], "let out, but nothing was reached");
+		if (ret->len > 0 && doors->log < 0)
+			buf_str(ret, " (--network-log FILE keeps which and why)");
 	}
 	if (doors->spent)
 		buf_fmt(ret, "%s%s", ret->len ? "; " : "", doors->spent);

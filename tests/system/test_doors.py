@@ -551,7 +551,8 @@ def test_a_thousand_rules_are_taken_and_more_are_refused(net, place):
 
 
 def test_explain_shows_the_doors():
-    ran = run("--allow", "good.test", "--service", "db:5432=127.0.0.1:15432", "--explain", "--", "true", json=False)
+    ran = run("--allow", "good.test", "--service", "db:5432=127.0.0.1:15432", "--budget", "requests=7", "--explain", "--", "true",
+              json=False)
     assert ran.code == 0, ran
     text = ran.out.decode()
-    assert "good.test:443" in text and "db:5432" in text and "127.0.0.1:15432" in text, text
+    assert all(each in text for each in ("good.test:443", "db:5432", "127.0.0.1:15432", "requests=7")), text

@@ -157,6 +157,7 @@ def test_psql_is_told_when_nothing_is_behind_its_door(place):
     ran = run("--service", f"quest-postgres-test:5432=127.0.0.1:{free_port()}", "--output", place / "out", "--",
               "psql", "-h", "quest-postgres-test", "-U", "quest", "-d", "postgres", "-c", "select 1")
     assert ran.code == 2 and b"quest-postgres-test" in ran.err, ran
+    assert b"hotcell: 1 connection let out, but nothing was reached\n" in ran.err, ran
     assert verdicts(place / "out")[0][3:] == ("failed", "connection refused")
 
 
