@@ -13,7 +13,7 @@ from harness import eventually, run, slurp
 @pytest.fixture(scope="module")
 def authority(scratch):
     """(certificates to trust, (certificate, key) of web.test), signed by an authority that only these tests know."""
-    folder = scratch / "authority"
+    folder = scratch / "web-authority"
     folder.mkdir(mode=0o755)
 
     def openssl(*args):
