@@ -8,7 +8,7 @@
 #include "door/exchange.h"
 #include "door/policy.h"
 #include "door/relay.h"
-#include "door/scrub.h"
+#include "redact/scrub.h"
 
 #define CONNS_MAX 1024 /* of one run at a time; the others wait in its backlog */
 #define HEAD_NS (10 * NS_PER_S) /* for everything before bytes pass: a request's head, the client's hello */

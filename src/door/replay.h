@@ -3,7 +3,7 @@
 #define HOTCELL_DOOR_REPLAY_H
 
 #include "door/exchange.h"
-#include "door/scrub.h"
+#include "redact/scrub.h"
 
 /* ---- keeping ---- */
 

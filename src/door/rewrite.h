@@ -4,7 +4,7 @@
 
 #include "door/http.h"
 #include "door/policy.h"
-#include "door/scrub.h"
+#include "redact/scrub.h"
 
 /* NULL, or why the door does not carry this request (static). A path cannot climb out of the door's own. */
 const char *rewrite_refusal(const struct secret_door *door, const struct http_head *head);

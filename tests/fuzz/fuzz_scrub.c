@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/base64.h"
-#include "door/scrub.h"
+#include "redact/scrub.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

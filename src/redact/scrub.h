@@ -3,8 +3,8 @@
  * Each secret is looked for as it is, as base64 (in all three alignments, standard and URL alphabet), as hex in either
  * case, and percent-encoded and JSON-escaped, also what is base64. Bytes that may begin a secret are held back until it
  * is clear, and nothing else is: a stream of events passes at once. How a stream is split changes nothing. */
-#ifndef HOTCELL_DOOR_SCRUB_H
-#define HOTCELL_DOOR_SCRUB_H
+#ifndef HOTCELL_REDACT_SCRUB_H
+#define HOTCELL_REDACT_SCRUB_H
 
 #include <stddef.h>
 
@@ -25,5 +25,7 @@ void scrub_end(struct scrub *scrub, const struct scrub_words *words, struct buf 
 void scrub_done(struct scrub *scrub);
 /* The same for a whole text, in place. Returns how many were found. */
 size_t scrub_text(const struct scrub_words *words, char *bytes, size_t len);
+/* The length of the longest form that is whole at the beginning of `bytes`; 0: none is. */
+size_t scrub_look(const struct scrub_words *words, const char *bytes, size_t len);
 
 #endif

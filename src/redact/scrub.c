@@ -4,7 +4,7 @@
  * What is covered by any occurrence of any form becomes stars, overlapping ones included. So the result depends on the
  * whole stream only, not on how it came in pieces: bytes are decided when no form that begins before or at them can
  * still go on. */
-#include "door/scrub.h"
+#include "redact/scrub.h"
 
 #include <stdint.h>
 #include <string.h>
@@ -253,6 +253,13 @@ static bool begins_form(const struct scrub_words *words, const char *bytes, size
 			return true;
 	}
 	return false;
+}
+
+size_t scrub_look(const struct scrub_words *words, const char *bytes, size_t len)
+{
+	size_t size = 0;
+
+	return len >= HEAD && look(words, bytes, len, true, &size) == SEES_FORM ? size : 0;
 }
 
 struct cover { /* the occurrences met so far, as far as they overlap */

@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "base/base64.h"
-#include "door/scrub.h"
+#include "redact/scrub.h"
 
 #define SECRET "sk-ant/api03+\"x y\\z~&"
 

@@ -1,0 +1,140 @@
+/* Looks for shapes inside what is encoded, one level deep: a run of base64 letters in each of its four alignments, of
+ * hexadecimal digits in both, and words with percent signs or backslashes in them. Each run is looked at once, where it
+ * begins. */
+#include <string.h>
+
+#include "redact/shapes.h"
+
+#define ENCODED_MIN 7 /* "/root" in base64 */
+
+static int digit_of(char letter)
+{
+	static const char digits[] = "0123456789abcdef";
+	const char *found = letter ? strchr(digits, letter >= 'A' && letter <= 'F' ? letter + ('a' - 'A') : letter) : NULL;
+
+	return found ? (int)(found - digits) : -1;
+}
+
+static int sextet_of(char letter)
+{
+	static const char letters[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/-_";
+	const char *found = letter ? strchr(letters, letter) : NULL;
+	int value = found ? (int)(found - letters) : -1;
+
+	return value > 63 ? value - 2 : value;
+}
+
+static bool has_shape(const char *text, size_t len)
+{
+	struct shape_hit hit;
+
+	for (size_t i = 0; i < len; i++)
+		if (shape_find(text + i, len - i, i ? (unsigned char)text[i - 1] : 0, false, &hit))
+			return true;
+	return false;
+}
+
+static bool in_base64(const char *at, size_t len)
+{
+	char text[REDACT_AHEAD];
+
+	for (size_t skip = 0; skip < 4 && skip < len; skip++) {
+		size_t made = 0;
+		unsigned bits = 0, value = 0;
+		for (size_t i = skip; i < len && sextet_of(at[i]) >= 0; i++) {
+			value = (value << 6 | (unsigned)sextet_of(at[i])) & 0xffff;
+			bits += 6;
+			if (bits < 8)
+				continue;
+			bits -= 8;
+			text[made++] = (char)(value >> bits);
+		}
+		if (has_shape(text, made))
+			return true;
+	}
+	return false;
+}
+
+static bool in_hex(const char *at, size_t len)
+{
+	char text[REDACT_AHEAD / 2];
+
+	for (size_t i = 0; i < len; i++)
+		if (digit_of(at[i]) < 0)
+			return false;
+	for (size_t skip = 0; skip < 2; skip++) {
+		size_t made = 0;
+		for (size_t i = skip; i + 1 < len; i += 2)
+			text[made++] = (char)(digit_of(at[i]) << 4 | digit_of(at[i + 1]));
+		if (has_shape(text, made))
+			return true;
+	}
+	return false;
+}
+
+/* The value of `count` digits, or -1. */
+static int number_at(const char *at, size_t left, size_t count)
+{
+	int value = 0;
+
+	for (size_t i = 0; i < count; i++) {
+		if (i >= left || digit_of(at[i]) < 0)
+			return -1;
+		value = value << 4 | digit_of(at[i]);
+	}
+	return value;
+}
+
+/* One letter, escaped or not; returns how many bytes it took. */
+static size_t unescape(const char *at, size_t left, char *ret)
+{
+	*ret = at[0];
+	if (at[0] == '%' && number_at(at + 1, left - 1, 2) >= 0) {
+		*ret = (char)number_at(at + 1, left - 1, 2);
+		return 3;
+	}
+	if (at[0] != '\\' || left < 2)
+		return 1;
+	int code = at[1] == 'u' ? number_at(at + 2, left - 2, 4) : at[1] == 'x' ? number_at(at + 2, left - 2, 2) : -1;
+	*ret = code >= 0 && code < 0x80 ? (char)code : at[1];
+	return code < 0 ? 2 : at[1] == 'u' ? 6 : 4;
+}
+
+static bool is_text(unsigned char byte)
+{
+	return byte > ' ' && byte != 0x7f && !strchr("\"'`,;<>(){}[]|", byte);
+}
+
+static bool in_escapes(const char *at, size_t len)
+{
+	char text[REDACT_AHEAD];
+	size_t made = 0;
+
+	for (size_t i = 0; i < len;)
+		i += unescape(at + i, len - i, &text[made++]);
+	return made < len && has_shape(text, made);
+}
+
+bool decode_find(const char *at, size_t len, unsigned char before, size_t *ret_len)
+{
+	size_t size = 0;
+	bool escaped = false;
+
+	if (is_text((unsigned char)at[0]) && (!before || !is_text(before))) {
+		for (; size < len && is_text((unsigned char)at[size]); size++)
+			escaped = escaped || at[size] == '%' || at[size] == '\\';
+		*ret_len = size;
+		if (escaped && in_escapes(at, size))
+			return true;
+	}
+	if (sextet_of(at[0]) < 0 || (before && sextet_of((char)before) >= 0))
+		return false;
+	for (size = 0; size < len && sextet_of(at[size]) >= 0;)
+		size++;
+	*ret_len = size;
+	if (size < ENCODED_MIN || (!in_base64(at, size) && !in_hex(at, size)))
+		return false;
+	while (*ret_len < len && at[*ret_len] == '=')
+		++*ret_len;
+	return true;
+}

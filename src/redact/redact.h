@@ -1,0 +1,56 @@
+/* Takes out of a text what must not be kept: values that are known, what looks like a key or a password, strings too
+ * random to be words, and whose home it was. Pure; the same text always gives the same result, however it is split.
+ *
+ * Known values are found in every spelling scrub.h knows. Keys are known by their shape, as they are and inside base64,
+ * hex, percent-encoding and JSON escapes. What stays: hashes and identifiers in hexadecimal, UUIDs, numbers, paths,
+ * words. So a key that is bare hexadecimal is only found if it is known or has a name in front of it ("token=").
+ *
+ * Memory is bounded: at most REDACT_AHEAD bytes, or the longest spelling of a known value, are held back. */
+#ifndef HOTCELL_REDACT_REDACT_H
+#define HOTCELL_REDACT_REDACT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "base/buf.h"
+
+#define REDACT_AHEAD 4096
+
+/* What is known beforehand. Never changed after it was made. */
+struct redactor;
+struct redact_known {
+	const char *const *values; /* those under 8 bytes are left out: they occur by chance */
+	size_t count;
+	const char *home; /* an absolute path, found as a known value is; NULL: none */
+	const char *user; /* a name, found as a word of its own; NULL: none. Names of two letters and "root" are words */
+};
+struct redactor *redactor_make(const struct redact_known *known);
+struct redactor *redactor_free(struct redactor *redactor); /* wiped; NULL is fine; returns NULL */
+void redactor_freep(struct redactor **redactor);
+
+enum redact_style {
+	REDACT_NAMED, /* "[redacted:password]" */
+	REDACT_STARS, /* as many stars as there were bytes */
+};
+
+enum redact_class { REDACT_CLOSED, REDACT_WORD, REDACT_RUN, REDACT_VALUE, REDACT_SINGLE, REDACT_DOUBLE, REDACT_PEM };
+
+struct redact { /* zero is the beginning */
+	enum redact_style style; /* set before the first call */
+	size_t found;
+	/* private */
+	struct buf held;
+	unsigned char before; /* the byte that came last; 0: none, or one that went */
+	size_t cover; /* the next bytes that are known to go */
+	size_t wait, pending; /* bytes until something that goes, and its length */
+	const char *what; /* the pending one's name */
+	enum redact_class open, pending_open; /* how it goes on where it was not seen to end */
+	size_t pem_left;
+};
+void redact_take(struct redact *redact, const struct redactor *redactor, const char *bytes, size_t len, struct buf *out);
+void redact_end(struct redact *redact, const struct redactor *redactor, struct buf *out);
+void redact_done(struct redact *redact);
+/* A whole text, added to *out. Returns how much was found. */
+size_t redact_text(const struct redactor *redactor, enum redact_style style, const char *bytes, size_t len, struct buf *out);
+
+#endif

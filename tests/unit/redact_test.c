@@ -1,0 +1,299 @@
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <string.h>
+
+#include "base/base64.h"
+#include "redact/redact.h"
+
+#define KNOWN "correct horse/battery+staple"
+#define RANDOM "q7Xv2LmP9sT4wYb8KdR3nHc6ZfJ1gA5u"
+
+static struct redactor *redactor_known(void)
+{
+	static const char *const values[] = {KNOWN, "short", ""};
+	const struct redact_known known = {.values = values, .count = 3, .home = "/srv/people/alice", .user = "alice"};
+
+	return redactor_make(&known);
+}
+
+static struct redactor *redactor_plain(void)
+{
+	return redactor_make(&(struct redact_known){0});
+}
+
+static void pass(const struct redactor *redactor, enum redact_style style, const char *text, size_t len, size_t step,
+	struct buf *out)
+{
+	own(redact_done) struct redact redact = {.style = style};
+
+	for (size_t i = 0; i < len; i += step)
+		redact_take(&redact, redactor, text + i, len - i < step ? len - i : step, out);
+	redact_end(&redact, redactor, out);
+}
+
+static void check(const struct redactor *redactor, const char *text, const char *expected)
+{
+	for (size_t step = 1; step <= strlen(text) + 1; step += step < 4 ? 1 : 7) {
+		own(buf_done) struct buf out = {0};
+		pass(redactor, REDACT_NAMED, text, strlen(text), step, &out);
+		if (strcmp(buf_text(&out), expected) != 0)
+			fail_msg("in pieces of %zu, '%s' is '%s', not '%s'", step, text, buf_text(&out), expected);
+	}
+}
+
+static void keys_are_known_by_their_shape(void **state)
+{
+	static const struct {
+		const char *text, *expected;
+	} rows[] = {
+		{"key sk-ant-" "api03-abcdefghijklmnop-xyz, then", "key [redacted:anthropic-key], then"},
+		{"sk-" "proj-" RANDOM, "[redacted:api-key]"},
+		{"sk-" "or-v1-0123456789abcdef0123456789abcdef", "[redacted:api-key]"},
+		{"(ghp_" "abcdefghijklmnopqrstuvwxyz0123456789)", "([redacted:github-token])"},
+		{"github_pat_" "11ABCDEFG0abcdefghijkl_mnop", "[redacted:github-token]"},
+		{"id=AKIA" "ABCDEFGHIJKLMNOP;", "id=[redacted:aws-key];"},
+		{"xoxb-" "123456789012-abcdef", "[redacted:slack-token]"},
+		{"xoxp-" "123456789012-abcdef", "[redacted:slack-token]"},
+		{"?key=AIza" "SyA-abcdefghijklmnopqrstuvwxyz01234&x", "?key=[redacted:google-key]&x"},
+		{"glpat-" "abcdefghij0123456789", "[redacted:gitlab-token]"},
+		{"eyJ" "hbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjM0In0.c2lnbmF0dXJl end", "[redacted:jwt] end"},
+		{"a -----BEGIN " "RSA PRIVATE KEY-----\nMIIEow\nabc\n-----END RSA PRIVATE KEY-----\nb", "a [redacted:private-key]\nb"},
+		{"-----BEGIN " "PRIVATE KEY-----\\nMIIE\\n-----END PRIVATE KEY-----\\nb", "[redacted:private-key]\\nb"},
+		{"x -----BEGIN " "OPENSSH PRIVATE KEY-----\nb3Bl", "x [redacted:private-key]"},
+	};
+	struct redactor *redactor = redactor_plain();
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++)
+		check(redactor, rows[i].text, rows[i].expected);
+	redactor_free(redactor);
+}
+
+static void values_are_known_by_the_name_in_front(void **state)
+{
+	static const struct {
+		const char *text, *expected;
+	} rows[] = {
+		{"password=hunter2 next", "password=[redacted:password] next"},
+		{"Password: hunter2", "Password: [redacted:password]"},
+		{"DB_PASSWORD='two words' x", "DB_PASSWORD='[redacted:password]' x"},
+		{"{\"password\":\"a\\\"b c\",\"x\":1}", "{\"password\":\"[redacted:password]\",\"x\":1}"},
+		{"{\\\"api_key\\\": \\\"abc\\\"}", "{\\\"api_key\\\": \\\"[redacted:api-key]\\\"}"},
+		{"aws_secret_access_key = abc/def", "aws_secret_access_key = [redacted:secret]"},
+		{"apiKey: abc", "apiKey: [redacted:api-key]"},
+		{"clientSecret=abc", "clientSecret=[redacted:secret]"},
+		{"X-Api-Key: abc\n", "X-Api-Key: [redacted:api-key]\n"},
+		{"?access_token=abc&x=1", "?access_token=[redacted:token]&x=1"},
+		{"Authorization: Bearer abc.def", "Authorization: Bearer [redacted:authorization]"},
+		{"authorization: Basic dTpw", "authorization: Basic [redacted:authorization]"},
+		{"'Authorization': 'token abc'", "'Authorization': 'token [redacted:authorization]'"},
+		{"sent bearer abcdefgh12345678 on", "sent bearer [redacted:authorization] on"},
+		{"Cookie: a=b; c=d\nx", "Cookie: [redacted:cookie]\nx"},
+		{"postgres://me:pw@db/x", "postgres://[redacted:userinfo]@db/x"},
+		{"https://x-token-123456@host/", "https://[redacted:userinfo]@host/"},
+		{"password=[redacted:password]", "password=[redacted:password]"},
+	};
+	struct redactor *redactor = redactor_plain();
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++)
+		check(redactor, rows[i].text, rows[i].expected);
+	redactor_free(redactor);
+}
+
+static void homes_and_users_are_taken_out(void **state)
+{
+	static const struct {
+		const char *text, *expected;
+	} rows[] = {
+		{"open '/home/bob/x.c': no", "open '[redacted:home]/x.c': no"},
+		{"/root", "[redacted:home]"},
+		{"--mount=/root/a:/b", "--mount=[redacted:home]/a:/b"},
+		{"/Users/carol/x", "[redacted:home]/x"},
+		{"/srv/people/alice/x", "[redacted:value]/x"},
+		{"%2Fsrv%2Fpeople%2Falice", "[redacted:value]"},
+		{"alice's run by alice", "[redacted:user]'s run by [redacted:user]"},
+		{"malice and alice_1", "malice and alice_1"},
+		{"\\/home\\/bob\\/x", "[redacted:encoded]"},
+		{"/rootfs /root-x /var/root /home /home/", "/rootfs /root-x /var/root /home /home/"},
+	};
+	struct redactor *redactor = redactor_known();
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++)
+		check(redactor, rows[i].text, rows[i].expected);
+	redactor_free(redactor);
+}
+
+static void random_strings_are_taken_out(void **state)
+{
+	static const struct {
+		const char *text, *expected;
+	} rows[] = {
+		{"x " RANDOM " y", "x [redacted:random] y"},
+		{"wJalrXUtnFEMI/K7MDENG/bPxRfiCY3x9KEY7q", "[redacted:random]"},
+		{"dGhpcyBpcyBhIHRlc3QgMTIz+NDU2Nzg5IHNlY3JldA==", "[redacted:random]"},
+		{"k3j9x0q2m5v8z1w4y7t6r3p0n2l5h8g1f4d7s9a2", "[redacted:random]"},
+	};
+	struct redactor *redactor = redactor_plain();
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++)
+		check(redactor, rows[i].text, rows[i].expected);
+	redactor_free(redactor);
+}
+
+static void what_people_need_to_read_stays(void **state)
+{
+	static const char *const rows[] = {
+		"e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855",
+		"E3B0C44298FC1C149AFBF4C8996FB92427AE41E4649B934CA495991B7852B855",
+		"sha256:e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855",
+		"commit 28273a5c0ffee28273a5c0ffee28273a5c0ffee0 (28273a5)",
+		"run-550e8400-e29b-41d4-a716-446655440000",
+		"HOTCELL_SEED=18446744073709551615 seed 1234567890123456789",
+		"cell c4f1a02 ended: exit 3",
+		"[redacted:random]",
+		"/usr/lib/python3/dist-packages/setuptools/_vendor/jaraco/functools.py",
+		"/usr/lib/x86_64-linux-gnu/libstdc++.so.6.0.30",
+		"x86_64-pc-linux-gnu-gcc-12 gcc-12.2.0-14+deb12u1",
+		"_ZNSt6vectorIiSaIiEE9push_backEOi",
+		"com.example.project.SomeVeryLongClassNameFactoryBuilder2",
+		"HOTCELL_CAMPAIGN HTTP_PROXY LC_ALL=C.UTF-8",
+		"https://github.com/torvalds/linux/blob/master/MAINTAINERS#L100",
+		"ssh://git@github.com/x http://127.0.0.1:3128 git@github.com:a/b",
+		"user@example.com, 2026-11-16T07:50:58.123Z",
+		"sk-learn-pipeline-with-many-words-in-it task-sk-1",
+		"the token was wrong; tokens: 500, password policy",
+		"if (token == next)",
+		"-----BEGIN CERTIFICATE----- MIIB",
+		"python3 -m pytest -q --timeout=180 tests/system/test_run.py::test_exit",
+		"AKIAX BASIA ASIA-PACIFIC",
+		"objects/ab/cdef0123456789abcdef0123456789abcdef01 in Build/Release2",
+		"mkdir: cannot create directory '/workspace/x': No space left on device",
+		"timeout after 60s, out of memory (limit 512 MB)",
+		"Supercalifragilisticexpialidocious floccinaucinihilipilification",
+	};
+	struct redactor *redactor = redactor_known();
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++)
+		check(redactor, rows[i], rows[i]);
+	redactor_free(redactor);
+}
+
+static void encode(struct buf *out, const char *text, int how)
+{
+	own(buf_done) struct buf padded = {0};
+
+	if (how < 3) {
+		buf_add(&padded, "ab ", (size_t)how);
+		buf_str(&padded, text);
+		base64_write(padded.data, padded.len, out);
+		return;
+	}
+	for (const char *at = text; *at; at++)
+		buf_fmt(out, how == 3 ? "%02x" : how == 4 ? "%02X" : how == 5 ? "%%%02x" : "\\u%04x", (unsigned char)*at);
+}
+
+static void shapes_are_found_inside_what_is_encoded(void **state)
+{
+	static const char *const texts[] = {"sk-ant-" "api03-abcdefghijklmnop", "ghp_" "abcdefghijklmnopqrstuvwxyz0123456789",
+		"Authorization: Bearer abcdef", "/home/somebody/x"};
+	struct redactor *redactor = redactor_plain();
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(texts); i++) {
+		for (int how = 0; how < 7; how++) {
+			own(buf_done) struct buf text = {0}, out = {0};
+			if (how == 1 || how == 2)
+				continue; /* a letter in front of it: no shape begins there */
+			buf_str(&text, "<");
+			encode(&text, texts[i], how);
+			buf_str(&text, ">");
+			(void)redact_text(redactor, REDACT_NAMED, text.data, text.len, &out);
+			assert_string_equal(buf_text(&out), how == 0 && strstr(buf_text(&out), "random") ? "<[redacted:random]>" : "<[redacted:encoded]>");
+		}
+	}
+	redactor_free(redactor);
+}
+
+static void no_spelling_of_a_known_value_stays(void **state)
+{
+	struct redactor *redactor = redactor_known();
+
+	(void)state;
+	for (int how = -1; how < 5; how++) {
+		for (size_t step = 1; step < 60; step += 13) {
+			own(buf_done) struct buf text = {0}, out = {0}, stars = {0};
+			buf_str(&text, "before ");
+			if (how < 0)
+				buf_str(&text, KNOWN);
+			else
+				encode(&text, KNOWN, how);
+			buf_str(&text, " after");
+			pass(redactor, REDACT_NAMED, text.data, text.len, step, &out);
+			pass(redactor, REDACT_STARS, text.data, text.len, step, &stars);
+			assert_non_null(strstr(buf_text(&out), "[redacted:"));
+			assert_null(strstr(buf_text(&out), "horse"));
+			assert_int_equal(stars.len, text.len);
+			assert_non_null(strstr(buf_text(&stars), "****************************"));
+			assert_memory_equal(stars.data, "before ", 7);
+		}
+	}
+	check(redactor, "it is short", "it is short");
+	check(redactor, KNOWN KNOWN, "[redacted:value][redacted:value]");
+	redactor_free(redactor);
+}
+
+static void a_known_value_that_reaches_further_than_a_shape_goes_altogether(void **state)
+{
+	static const char *const values[] = {"hunter2,and more"};
+	struct redactor *redactor = redactor_make(&(struct redact_known){.values = values, .count = 1});
+
+	(void)state;
+	check(redactor, "password=xhunter2,and more.", "password=[redacted:password].");
+	check(redactor, "hunter2,and morepassword=x", "[redacted:value]password=[redacted:password]");
+	redactor_free(redactor);
+}
+
+static void what_has_no_end_is_taken_out_in_bounded_memory(void **state)
+{
+	struct redactor *redactor = redactor_plain();
+	own(redact_done) struct redact redact = {0};
+	own(buf_done) struct buf out = {0};
+	char bytes[1000];
+
+	(void)state;
+	redact_take(&redact, redactor, "a sk-ant-", 9, &out);
+	memset(bytes, 'x', sizeof(bytes));
+	for (int i = 0; i < 1000; i++) {
+		redact_take(&redact, redactor, bytes, sizeof(bytes), &out);
+		assert_true(redact.held.len <= 2 * REDACT_AHEAD);
+	}
+	redact_take(&redact, redactor, " b", 2, &out);
+	redact_end(&redact, redactor, &out);
+	assert_string_equal(buf_text(&out), "a [redacted:anthropic-key] b");
+	redactor_free(redactor);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(keys_are_known_by_their_shape),
+		cmocka_unit_test(values_are_known_by_the_name_in_front),
+		cmocka_unit_test(homes_and_users_are_taken_out),
+		cmocka_unit_test(random_strings_are_taken_out),
+		cmocka_unit_test(what_people_need_to_read_stays),
+		cmocka_unit_test(shapes_are_found_inside_what_is_encoded),
+		cmocka_unit_test(no_spelling_of_a_known_value_stays),
+		cmocka_unit_test(a_known_value_that_reaches_further_than_a_shape_goes_altogether),
+		cmocka_unit_test(what_has_no_end_is_taken_out_in_bounded_memory),
+	};
+	return cmocka_run_group_tests_name("redact", tests, NULL, NULL);
+}
