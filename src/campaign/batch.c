@@ -1,4 +1,4 @@
-/* What is written to the ledger, and when.
+/* What is written to the ledger and the audit log, and when.
  *
  * Ends wait in a list until they are committed together, a tenth of a second at most. Only then do their
  * markers appear. If the disk is full nothing is lost: the list stays, nothing new is started, and the same
@@ -51,6 +51,8 @@ void batch_note(struct campaign *campaign, const char *kind, uint64_t run, const
 	(void)snprintf(note->kind, sizeof(note->kind), "%s", kind);
 	note->run = run;
 	note->text = xstrdup(text);
+	if (run == 0) /* of runs it has their ends */
+		campaign_audit_note(campaign, kind, text);
 	*campaign->notes_end = note;
 	campaign->notes_end = &note->next;
 }
@@ -160,7 +162,8 @@ bool batch_flush(struct campaign *campaign)
 
 	campaign->flush = loop_remove(campaign->flush);
 	campaign->flushed_ns = clock_now();
-	if (ledger_begin(campaign->ledger, &err) < 0 || write_all(campaign, &err) < 0 ||
+	/* the audit log first: nothing is in the ledger that is not there */
+	if (audit_flush(campaign->audit, &err) < 0 || ledger_begin(campaign->ledger, &err) < 0 || write_all(campaign, &err) < 0 ||
 		ledger_commit(campaign->ledger, &err) < 0) {
 		campaign_block(campaign, &err);
 		return false;

@@ -532,7 +532,7 @@ static int open_all(struct campaign *campaign, const struct campaign_setup *setu
 	if (campaign->owner < 0)
 		return -1;
 	make_room(campaign);
-	if (campaign_open_doors(campaign, setup, err) < 0)
+	if (campaign_open_audit(campaign, setup, err) < 0 || campaign_open_doors(campaign, setup, err) < 0)
 		return -1;
 	return mend(campaign, err);
 }
@@ -553,6 +553,7 @@ static int begin(struct campaign *campaign, struct err *err)
 	record->note = xstrdup("");
 	campaign->status.held = true;
 	batch_note(campaign, resumed ? "resumed" : "started", 0, "by process %d", record->holder);
+	campaign_audit_begin(campaign);
 	campaign->failures_before = record->sums.cleanup_failures; /* of earlier lives */
 	campaign->pulsed_ns = clock_now();
 	campaign->second = campaign->pulsed_ns / NS_PER_S;
@@ -601,6 +602,7 @@ struct campaign *campaign_free(struct campaign *campaign)
 	batch_done(campaign);
 	sched_done(&campaign->sched);
 	campaign->ledger = ledger_free(campaign->ledger);
+	campaign_close_audit(campaign);
 	status_done(&campaign->status);
 	free(campaign->workers);
 	free(campaign->env);

@@ -169,6 +169,7 @@ static void run_finish(struct worker *worker, const struct cell_result *result)
 	if (again)
 		batch_note(campaign, "again", run->number, "attempt %u: %s", attempt, run->cause);
 	batch_add(campaign, run, again ? 0 : ++record->last_seq);
+	worker_audit_end(worker, result);
 	const struct sched_run next = { run->number, run->attempt, worker->ours };
 	sched_ended(&campaign->sched, again ? &next : NULL);
 	count_failure(campaign, run);
@@ -297,6 +298,7 @@ int worker_begin(struct campaign *campaign, struct worker *worker, const struct 
 		return 0;
 	}
 	worker->run.cell = xstrdup(cell_id(worker->cell));
+	worker_audit_start(worker);
 	campaign_grid_set(campaign, run->number, RUN_RUNNING);
 	campaign->dirty = true;
 	campaign->events.started(campaign->events.data, worker->session.name, &worker->run, worker->cell);

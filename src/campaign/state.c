@@ -103,6 +103,11 @@ char *state_ledger(const char *state)
 	return xfmt("%s/ledger.db", state);
 }
 
+char *state_audit(const char *state)
+{
+	return xfmt("%s/audit.jsonl", state);
+}
+
 char *state_campaign(const char *state, const char *name)
 {
 	return xfmt("%s/campaigns/%s", state, name);

@@ -14,6 +14,7 @@
  * there and shall not be made, or is not a folder. */
 MUST_CHECK char *state_folder(const char *given, bool make, struct err *err);
 char *state_ledger(const char *state); /* the ledger's path; the caller frees */
+char *state_audit(const char *state); /* the audit log's */
 char *state_campaign(const char *state, const char *name); /* a campaign's own folder */
 
 /* Held while the descriptor is open, whatever kills us. Another holder is ERR_USAGE: who it is. */

@@ -1,8 +1,9 @@
 /* The inside of a campaign at work, shared by campaign.c (the whole), runs.c (one run from its folder to
- * its end), campaign_doors.c (what leads out of its cell) and batch.c (what is written to the ledger, and when). */
+ * its end), campaign_doors.c (what leads out of its cell), campaign_audit.c (what is to be told of it later) and batch.c (what is written to the ledger, and when). */
 #ifndef HOTCELL_CAMPAIGN_WORK_H
 #define HOTCELL_CAMPAIGN_WORK_H
 
+#include "audit/audit.h"
 #include "campaign/campaign.h"
 #include "campaign/sched.h"
 #include "campaign/session.h"
@@ -43,6 +44,8 @@ struct campaign {
 	struct loop *loop;
 	struct campaign_events events;
 	struct ledger *ledger;
+	struct audit *audit;
+	struct redactor *redactor; /* the audit's */
 	struct cell_pool *pool;
 	struct doors *doors; /* NULL: none */
 	struct door_policy *policy;
@@ -95,6 +98,15 @@ MUST_CHECK int worker_open_doors(struct worker *worker, uint64_t number, struct 
 void campaign_count_doors(struct campaign *campaign); /* what has passed so far, into the sums */
 /* The user said to go on: whether there is any budget left, after what the ledger says of it now. */
 bool campaign_may_go_on(struct campaign *campaign);
+
+/* ---- campaign_audit.c ---- */
+
+MUST_CHECK int campaign_open_audit(struct campaign *campaign, const struct campaign_setup *setup, struct err *err);
+void campaign_close_audit(struct campaign *campaign);
+void campaign_audit_begin(struct campaign *campaign); /* the plan, and what was decided */
+void campaign_audit_note(struct campaign *campaign, const char *kind, const char *text);
+void worker_audit_start(struct worker *worker);
+void worker_audit_end(struct worker *worker, const struct cell_result *result);
 
 /* ---- batch.c ---- */
 

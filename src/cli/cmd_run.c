@@ -13,6 +13,7 @@
 #include "base/clock.h"
 #include "base/json.h"
 #include "cli/backend.h"
+#include "cli/run_audit.h"
 #include "cli/run_doors.h"
 #include "cli/run_spec.h"
 #include "cli/signals.h"
@@ -35,6 +36,7 @@ struct run {
 	struct cell *cell;
 	const struct cell_result *result; /* the cell is over; `done` when its doors are, too */
 	struct run_doors doors;
+	struct run_audit audit;
 	int stdin_fd, json_fd; /* -1: none */
 	int signal; /* that made us cancel, or 0 */
 	bool done;
@@ -49,6 +51,7 @@ static void run_done(struct run *run)
 	run->cell = cell_free(run->cell);
 	run->live = live_free(run->live);
 	run_doors_done(&run->doors);
+	run_audit_done(&run->audit);
 	cell_pool_leave(run->pool);
 	run->pool = NULL;
 	run->loop = loop_free(run->loop);
@@ -127,6 +130,9 @@ static int put_json(struct run *run, const struct cell_result *result)
 
 static void report(struct run *run, const struct cell_result *result)
 {
+	const struct door_totals *network = run_doors_any(&run->doors) ? &run->doors.totals : NULL;
+	struct err err = {0};
+
 	tty_restore();
 	run->code = cell_result_exit_code(result);
 	if (result->outcome == CELL_CANCELLED && run->signal)
@@ -135,6 +141,8 @@ static void report(struct run *run, const struct cell_result *result)
 	int failed = put_json(run, result);
 	if (failed)
 		run->code = failed;
+	if (run_audit_end(&run->audit, result, network, &err) < 0)
+		run->code = cli_fail(&err);
 }
 
 /* What could not even be asked for is a result too, but for mistakes in the command line. */
@@ -269,6 +277,10 @@ static int run_cell(struct run *run, struct cell_spec *spec)
 	run->cell = cell_start(run->pool, spec, &io, on_done, run, &err);
 	if (!run->cell)
 		return run_refused(run, &err);
+	if (run_audit_start(&run->audit, cell_id(run->cell), &err) < 0) {
+		(void)cli_fail(&err);
+		cell_cancel(run->cell);
+	}
 	resize(run);
 	run->spec = spec;
 	run->live_timer = loop_add_timer(run->loop, clock_now() + LIVE_AFTER_NS, live_start, run);
@@ -338,7 +350,8 @@ static int run_verb(void *data, const struct cli_args *args)
 		backend_warn_none();
 	if (options->explain)
 		return explain(&run, &built.spec);
-	if (files_open(&run, &err) < 0 || run_doors_files(&run.doors, options, &built.spec, &err) < 0)
+	if (files_open(&run, &err) < 0 || run_doors_files(&run.doors, options, &built.spec, &err) < 0 ||
+		run_audit_open(&run.audit, options->audit, run.backend, &built.spec, &run.doors.policy, &err) < 0)
 		return run_refused(&run, &err);
 	return run_cell(&run, &built.spec);
 }
@@ -370,6 +383,8 @@ static const struct cli_option options_table[] = {
 	{.name = "json-file", .value = "FILE", .kind = CLI_TEXT, INTO(json_file),
 	 .hint = CLI_HINT_FILE,
 	 .help = "write the result to FILE, in JSON"},
+	{.name = "audit", .value = "FILE", .kind = CLI_TEXT, INTO(audit), .hint = CLI_HINT_FILE,
+	 .help = "append what was decided, its beginning and its end to an audit log"},
 	{.name = "quiet", .letter = 'q', .kind = CLI_FLAG, INTO(quiet),
 	 .help = "no verdict on stderr"},
 	{.name = "verbose", .letter = 'v', .kind = CLI_FLAG, INTO(verbose),

@@ -50,6 +50,8 @@ const struct cli_verb *const cli_verbs[] = {
 	&verb_status,
 	&verb_report,
 	&verb_metrics,
+	&verb_audit_verify,
+	&verb_audit_show,
 	&verb_clean,
 	&verb_doctor,
 	&verb_help,

@@ -1,4 +1,4 @@
-/* Looks for shapes inside what is encoded, one level deep: a run of base64 letters in each of its four alignments, of
+/* Looks for shapes and known values inside what is encoded, one level deep: a run of base64 letters in each of its four alignments, of
  * hexadecimal digits in both, and words with percent signs or backslashes in them. Each run is looked at once, where it
  * begins. */
 #include <string.h>
@@ -24,17 +24,18 @@ static int sextet_of(char letter)
 	return value > 63 ? value - 2 : value;
 }
 
-static bool has_shape(const char *text, size_t len)
+static bool has_secret(const char *text, size_t len, const struct scrub_words *known)
 {
 	struct shape_hit hit;
 
 	for (size_t i = 0; i < len; i++)
-		if (shape_find(text + i, len - i, i ? (unsigned char)text[i - 1] : 0, false, &hit))
+		if (scrub_look(known, text + i, len - i) ||
+			shape_find(text + i, len - i, i ? (unsigned char)text[i - 1] : 0, NULL, &hit))
 			return true;
 	return false;
 }
 
-static bool in_base64(const char *at, size_t len)
+static bool in_base64(const char *at, size_t len, const struct scrub_words *known)
 {
 	char text[REDACT_AHEAD];
 
@@ -49,13 +50,13 @@ static bool in_base64(const char *at, size_t len)
 			bits -= 8;
 			text[made++] = (char)(value >> bits);
 		}
-		if (has_shape(text, made))
+		if (has_secret(text, made, known))
 			return true;
 	}
 	return false;
 }
 
-static bool in_hex(const char *at, size_t len)
+static bool in_hex(const char *at, size_t len, const struct scrub_words *known)
 {
 	char text[REDACT_AHEAD / 2];
 
@@ -66,7 +67,7 @@ static bool in_hex(const char *at, size_t len)
 		size_t made = 0;
 		for (size_t i = skip; i + 1 < len; i += 2)
 			text[made++] = (char)(digit_of(at[i]) << 4 | digit_of(at[i + 1]));
-		if (has_shape(text, made))
+		if (has_secret(text, made, known))
 			return true;
 	}
 	return false;
@@ -105,17 +106,17 @@ static bool is_text(unsigned char byte)
 	return byte > ' ' && byte != 0x7f && !strchr("\"'`,;<>(){}[]|", byte);
 }
 
-static bool in_escapes(const char *at, size_t len)
+static bool in_escapes(const char *at, size_t len, const struct scrub_words *known)
 {
 	char text[REDACT_AHEAD];
 	size_t made = 0;
 
 	for (size_t i = 0; i < len;)
 		i += unescape(at + i, len - i, &text[made++]);
-	return made < len && has_shape(text, made);
+	return made < len && has_secret(text, made, known);
 }
 
-bool decode_find(const char *at, size_t len, unsigned char before, size_t *ret_len)
+bool decode_find(const char *at, size_t len, unsigned char before, const struct scrub_words *known, size_t *ret_len)
 {
 	size_t size = 0;
 	bool escaped = false;
@@ -124,7 +125,7 @@ bool decode_find(const char *at, size_t len, unsigned char before, size_t *ret_l
 		for (; size < len && is_text((unsigned char)at[size]); size++)
 			escaped = escaped || at[size] == '%' || at[size] == '\\';
 		*ret_len = size;
-		if (escaped && in_escapes(at, size))
+		if (escaped && in_escapes(at, size, known))
 			return true;
 	}
 	if (sextet_of(at[0]) < 0 || (before && sextet_of((char)before) >= 0))
@@ -132,7 +133,7 @@ bool decode_find(const char *at, size_t len, unsigned char before, size_t *ret_l
 	for (size = 0; size < len && sextet_of(at[size]) >= 0;)
 		size++;
 	*ret_len = size;
-	if (size < ENCODED_MIN || (!in_base64(at, size) && !in_hex(at, size)))
+	if (size < ENCODED_MIN || (!in_base64(at, size, known) && !in_hex(at, size, known)))
 		return false;
 	while (*ret_len < len && at[*ret_len] == '=')
 		++*ret_len;

@@ -109,12 +109,12 @@ static void go_on(struct redact *redact, const char *at, size_t left)
 		redact->open = REDACT_CLOSED;
 }
 
-static void find_shape(struct redact *redact, const char *at, size_t left, struct buf *out)
+static void find_shape(struct redact *redact, const struct redactor *redactor, const char *at, size_t left, struct buf *out)
 {
 	size_t window = left < REDACT_AHEAD ? left : REDACT_AHEAD;
 	struct shape_hit hit;
 
-	if (!shape_find(at, window, redact->before, true, &hit))
+	if (!shape_find(at, window, redact->before, redactor->words, &hit))
 		return;
 	bool open = hit.open == REDACT_PEM || hit.from + hit.len == window;
 	redact->pending_open = open ? hit.open : REDACT_CLOSED;
@@ -147,7 +147,7 @@ static void look(struct redact *redact, const struct redactor *redactor, const c
 	if (is_user(redactor, at, left < REDACT_AHEAD ? left : REDACT_AHEAD, redact->before))
 		span_begin(redact, strlen(redactor->user), "user", out);
 	else
-		find_shape(redact, at, left, out);
+		find_shape(redact, redactor, at, left, out);
 }
 
 static void decide(struct redact *redact, const struct redactor *redactor, const char *at, size_t left, struct buf *out)

@@ -417,13 +417,14 @@ static bool find_random(const char *at, size_t len, unsigned char before, struct
 		all.digits * 12 >= all.count && all.changes * 5 >= all.count * 2);
 }
 
-static bool find_encoded(const char *at, size_t len, unsigned char before, struct shape_hit *ret)
+static bool find_encoded(const char *at, size_t len, unsigned char before, const struct scrub_words *known,
+	struct shape_hit *ret)
 {
 	*ret = (struct shape_hit){.what = "encoded", .open = REDACT_RUN};
-	return decode_find(at, len, before, &ret->len);
+	return decode_find(at, len, before, known, &ret->len);
 }
 
-bool shape_find(const char *at, size_t len, unsigned char before, bool deep, struct shape_hit *ret)
+bool shape_find(const char *at, size_t len, unsigned char before, const struct scrub_words *known, struct shape_hit *ret)
 {
 	if (at[0] == ':')
 		return find_userinfo(at, len, ret);
@@ -432,8 +433,8 @@ bool shape_find(const char *at, size_t len, unsigned char before, bool deep, str
 	if (!shape_is_word(before) && is_alnum((unsigned char)at[0]) &&
 		(find_prefix(at, len, ret) || find_jwt(at, len, ret)))
 		return true;
-	if (!shape_is_word(before) && before != '-' && shape_is_word((unsigned char)at[0]) &&
+	if (!shape_is_word(before) && shape_is_word((unsigned char)at[0]) &&
 		(find_pair(at, len, ret) || find_bearer(at, len, ret)))
 		return true;
-	return deep && (find_encoded(at, len, before, ret) || find_random(at, len, before, ret));
+	return known && (find_encoded(at, len, before, known, ret) || find_random(at, len, before, ret));
 }

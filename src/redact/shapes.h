@@ -3,6 +3,7 @@
 #define HOTCELL_REDACT_SHAPES_H
 
 #include "redact/redact.h"
+#include "redact/scrub.h"
 
 struct shape_hit {
 	size_t from, len; /* in the window */
@@ -11,12 +12,14 @@ struct shape_hit {
 };
 
 /* What is at the beginning of the window, which is at most REDACT_AHEAD bytes and only shorter at the end of the text.
- * `before` is the byte in front of it; 0: none. `deep`: also inside what is encoded, and what is merely random. */
-bool shape_find(const char *at, size_t len, unsigned char before, bool deep, struct shape_hit *ret);
+ * `before` is the byte in front of it; 0: none. With `known`, also what is merely random, and what is encoded and holds a
+ * shape or a known value. */
+bool shape_find(const char *at, size_t len, unsigned char before, const struct scrub_words *known, struct shape_hit *ret);
 bool shape_goes_on(enum redact_class class, unsigned char byte);
 bool shape_is_word(unsigned char byte); /* a letter, a digit or '_' */
 
-/* Whether the beginning of the window is something encoded in which there is a shape. *ret_len: how long it is. */
-bool decode_find(const char *at, size_t len, unsigned char before, size_t *ret_len);
+/* Whether the beginning of the window is something encoded in which there is a shape or a known value. *ret_len: how
+ * long it is. */
+bool decode_find(const char *at, size_t len, unsigned char before, const struct scrub_words *known, size_t *ret_len);
 
 #endif

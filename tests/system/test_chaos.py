@@ -7,7 +7,7 @@ import signal
 import time
 
 from campaigns import Supervisor, ledger_rows, prove_accounting, sessions
-from harness import PRETEND, descendants, stat_of
+from harness import PRETEND, descendants, hotcell, stat_of
 
 KILLS = 40 if PRETEND else 200
 RUNS = 100 if PRETEND else 400
@@ -65,4 +65,6 @@ def test_killed_at_random_every_run_is_counted_once(place):
             ledger_rows(place, "select * from events where run = ?", number))
         seed = (folder / "seed.txt").read_text().strip()
         assert f"run {number} seed {seed}\n" == (folder / "stdout.log").read_text()
+    verified = hotcell("audit", "verify", cwd=place)
+    assert verified.code == 0, verified
     assert lives > KILLS / 10, log[-2000:] # two of five kills hit the supervisor

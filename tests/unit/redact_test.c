@@ -80,6 +80,7 @@ static void values_are_known_by_the_name_in_front(void **state)
 		const char *text, *expected;
 	} rows[] = {
 		{"password=hunter2 next", "password=[redacted:password] next"},
+		{"--password=hunter2", "--password=[redacted:password]"},
 		{"Password: hunter2", "Password: [redacted:password]"},
 		{"DB_PASSWORD='two words' x", "DB_PASSWORD='[redacted:password]' x"},
 		{"{\"password\":\"a\\\"b c\",\"x\":1}", "{\"password\":\"[redacted:password]\",\"x\":1}"},
@@ -246,6 +247,7 @@ static void no_spelling_of_a_known_value_stays(void **state)
 			assert_memory_equal(stars.data, "before ", 7);
 		}
 	}
+	check(redactor, "?x=correct%20horse/battery%2bstaple&", "[redacted:encoded]");
 	check(redactor, "it is short", "it is short");
 	check(redactor, KNOWN KNOWN, "[redacted:value][redacted:value]");
 	redactor_free(redactor);

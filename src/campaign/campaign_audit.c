@@ -1,0 +1,79 @@
+/* What a campaign writes to the audit log, which is beside the ledger. It goes with the batches: see batch.c. */
+#include "campaign/cell_audit.h"
+#include "campaign/state.h"
+#include "campaign/work.h"
+
+int campaign_open_audit(struct campaign *campaign, const struct campaign_setup *setup, struct err *err)
+{
+	own(freep) char *path = state_audit(setup->state);
+
+	campaign->redactor = cell_audit_redactor(setup->spec);
+	campaign->audit = audit_open(path, campaign->redactor, err);
+	return campaign->audit ? 0 : -1;
+}
+
+void campaign_close_audit(struct campaign *campaign)
+{
+	campaign->audit = audit_free(campaign->audit);
+	campaign->redactor = redactor_free(campaign->redactor);
+}
+
+static struct json *begin(struct campaign *campaign, const char *event)
+{
+	struct json *json = audit_begin(campaign->audit, event);
+
+	json_put_string(json, "campaign", campaign->status.campaign.name);
+	return json;
+}
+
+void campaign_audit_note(struct campaign *campaign, const char *kind, const char *text)
+{
+	own(freep) char *event = xfmt("campaign-%s", kind);
+
+	(void)begin(campaign, event);
+	audit_text(campaign->audit, "text", text);
+	audit_end(campaign->audit);
+}
+
+void campaign_audit_begin(struct campaign *campaign)
+{
+	const struct campaign_record *record = &campaign->status.campaign;
+	struct json *json = begin(campaign, "campaign-plan");
+
+	json_put_string(json, "uuid", record->uuid);
+	json_put_uint(json, "runs", record->plan.runs);
+	json_put_uint(json, "workers", record->plan.workers);
+	json_put_uint(json, "seed", record->plan.seed);
+	json_put_uint(json, "begun", record->next - 1);
+	audit_end(campaign->audit);
+	cell_audit_policy(campaign->audit, campaign->backend, &campaign->spec, campaign->policy);
+}
+
+static void put_run(const struct worker *worker, struct json *json)
+{
+	json_put_uint(json, "run", worker->run.number);
+	json_put_uint(json, "worker", worker->index);
+	if (worker->run.cell)
+		json_put_string(json, "cell", worker->run.cell);
+}
+
+void worker_audit_start(struct worker *worker)
+{
+	struct json *json = begin(worker->campaign, "cell-start");
+
+	put_run(worker, json);
+	json_put_uint(json, "attempt", worker->run.attempt);
+	json_put_uint(json, "seed", worker->run.seed);
+	audit_end(worker->campaign->audit);
+}
+
+void worker_audit_end(struct worker *worker, const struct cell_result *result)
+{
+	struct campaign *campaign = worker->campaign;
+	struct json *json = begin(campaign, "cell-end");
+
+	put_run(worker, json);
+	json_put_string(json, "state", run_state_names[worker->run.state]);
+	cell_audit_result(campaign->audit, json, result, campaign->doors ? &worker->run.network : NULL);
+	audit_end(campaign->audit);
+}

@@ -1,0 +1,47 @@
+#include "cli/run_audit.h"
+
+#include <stdio.h>
+
+#include "campaign/cell_audit.h"
+
+int run_audit_open(struct run_audit *ret, const char *path, const char *backend, const struct cell_spec *spec,
+	const struct door_policy *policy, struct err *err)
+{
+	if (!path)
+		return 0;
+	ret->redactor = cell_audit_redactor(spec);
+	ret->audit = audit_open(path, ret->redactor, err);
+	if (!ret->audit)
+		return err_wrap(err, "--audit");
+	cell_audit_policy(ret->audit, backend, spec, policy);
+	return audit_flush(ret->audit, err);
+}
+
+void run_audit_done(struct run_audit *audit)
+{
+	audit->audit = audit_free(audit->audit);
+	audit->redactor = redactor_free(audit->redactor);
+}
+
+int run_audit_start(struct run_audit *audit, const char *cell, struct err *err)
+{
+	if (!audit->audit)
+		return 0;
+	(void)snprintf(audit->cell, sizeof(audit->cell), "%s", cell);
+	json_put_string(audit_begin(audit->audit, "cell-start"), "cell", cell);
+	audit_end(audit->audit);
+	return audit_flush(audit->audit, err);
+}
+
+int run_audit_end(struct run_audit *audit, const struct cell_result *result, const struct door_totals *network,
+	struct err *err)
+{
+	if (!audit->audit)
+		return 0;
+	struct json *json = audit_begin(audit->audit, "cell-end");
+	if (audit->cell[0])
+		json_put_string(json, "cell", audit->cell);
+	cell_audit_result(audit->audit, json, result, network);
+	audit_end(audit->audit);
+	return audit_flush(audit->audit, err);
+}

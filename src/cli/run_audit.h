@@ -1,0 +1,25 @@
+/* What `run --audit FILE` writes: what was decided, the beginning and the end of the cell. Without a file everything here
+ * does nothing. */
+#ifndef HOTCELL_CLI_RUN_AUDIT_H
+#define HOTCELL_CLI_RUN_AUDIT_H
+
+#include "audit/audit.h"
+#include "cell/cell.h"
+#include "door/policy.h"
+
+struct run_audit { /* zero: none */
+	struct audit *audit;
+	struct redactor *redactor;
+	char cell[32]; /* its id; "": it has not begun */
+};
+
+/* `path` NULL: none. Writes what was decided: a log that cannot be written fails before anything runs. */
+MUST_CHECK int run_audit_open(struct run_audit *ret, const char *path, const char *backend, const struct cell_spec *spec,
+	const struct door_policy *policy, struct err *err);
+void run_audit_done(struct run_audit *audit);
+MUST_CHECK int run_audit_start(struct run_audit *audit, const char *cell, struct err *err);
+/* `network`: NULL without doors. */
+MUST_CHECK int run_audit_end(struct run_audit *audit, const struct cell_result *result, const struct door_totals *network,
+	struct err *err);
+
+#endif

@@ -1,0 +1,165 @@
+"""The audit log: what is in it, what is not, and what is found when somebody changed it."""
+
+import base64
+import json
+import signal
+import urllib.parse
+
+import pytest
+
+from campaigns import Supervisor, campaign
+from harness import hotcell, run
+
+SECRET = "tr0ub4dor & three/plus+"
+
+
+def verify(project, *args):
+    ran = hotcell("audit", "verify", "--json", *args, cwd=project)
+    assert ran.code in (0, 1), ran
+    found = json.loads(ran.out)
+    assert (ran.code == 1) == (found["problem_count"] > 0)
+    return found
+
+
+def records(project, path=".hotcell/audit.jsonl"):
+    return [json.loads(line) for line in (project / path).read_text().splitlines()]
+
+
+@pytest.fixture
+def log(place):
+    ran = campaign(place, "--name", "one", "--runs", "3", "--workers", "1", "--", "/bin/true")
+    assert ran.code == 0, ran
+    return place / ".hotcell/audit.jsonl"
+
+
+def test_a_campaign_tells_what_was_decided_and_what_came_of_it(place, log):
+    found = verify(place)
+    assert found["problems"] == [] and found["lines"] == len(records(place))
+    events = [each["event"] for each in records(place)]
+    assert events[:3] == ["campaign-started", "campaign-plan", "policy"]
+    assert events.count("cell-start") == events.count("cell-end") == 3
+    assert events[-1] == "campaign-done"
+    shown = hotcell("audit", "show", cwd=place)
+    assert shown.code == 0 and len(shown.out.splitlines()) == found["lines"], shown
+    assert hotcell("audit", "show", "--since", "2999-01-01", cwd=place).out == b""
+    assert len(hotcell("audit", "show", "--json", "--since", "1h", cwd=place).out.splitlines()) == found["lines"]
+
+
+def test_a_single_run_is_told_where_it_is_asked_for(place):
+    ran = run("--audit", place / "log.jsonl", "--", "/bin/sh", "-c", "unshare -U true; exit 3", json=False, cwd=place)
+    assert ran.code == 3, ran
+    policy, start, end = records(place, "log.jsonl")
+    assert (policy["event"], start["event"], end["event"]) == ("policy", "cell-start", "cell-end")
+    assert end["cell"] == start["cell"] and end["outcome"] == "exited" and end["exit_code"] == 3
+    assert end["refused_total"] >= 1 and end["refused"]["unshare"] >= 1
+    assert verify(place, "log.jsonl")["problems"] == []
+
+
+def test_running_without_a_sandbox_is_told(place):
+    ran = run("--backend", "none", "--audit", place / "log.jsonl", "--", "/bin/true", json=False, cwd=place)
+    assert ran.code == 0, ran
+    assert records(place, "log.jsonl")[0]["event"] == "unsafe-mode"
+    assert records(place, "log.jsonl")[1]["unsafe"] is True
+
+
+def test_a_log_that_cannot_be_written_stops_the_run_before_it_begins(place):
+    (place / "log.jsonl").write_text("my diary\n")
+    ran = run("--audit", place / "log.jsonl", "--", "/bin/touch", "/workspace/x", json=False, cwd=place)
+    assert ran.code in (2, 125), ran
+    assert (place / "log.jsonl").read_text() == "my diary\n"
+
+
+def edited(lines):
+    lines[4] = lines[4].replace(b'"run":1', b'"run":9')
+
+
+def dropped(lines):
+    del lines[4]
+
+
+def swapped(lines):
+    lines[4], lines[5] = lines[5], lines[4]
+
+
+def truncated(lines):
+    del lines[5:]
+
+
+@pytest.mark.parametrize("change, line, text", [
+    (edited, 5, "edited"), (dropped, 5, "dropped"), (swapped, 5, "dropped"), (truncated, 5, "cut off"),
+])
+def test_a_change_is_found_and_its_line_is_named(place, log, change, line, text):
+    lines = log.read_bytes().splitlines(keepends=True)
+    change(lines)
+    log.write_bytes(b"".join(lines))
+    first = verify(place)["problems"][0]
+    assert first["line"] == line and text in first["text"], first
+
+
+def test_a_log_made_up_anew_is_found_by_a_head_kept_elsewhere(place, log):
+    head = verify(place)["head"]
+    log.unlink()
+    log.with_name("audit.head").unlink()
+    assert campaign(place, "--name", "two", "--runs", "3", "--", "/bin/true").code == 0
+    assert verify(place)["problems"] == []
+    assert verify(place, "--head", head)["problem_count"] == 1
+
+
+def test_there_is_no_log_to_be_read(place):
+    assert hotcell("audit", "verify", "nothing.jsonl", cwd=place).code == 2
+    assert hotcell("audit", "verify", "--head", "x", "nothing.jsonl", cwd=place).code == 2
+
+
+def test_what_a_hostile_log_holds_is_shown_and_not_obeyed(place):
+    (place / "log.jsonl").write_text(json.dumps(
+        {"seq": 1, "prev": "0" * 64, "time": "\x1b[2J", "event": "\x9b31m", "\x1b]0;x\x07": ["\x1b[31m"]}) + "\n")
+    ran = hotcell("audit", "show", "log.jsonl", cwd=place)
+    assert ran.code == 0 and b"31m" in ran.out, ran
+    assert not set(ran.out.decode()) & {"\x1b", "\x9b", "\x07"}, ran
+
+
+def test_killed_in_the_middle_and_resumed_the_log_is_whole(place):
+    with Supervisor(place, "--name", "night", "--runs", "400", "--workers", "3", "--plain", "--", "/bin/true") as first:
+        first.wait_for(r"\[050\] ")
+        first.kill(signal.SIGKILL)
+        first.finish()
+    assert verify(place)["problems"] == []
+    with open(place / ".hotcell/audit.jsonl", "ab") as log:
+        log.write(b'{"seq":99,"prev":"12') # what is left where a write was cut short
+    assert verify(place)["torn_end"] == 20
+    ran = campaign(place, "night", verb="resume")
+    assert ran.code == 0, ran
+    found = verify(place)
+    assert found["problems"] == [] and found["torn"] == 1 and found["torn_end"] == 0
+    events = hotcell("audit", "show", "--json", cwd=place).out
+    events = [json.loads(line) for line in events.splitlines()]
+    ended = {each["run"] for each in events if each["event"] == "cell-end" and each["state"] == "success"}
+    assert ended == set(range(1, 401))
+    assert "campaign-resumed" in [each["event"] for each in events]
+
+
+def test_two_campaigns_at_once_write_one_log(place):
+    with Supervisor(place, "--name", "a", "--runs", "60", "--workers", "2", "--output", "a", "--plain", "--", "/bin/true") as one:
+        assert campaign(place, "--name", "b", "--runs", "60", "--workers", "2", "--output", "b", "--", "/bin/true").code == 0
+        assert one.finish() == 0
+    found = verify(place)
+    assert found["problems"] == []
+    ends = [(each["campaign"], each["run"]) for each in records(place) if each["event"] == "cell-end"]
+    assert sorted(ends) == [(name, number) for name in "ab" for number in range(1, 61)]
+
+
+def test_no_secret_is_in_it_in_any_spelling(place):
+    encoded = base64.b64encode(SECRET.encode()).decode()
+    words = ["/bin/echo", SECRET, encoded, SECRET.encode().hex(), urllib.parse.quote(SECRET), json.dumps(SECRET),
+             "--password=hunter2hunter2", "/home/somebody/x", "https://me:pw@host/"]
+    ran = campaign(place, "--name", "s", "--runs", "2", "--env", f"TOKEN={SECRET}", "--pass-env", "HIDDEN", "--", *words,
+                   "passed-by-name", env={"HIDDEN": "passed-by-name"})
+    assert ran.code == 0, ran
+    ran = run("--audit", place / ".hotcell/audit.jsonl", "--env", f"TOKEN={SECRET}", "--", *words, json=False, cwd=place)
+    assert ran.code == 0, ran
+    text = (place / ".hotcell/audit.jsonl").read_text()
+    for each in [SECRET, encoded[:-3], SECRET.encode().hex(), urllib.parse.quote(SECRET), "tr0ub4dor", "hunter2", "somebody",
+                 "me:pw", "passed-by-name"]:
+        assert each not in text, each
+    assert "[redacted:value]" in text and "TOKEN" in text and "HIDDEN" in text
+    assert verify(place)["problems"] == []
