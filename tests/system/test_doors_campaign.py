@@ -1,0 +1,67 @@
+"""What passes the doors of a campaign is counted once over all its lives, and every verb that tells of it tells the same."""
+
+import json
+
+from campaigns import Supervisor, campaign, ledger_rows, sessions, status
+from clients import verdicts
+from harness import eventually, hotcell
+from messages_api import MessagesApi, text
+
+KEY = "sk-ant-api03-0123456789abcdef-of-a-test"
+ASK = """
+    curl -sS http://anthropic.door/v1/messages -H 'content-type: application/json' \
+        -d '{"model":"claude-test","max_tokens":10,"messages":[{"role":"user","content":"hello"}]}'
+    curl -sS https://evil.test/
+    [ $HOTCELL_RUN -lt 3 ] || until [ -e /gate/open ]; do sleep 0.05; done
+    """
+
+
+def totals(place, name):
+    listed = json.loads(hotcell("doors", "--json", cwd=place).out)
+    found = [each["network"]["totals"] for each in listed if each["campaign"] == name]
+    return (found[0]["requests"], found[0]["refused"]) if found else None
+
+
+def kept(place):
+    return ledger_rows(place, "select net_requests from campaigns")[0]["net_requests"]
+
+
+def test_a_campaign_that_was_killed_goes_on_with_its_doors_its_counts_and_its_budget(place):
+    gate = place / "gate"
+    gate.mkdir(mode=0o755)
+    with MessagesApi(KEY, [[text("hello")]]) as api:
+        options = ["--name", "lives", "--runs", "6", "--workers", "1", "--allow", "good.test", "--budget", "requests=4", "--mount",
+                   f"{gate}:/gate", "--secret-door", f"anthropic={api.url},header=x-api-key,env=ANTHROPIC_API_KEY"]
+        with Supervisor(place, *options, "--", "sh", "-c", ASK, env={"ANTHROPIC_API_KEY": KEY}) as first:
+            assert eventually(lambda: totals(place, "lives") == (3, 3), 30), (totals(place, "lives"), first.text())
+            shown = hotcell("doors", "lives", cwd=place).out.decode()
+            assert "http://anthropic.door" in shown and "good.test:443" in shown and "3 requests, 3 refused" in shown, shown
+            assert eventually(lambda: kept(place) == 3, 30) # with the next pulse
+            first.kill()
+            first.process.wait()
+        gone = hotcell("doors", "lives", cwd=place)
+        assert gone.code == 2 and b"no campaign 'lives' with doors is at work" in gone.err, gone
+        (gate / "open").touch()
+        keyless = campaign(place, "lives", verb="resume", env={"ANTHROPIC_API_KEY": None})
+        assert keyless.code == 2 and b"$ANTHROPIC_API_KEY, which is not set" in keyless.err, keyless
+        with Supervisor(place, "lives", verb="resume", env={"ANTHROPIC_API_KEY": KEY}) as second:
+            second.wait_for("the budget of 4 requests is used up", 30)
+            assert eventually(lambda: kept(place) == 4, 30)
+            same = campaign(place, "lives", verb="resume", env={"ANTHROPIC_API_KEY": KEY})
+            assert same.code == 2 and b"give it a larger --budget" in same.err, same
+            raised = campaign(place, "lives", "--budget", "requests=20", verb="resume", env={"ANTHROPIC_API_KEY": KEY})
+            assert raised.code == 0, raised
+            assert second.finish() == 0, second.text()
+    # run 3 was at work when the supervisor was killed, and asked twice
+    assert len(api.messages) == 7 and all(each.headers["x-api-key"] == KEY for each in api.messages)
+    counts = status(place, "lives")["sums"]["network"]
+    assert (counts["requests"], counts["refused"], counts["tokens_in"] + counts["tokens_out"]) == (7, 7, 7 * 600), counts
+    assert "\nDoors\n  passed        7 requests, 7 refused" in hotcell("campaign", "show", "lives", cwd=place).out.decode()
+    assert 'hotcell_door_requests_total{campaign="lives"} 7' in hotcell("metrics", cwd=place).out.decode()
+    assert hotcell("report", "lives", cwd=place).code == 0
+    page = (place / "lives-report.html").read_text()
+    assert "evil.test" in page and "not on the allowlist" in page
+    for folder in sessions(place).values():
+        assert [line[3] for line in verdicts(folder)] == ["allowed", "refused"], folder
+    for path in place.rglob("*"):
+        assert not path.is_file() or KEY.encode() not in path.read_bytes(), path
