@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/random.h>
 #include <sys/stat.h>
 
 #include "base/term.h"
@@ -50,31 +51,67 @@ static int draft_write(int fd, const struct buf *text)
 	return draft_mode(fd) < 0 || fsync(fd) < 0 ? -1 : 0;
 }
 
-/* link fails where the name has been taken meanwhile; rename would not. */
-static int draft_place(const char *draft, const char *path, bool replace)
+/* Without a name, where the file system can: then not even kill -9 leaves a draft behind. Else at *ret_name. */
+static int draft_open(const char *path, char **ret_name)
 {
-	if (replace)
-		return rename(draft, path);
-	if (link(draft, path) < 0)
+	const char *slash = strrchr(path, '/');
+	own(freep) char *folder = !slash ? xstrdup(".") : xfmt("%.*s", slash == path ? 1 : (int)(slash - path), path);
+	int fd = open(folder, O_TMPFILE | O_WRONLY | O_CLOEXEC, 0600);
+
+	if (fd >= 0)
+		return fd;
+	*ret_name = xfmt("%s.XXXXXX", path);
+	return mkostemp(*ret_name, O_CLOEXEC);
+}
+
+/* Gives a draft without a name the path; or, to replace what is there, a name beside it. */
+static int draft_link(int fd, const char *path, bool replace, char **ret_name)
+{
+	char held[32];
+	unsigned number = 0;
+
+	(void)snprintf(held, sizeof(held), "/proc/self/fd/%d", fd);
+	if (!replace)
+		return linkat(AT_FDCWD, held, AT_FDCWD, path, AT_SYMLINK_FOLLOW);
+	if (getrandom(&number, sizeof(number), 0) < 0)
 		return -1;
-	(void)unlink(draft);
+	own(freep) char *name = xfmt("%s.%06x", path, number & 0xffffff);
+	if (linkat(AT_FDCWD, held, AT_FDCWD, name, AT_SYMLINK_FOLLOW) < 0)
+		return -1; /* a name that was taken stays whose it is */
+	*ret_name = ptr_take(&name);
+	return 0;
+}
+
+/* link fails where the name has been taken meanwhile; rename would not. */
+static int draft_place(int fd, char **name, const char *path, bool replace)
+{
+	if (!*name && draft_link(fd, path, replace, name) < 0)
+		return -1;
+	if (!*name) /* it was given the path itself */
+		return 0;
+	if (replace)
+		return rename(*name, path);
+	if (link(*name, path) < 0)
+		return -1;
+	(void)unlink(*name);
 	return 0;
 }
 
 int out_file_write(const char *path, const struct buf *text, bool replace, struct err *err)
 {
 	own(buf_done) struct buf shown = {0};
-	own(freep) char *draft = xfmt("%s.XXXXXX", path);
+	own(freep) char *draft = NULL;
 
 	term_line(path, strlen(path), 200, &shown);
 	if (target_check(path, buf_text(&shown), replace, err) < 0)
 		return -1;
-	own(fd_closep) int fd = mkostemp(draft, O_CLOEXEC);
+	own(fd_closep) int fd = draft_open(path, &draft);
 	if (fd < 0)
 		return err_errno(err, errno, "write '%s'", buf_text(&shown));
-	if (draft_write(fd, text) == 0 && draft_place(draft, path, replace) == 0)
+	if (draft_write(fd, text) == 0 && draft_place(fd, &draft, path, replace) == 0)
 		return 0;
 	int code = errno;
-	(void)unlink(draft);
+	if (draft)
+		(void)unlink(draft);
 	return err_errno(err, code, "write '%s'", buf_text(&shown));
 }
