@@ -1,4 +1,4 @@
-/* Shared by fs.c and fs_copy.c only: opening names somebody hostile chose, and walking down.
+/* For fs.c, fs_copy.c and manifest/ only: opening names somebody hostile chose, and walking down.
  *
  * A walk keeps one descriptor per level (two when it has a destination), so it goes at most
  * FS_DEPTH_MAX deep and needs no recursion. */

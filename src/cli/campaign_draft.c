@@ -16,6 +16,7 @@
 #include "campaign/session.h"
 #include "campaign/state.h"
 #include "cli/backend.h"
+#include "cli/manifest_check.h"
 #include "cli/run_text.h"
 
 #define DEFAULT_OUTPUT "fuzz/runs"
@@ -139,7 +140,7 @@ int draft_build(struct campaign_record *ret, const struct campaign_words *words,
 		if (in < 0)
 			return -1;
 	}
-	return place(ret, options->run.output, err);
+	return manifest_check(&options->run.manifests, err) < 0 ? -1 : place(ret, options->run.output, err);
 }
 
 int draft_alerts(struct alerts *ret, const struct campaign_options *options, struct err *err)

@@ -17,6 +17,7 @@
 #include "cli/campaign_options.h"
 #include "cli/campaign_draft.h"
 #include "cli/campaign_screen.h"
+#include "cli/manifest_check.h"
 #include "cli/signals.h"
 #include "cli/verbs.h"
 #include "live/live.h"
@@ -441,6 +442,8 @@ static int resume(const char *name, const char *file, const struct campaign_opti
 
 	const char *raised = typed->run.doors.budget;
 	if (todo > 0 && campaign_words_load(&words, &record, absolute ? absolute : file, args, &err) < 0)
+		todo = -1;
+	if (todo > 0 && manifest_check(&words.options.run.manifests, &err) < 0)
 		todo = -1;
 	if (todo >= 0 && (check_budget(&record, raised, &err) < 0 || raise_budget(state, &record, raised, &err) < 0))
 		todo = -1;

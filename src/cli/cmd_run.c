@@ -13,6 +13,7 @@
 #include "base/clock.h"
 #include "base/json.h"
 #include "cli/backend.h"
+#include "cli/manifest_check.h"
 #include "cli/run_audit.h"
 #include "cli/run_doors.h"
 #include "cli/run_spec.h"
@@ -342,8 +343,12 @@ static int run_verb(void *data, const struct cli_args *args)
 	struct err err = {0};
 
 	if (backend_choose(options, &run.backend, &err) < 0 ||
-		run_spec_build(&built, options, args->command, &err) < 0 ||
-		run_doors_build(&run.doors, options, run.backend, &built, !options->explain, &err) < 0)
+		run_spec_build(&built, options, args->command, &err) < 0)
+		return cli_fail(&err);
+	/* Before there is a credential in memory that a fork would copy. */
+	if (!options->explain && manifest_check(&options->manifests, &err) < 0)
+		return run_refused(&run, &err);
+	if (run_doors_build(&run.doors, options, run.backend, &built, !options->explain, &err) < 0)
 		return cli_fail(&err);
 	cli_env_forget();
 	if (strcmp(run.backend, "none") == 0)

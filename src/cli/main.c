@@ -53,6 +53,8 @@ const struct cli_verb *const cli_verbs[] = {
 	&verb_audit_verify,
 	&verb_audit_show,
 	&verb_clean,
+	&verb_manifest_create,
+	&verb_manifest_verify,
 	&verb_doctor,
 	&verb_help,
 	&verb_version,

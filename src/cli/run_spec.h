@@ -12,7 +12,7 @@ struct run_options {
 	bool tmp_exec, no_default_hide, tty, raw, no_sandbox, explain, json, quiet, verbose;
 	const char *backend; /* NULL: not given */
 	const char *image, *workdir, *output, *stdin_file, *json_file, *audit;
-	struct cli_list mounts, hide, forbid, env, pass_env, require;
+	struct cli_list mounts, hide, forbid, env, pass_env, require, manifests;
 	struct door_options doors;
 };
 

@@ -1,0 +1,17 @@
+/* Folders and their MANIFEST.json, as the user names them. */
+#ifndef HOTCELL_CLI_MANIFEST_CHECK_H
+#define HOTCELL_CLI_MANIFEST_CHECK_H
+
+#include "cli/cli.h"
+#include "manifest/manifest.h"
+
+/* An open folder, or -1 with ERR_USAGE. */
+MUST_CHECK int manifest_folder_open(const char *folder, struct err *err);
+/* What the folder's MANIFEST.json says (*ret_was) and what is there (*ret_is); both are the caller's to free, also after
+ * an error. ERR_USAGE if there is no manifest, or none that can be read. */
+MUST_CHECK int manifest_folder_read(const char *folder, struct manifest *ret_was, struct manifest *ret_is, struct err *err);
+
+/* --manifest: every folder must be as its MANIFEST.json says. An error names the first entry that is not. */
+MUST_CHECK int manifest_check(const struct cli_list *folders, struct err *err);
+
+#endif
