@@ -9,8 +9,11 @@
 /* Credentials, as various upstreams take them: the placeholder shall not go out beside the real one, nor shall the cell
  * be somebody else's customer there. */
 static const char *const credentials[] = { "authorization", "x-api-key", "api-key", "x-goog-api-key" };
-/* We answer an Expect ourselves. Of a part of an answer it could not be told whether it is a part of the credential. */
-static const char *const dropped[] = { "host", "expect", "accept-encoding", "range", "if-range" };
+/* We answer an Expect ourselves. Of a part of an answer it could not be told whether it is a part of the credential, and
+ * in another character set it would not be found. Some servers take another path than the one that was judged from
+ * fields of their own. */
+static const char *const dropped[] = { "host", "expect", "accept-encoding", "accept-charset", "range", "if-range",
+	"x-original-url", "x-rewrite-url" };
 
 /* Gateways that make variables of fields take _ for -. */
 static bool same_field(struct span name, const char *other)
@@ -104,6 +107,10 @@ static bool climbs(struct span path)
 	own(freep) char *room = xcalloc(path.len + 1, 1);
 	struct span rest = decode(path, room);
 
+	for (size_t before = path.len; rest.len < before;) { /* one server after the other may decode it once more */
+		before = rest.len;
+		rest = decode(rest, room);
+	}
 	for (size_t i = 0; i < rest.len; i++)
 		if (rest.at[i] == '\\' || (unsigned char)rest.at[i] < 0x20)
 			return true;
@@ -130,13 +137,41 @@ const char *rewrite_refusal(const struct secret_door *door, const struct http_he
 
 /* ---- answers ---- */
 
+/* Character sets in which ASCII is ASCII, by how their names begin. */
+static const char *const charsets[] = { "utf-8", "utf8", "us-ascii", "ascii", "iso-8859-", "iso8859-", "latin", "windows-12",
+	"gb", "big5", "shift_jis", "euc-", "koi8-" };
+
+/* In another one a credential would not be found. */
+static bool is_readable(struct span type)
+{
+	static const char key[] = "charset=";
+	size_t len = strlen(key);
+
+	for (; type.len >= len; type = span_from(type, 1)) {
+		if (!span_is((struct span){ type.at, len }, key))
+			continue;
+		struct span name = span_from(type, len);
+		bool known = false;
+		name = name.len > 0 && name.at[0] == '"' ? span_from(name, 1) : name;
+		for (size_t i = 0; i < ARRAY_LEN(charsets) && !known; i++)
+			known = name.len >= strlen(charsets[i]) && span_is((struct span){ name.at, strlen(charsets[i]) }, charsets[i]);
+		if (!known)
+			return false;
+	}
+	return true;
+}
+
 const char *rewrite_answer_fault(const struct http_head *head)
 {
 	if (head->framing == FRAME_NONE)
 		return NULL;
-	for (size_t i = 0; i < head->field_count; i++)
-		if (span_is(head->fields[i].name, "content-encoding") && !span_is(head->fields[i].value, "identity"))
+	for (size_t i = 0; i < head->field_count; i++) {
+		const struct http_field *field = &head->fields[i];
+		if (span_is(field->name, "content-encoding") && !span_is(field->value, "identity"))
 			return "its answer is encoded, though it was asked for a plain one";
+		if (span_is(field->name, "content-type") && !is_readable(field->value))
+			return "its answer is in a character set that is not looked through";
+	}
 	return NULL;
 }
 

@@ -106,9 +106,62 @@ static void spell_json_html(struct buf *out, unsigned char byte)
 		spell_json(out, byte);
 }
 
+/* As .NET writes it. */
+static void spell_json_upper(struct buf *out, unsigned char byte)
+{
+	if (byte && strchr("\"&'+<>`", byte))
+		buf_fmt(out, "\\u%04X", byte);
+	else
+		spell_json(out, byte);
+}
+
+static void html(struct buf *out, unsigned char byte, const char *quote, const char *apostrophe, const char *plus)
+{
+	switch (byte) {
+	case '&': buf_str(out, "&amp;"); break;
+	case '<': buf_str(out, "&lt;"); break;
+	case '>': buf_str(out, "&gt;"); break;
+	case '"': buf_str(out, quote); break;
+	case '\'': buf_str(out, apostrophe); break;
+	case '+': buf_str(out, plus); break;
+	default: buf_char(out, (char)byte); break;
+	}
+}
+
+static void spell_html(struct buf *out, unsigned char byte)
+{
+	html(out, byte, "&quot;", "&#39;", "+");
+}
+
+/* As Python writes it. */
+static void spell_html_hex(struct buf *out, unsigned char byte)
+{
+	html(out, byte, "&quot;", "&#x27;", "+");
+}
+
+/* As Go writes it. */
+static void spell_html_numbers(struct buf *out, unsigned char byte)
+{
+	html(out, byte, "&#34;", "&#39;", "&#43;");
+}
+
 static spell_fn *const text_spellings[] = {
 	spell_percent, spell_percent_lower, spell_component, spell_form, spell_json, spell_json_slash, spell_json_html,
+	spell_json_upper, spell_html, spell_html_hex, spell_html_numbers,
 };
+
+/* UTF-16: some servers let whoever asks choose the character set. */
+static void spell_wide(struct buf *out, unsigned char byte)
+{
+	buf_char(out, '\0');
+	buf_char(out, (char)byte);
+}
+
+static void spell_wide_little(struct buf *out, unsigned char byte)
+{
+	buf_char(out, (char)byte);
+	buf_char(out, '\0');
+}
 
 /* ---- forms ---- */
 
@@ -197,6 +250,8 @@ struct scrub_words *scrub_words_make(const char *const *secrets, size_t count)
 			base64_add(words, secrets[i], len, before);
 		form_spell(words, secrets[i], len, spell_hex);
 		form_spell(words, secrets[i], len, spell_hex_upper);
+		form_spell(words, secrets[i], len, spell_wide);
+		form_spell(words, secrets[i], len, spell_wide_little);
 	}
 	if (words->count)
 		qsort(words->forms, words->count, sizeof(*words->forms), form_compare);

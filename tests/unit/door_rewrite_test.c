@@ -32,9 +32,10 @@ static const char *refusal(const struct secret_door *door, const char *method, c
 static void a_path_cannot_leave_the_doors_own(void **state)
 {
 	static const char *const climbing[] = { "/..", "/../x", "/a/../x", "/.", "/a/./b", "/%2e%2e/x", "/%2E./x", "/.%2e",
-		"/a%2f..%2fb", "/a%2F%2E%2E%2Fb", "/a\\..\\b", "/a%5c..%5Cb", "/..;x=y/b", "/%2e%2e;/b", "/a%00", "/a%0ab" };
+		"/a%2f..%2fb", "/a%2F%2E%2E%2Fb", "/a\\..\\b", "/a%5c..%5Cb", "/..;x=y/b", "/%2e%2e;/b", "/a%00", "/a%0ab",
+		"/%252e%252e/x", "/%25252e./x", "/a%255c..", "/%25%32%65%2e/x" };
 	static const char *const fine[] = { "/", "/a", "/a/b?c=../d", "/...", "/.a/..b/c..", "/%", "/%2", "/%zz", "/a%20b", "//a",
-		"/;..", "/a?%2e%2e/x", "/%252e%252e/x" };
+		"/;..", "/a?%2e%2e/x", "/%25", "/a%252fb", "/100%25/x" };
 
 	for (size_t i = 0; i < ARRAY_LEN(climbing); i++) {
 		if (refusal(&below, "GET", climbing[i]) == NULL)
@@ -73,7 +74,7 @@ static void a_request_is_sent_with_the_doors_fields_in_place_of_the_cells(void *
 
 	read_request("PUT /x?y HTTP/1.1\r\nHost: api.door\r\nTransfer-Encoding: chunked\r\nRange: bytes=0-3\r\nIf-Range: x\r\n"
 		"AUTHORIZATION: a\r\nX-API-Key: b\r\nX_api_key: c\r\nApi-Key: d\r\nExpect: 100-continue\r\nAccept-Encoding: br\r\n"
-		"Proxy-Authorization: e\r\nCookie: f\r\nTE: trailers\r\nUpgrade: h2c\r\nConnection: upgrade\r\nX-Api-Keys: g\r\n\r\n", &head);
+		"Proxy-Authorization: e\r\nAccept-Charset: utf-16\r\nX-Original-URL: /admin\r\nX-Rewrite-Url: /admin\r\nCookie: f\r\nTE: trailers\r\nUpgrade: h2c\r\nConnection: upgrade\r\nX-Api-Keys: g\r\n\r\n", &head);
 	rewrite_request_fields(&below, &head, &fields);
 	assert_string_equal(buf_text(&fields), "Cookie: f\r\nX-Api-Keys: g\r\n");
 	rewrite_request(&below, &head, &fields, &request);
@@ -105,6 +106,31 @@ static void answer_fields(const struct secret_door *door, const char *field, str
 	assert_int_equal(http_read_response(text, strlen(text), false, &head), HTTP_DONE);
 	rewrite_answer_fields(door, &head, words, ret);
 	scrub_words_free(words);
+}
+
+static const char *type_fault(const char *type)
+{
+	own(freep) char *text = xfmt("HTTP/1.1 200 OK\r\nContent-Type: %s\r\n\r\n", type);
+	struct http_head head;
+
+	assert_int_equal(http_read_response(text, strlen(text), false, &head), HTTP_DONE);
+	return rewrite_answer_fault(&head);
+}
+
+static void an_answer_in_which_no_credential_would_be_found_is_none(void **state)
+{
+	static const char *const fine[] = { "application/json", "text/html; charset=UTF-8", "text/plain;charset=\"utf-8\"", "",
+		"text/plain; charset=iso-8859-1", "text/html;charset=Windows-1252", "multipart/form-data; boundary=charset" };
+	static const char *const wrong[] = { "text/plain; charset=utf-16", "text/plain;CHARSET=\"UTF-16LE\"", "text/plain; charset=IBM037",
+		"application/json; charset=utf-32", "text/plain; charset=utf-7", "text/plain; charset=", "a/b;charset=utf-8;charset=utf-16" };
+
+	for (size_t i = 0; i < ARRAY_LEN(fine); i++)
+		if (type_fault(fine[i]) != NULL)
+			fail_msg("'%s' is refused", fine[i]);
+	for (size_t i = 0; i < ARRAY_LEN(wrong); i++)
+		if (type_fault(wrong[i]) == NULL)
+			fail_msg("'%s' is taken", wrong[i]);
+	(void)state;
 }
 
 static void a_location_at_the_upstream_becomes_one_at_the_door(void **state)
@@ -188,6 +214,7 @@ int main(void)
 		cmocka_unit_test(only_paths_are_carried_and_no_request_is_sent_back_as_it_came),
 		cmocka_unit_test(a_request_is_sent_with_the_doors_fields_in_place_of_the_cells),
 		cmocka_unit_test(a_host_that_is_an_address_with_a_port_is_named_as_such),
+		cmocka_unit_test(an_answer_in_which_no_credential_would_be_found_is_none),
 		cmocka_unit_test(a_location_at_the_upstream_becomes_one_at_the_door),
 		cmocka_unit_test(fields_of_the_connection_stay_behind_and_the_credential_does_too),
 		cmocka_unit_test(an_answer_that_is_encoded_is_not_passed_on),

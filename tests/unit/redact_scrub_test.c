@@ -80,6 +80,9 @@ static void each_spelling_of_a_secret_is_found(void **state)
 		"sk-ant/api03+\\\"x y\\\\z~&",
 		"sk-ant\\/api03+\\\"x y\\\\z~&",
 		"sk-ant/api03+\\\"x y\\\\z~\\u0026",
+		"sk-ant/api03\\u002B\\u0022x y\\\\z~\\u0026",
+		"sk-ant/api03+&quot;x y\\z~&amp;",
+		"sk-ant/api03&#43;&#34;x y\\z~&amp;",
 	};
 	struct scrub_words *words = words_of(SECRET);
 
@@ -93,6 +96,16 @@ static void each_spelling_of_a_secret_is_found(void **state)
 		buf_str(&expected, "\"}");
 		check(words, text.data, text.len, expected.data, 1);
 	}
+	scrub_words_free(words);
+}
+
+static void a_secret_in_wide_characters_is_found(void **state)
+{
+	struct scrub_words *words = words_of("abcdefgh");
+
+	(void)state;
+	check(words, "\xff\xfe<\0a\0b\0c\0d\0e\0f\0g\0h\0>\0", 22, "\xff\xfe<*****************>\0", 1);
+	check(words, "\xfe\xff\0<\0a\0b\0c\0d\0e\0f\0g\0h\0>", 22, "\xfe\xff\0<*****************>", 1);
 	scrub_words_free(words);
 }
 
@@ -207,6 +220,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(secrets_become_stars_of_the_same_length),
 		cmocka_unit_test(each_spelling_of_a_secret_is_found),
+		cmocka_unit_test(a_secret_in_wide_characters_is_found),
 		cmocka_unit_test(a_secret_inside_something_encoded_is_found_wherever_it_is),
 		cmocka_unit_test(only_what_may_begin_a_secret_is_held_back),
 		cmocka_unit_test(secrets_that_overlap_are_covered_altogether),
