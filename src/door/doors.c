@@ -14,12 +14,16 @@
 #include <sys/wait.h>
 
 #include "base/clock.h"
+#include "base/term.h"
 #include "door/doord_image.h"
 #include "door/proto.h"
 
 #define CLOSE_NS (2 * NS_PER_S)
 #define AGAIN_NS (NS_PER_S / 5) /* before another one is started */
 #define READY_MS 10000 /* for the first one */
+#define TELL_S 1 /* for one that does not listen */
+#define ROOM_SIZE ((size_t)4 << 20) /* for a policy without certificates */
+#define SAID_MAX 300
 
 struct doors_run {
 	struct doors *doors;
@@ -101,10 +105,21 @@ static _Noreturn void become(int image, int control, pid_t parent)
 	_exit(127);
 }
 
+/* All the room it needs at once: growing would leave credentials behind in memory that was given back. */
+static void make_room(const struct door_policy *policy, struct buf *ret)
+{
+	size_t size = ROOM_SIZE;
+
+	for (size_t i = 0; i < policy->secret_count; i++)
+		size += policy->secrets[i].ca_text != NULL ? strlen(policy->secrets[i].ca_text) : 0;
+	*ret = (struct buf){ .data = xcalloc(size, 1), .cap = size };
+}
+
 static int send_policy(const struct doors *doors, struct err *err)
 {
 	own(buf_done) struct buf bytes = { 0 }, message = { 0 };
 
+	make_room(doors->policy, &bytes);
 	policy_encode(doors->policy, &bytes);
 	own(fd_closep) int policy = wire_to_memfd(&bytes, err);
 	explicit_bzero(bytes.data, bytes.len);
@@ -131,6 +146,8 @@ static int doord_start(struct doors *doors, struct err *err)
 	if (doors->pid == 0)
 		become(image, pair[1], self);
 	(void)close(pair[1]);
+	const struct timeval patience = { TELL_S, 0 };
+	(void)setsockopt(pair[0], SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof(patience));
 	doors->socket = pair[0];
 	doors->ready = false;
 	if (doors->pid < 0)
@@ -167,8 +184,11 @@ static void tell(struct doors *doors, const struct buf *message, const int *fds,
 {
 	if (doors->socket < 0)
 		return; /* it is told everything when it is there again */
-	if (wire_send(doors->socket, message->data, message->len, fds, count) < 0)
-		doord_lost(doors);
+	if (wire_send(doors->socket, message->data, message->len, fds, count) == 0)
+		return;
+	if (errno == EAGAIN)
+		doors->events.said(doors->events.data, "the process that serves doors does not listen; another one takes its place");
+	doord_lost(doors);
 }
 
 static void tell_open(const struct doors_run *run)
@@ -282,9 +302,12 @@ static void heard_failed(struct doors *doors, struct wire_reader *reader)
 {
 	uint32_t code = wire_get_u32(reader);
 	const char *text = wire_get_str(reader);
+	own(buf_done) struct buf shown = { 0 };
 	struct err err;
 
-	(void)err_set(&err, (int)code, "doors cannot be served: %s", text == NULL ? "" : text);
+	text = text == NULL || reader->bad ? "" : text;
+	term_line(text, strlen(text), SAID_MAX, &shown); /* nothing it says is believed to be fit for a terminal */
+	(void)err_set(&err, (int)code, "doors cannot be served: %s", buf_text(&shown));
 	doors->events.said(doors->events.data, err.text);
 	doord_lost(doors);
 }
@@ -361,8 +384,10 @@ static int totals_make(struct doors *doors, const struct door_totals *before, st
 {
 	size_t len = PROTO_TOTALS * sizeof(*doors->totals);
 
-	doors->totals_fd = memfd_create("hotcell-totals", MFD_CLOEXEC);
-	if (doors->totals_fd < 0 || ftruncate(doors->totals_fd, (off_t)len) < 0)
+	doors->totals_fd = memfd_create("hotcell-totals", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+	/* sealed, or whoever made it shorter would end us where we read it */
+	if (doors->totals_fd < 0 || ftruncate(doors->totals_fd, (off_t)len) < 0 ||
+		fcntl(doors->totals_fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) < 0)
 		return err_errno(err, errno, "make shared memory");
 	doors->totals = mmap(NULL, len, PROT_READ | PROT_WRITE, MAP_SHARED, doors->totals_fd, 0);
 	if (doors->totals == MAP_FAILED) {
