@@ -1,11 +1,12 @@
 /* A request on its way up and an answer on its way down. Every step does what can be done now and notes what went wrong;
  * what becomes of the connection is decided in one place, at the end (settle).
  *
- * What waits for a slow reader is bounded: beyond QUEUE_MAX nothing more is read from the other side. Everything of the
+ * What waits for a slow reader is bounded: beyond conn_room nothing more is read from the other side. Everything of the
  * answer is scrubbed before it is put into the queue towards the cell, and what was read is passed on at once.
  *
  * A cell that hangs up early has asked all the same, and the upstream charges for it: as long as the answer may tell
- * what it cost it is read to its end. Otherwise whoever stops listening just before the figures would pay nothing. */
+ * what it cost it is read to its end. Otherwise whoever stops listening just before the figures would pay nothing. One
+ * that stays and reads no more is taken for gone after a while, for the same reason. */
 #include "door/carry.h"
 
 #include <errno.h>
@@ -17,9 +18,9 @@
 #include "base/clock.h"
 #include "door/rewrite.h"
 
-#define QUEUE_MAX (64u << 10)
 #define TURN 8 /* pieces of one connection before others have their turn */
 #define INTERIM_MAX 32
+#define STALL_NS (60 * NS_PER_S) /* for the cell to take some of what waits for it */
 
 /* ---- queues ---- */
 
@@ -99,10 +100,10 @@ static void request_piece(struct conn *conn, struct span piece)
 	struct carrying *own = conn->own;
 
 	keep_request(own->keep, piece.at, piece.len);
-	if (!conn->run->doord->policy.replay)
+	if (conn->run->doord->policy.replay)
+		secret_want(own, piece);
+	else
 		queue_piece(&own->up, piece.at, piece.len, own->asked.framing == FRAME_CHUNKED);
-	else if (own->wanted.len + piece.len <= EXCHANGE_BODY_MAX)
-		buf_add(&own->wanted, piece.at, piece.len);
 }
 
 /* What follows the body is not looked at: a connection is for one request. */
@@ -129,9 +130,11 @@ void carry_body(struct conn *conn, const char *bytes, size_t len)
 	carry_passed(conn, used, 0);
 }
 
-static bool wants_request(const struct carrying *own)
+static bool wants_request(const struct conn *conn)
 {
-	return !own->asked.done && !own->deaf && !own->gone && !own->ended && queue_len(&own->up) < QUEUE_MAX;
+	const struct carrying *own = conn->own;
+
+	return !own->asked.done && !own->deaf && !own->gone && !own->ended && queue_len(&own->up) < conn_room(conn);
 }
 
 static void take_request(struct conn *conn)
@@ -139,7 +142,7 @@ static void take_request(struct conn *conn)
 	struct carrying *own = conn->own;
 	char bytes[16384];
 
-	if (idle(own) || !wants_request(own))
+	if (idle(own) || !wants_request(conn))
 		return;
 	ssize_t got = recv(conn->client, bytes, sizeof(bytes), 0);
 	if (got > 0)
@@ -264,8 +267,8 @@ static void begin_answer(struct conn *conn, const struct http_head *head)
 	own->chunks = (head->framing == FRAME_CHUNKED || head->framing == FRAME_CLOSE) && !own->old;
 	carry_head(conn, head->status, head->reason, &fields);
 	keep_answer(own->keep, head->status, &fields);
-	if (head->status / 100 == 2 && strcmp(own->method, "POST") == 0)
-		meter_open(&own->meter, type != NULL ? type->value : (struct span){ "", 0 });
+	if (head->status / 100 == 2)
+		meter_open(&own->meter, type != NULL ? type->value : (struct span){ "", 0 }, strcmp(own->method, "POST") == 0);
 	http_body_init(&own->answered, head);
 	if (own->answered.done)
 		end_answer(conn, false);
@@ -336,9 +339,11 @@ static void answer_over(struct conn *conn, bool failed)
 		cut_answer(conn, failed ? far_why(own->far) : "its answer was cut short");
 }
 
-static bool wants_answer(const struct carrying *own)
+static bool wants_answer(const struct conn *conn)
 {
-	return !own->ended && queue_len(&own->down) < QUEUE_MAX;
+	const struct carrying *own = conn->own;
+
+	return !own->ended && queue_len(&own->down) < conn_room(conn);
 }
 
 static void take_answer(struct conn *conn)
@@ -346,7 +351,7 @@ static void take_answer(struct conn *conn)
 	struct carrying *own = conn->own;
 	static char bytes[FAR_PIECE];
 
-	for (int i = 0; i < TURN && !idle(own) && own->far != NULL && wants_answer(own); i++) {
+	for (int i = 0; i < TURN && !idle(own) && own->far != NULL && wants_answer(conn); i++) {
 		size_t len;
 		enum far_end end = far_read(own->far, bytes, &len);
 		if (end == FAR_WAIT)
@@ -376,11 +381,11 @@ static void play_answer(struct conn *conn)
 		secret_play(conn);
 	if (idle(own) || own->play.exchange == NULL || own->timer != NULL || own->ended)
 		return;
-	while (wants_answer(own) && play_next(&own->play, clock_now(), FAR_PIECE, &piece))
+	while (wants_answer(conn) && play_next(&own->play, clock_now(), FAR_PIECE, &piece))
 		put_piece(conn, piece.at, piece.len);
 	if (play_over(&own->play))
 		end_answer(conn, false);
-	else if (wants_answer(own))
+	else if (wants_answer(conn))
 		own->timer = loop_add_timer(conn->run->doord->loop, own->play.due_ns, on_due, conn);
 }
 
@@ -410,12 +415,15 @@ static void watch(struct conn *conn)
 	struct carrying *own = conn->own;
 	bool sends = queue_len(&own->up) > 0;
 
+	own->stalled = !own->gone && !own->ended && !wants_answer(conn);
+	if (own->stalled)
+		conn->deadline_ns = clock_now() + STALL_NS;
 	/* One of which nothing is wanted is not listened to at all, or its hanging up would be told without end. */
-	loop_set_events(conn->source, own->gone ? 0 : (wants_request(own) ? EPOLLIN : 0) |
+	loop_set_events(conn->source, own->gone ? 0 : (wants_request(conn) ? EPOLLIN : 0) |
 		(queue_len(&own->down) > 0 ? EPOLLOUT : 0));
 	if (conn->far_source != NULL)
 		loop_set_events(conn->far_source, own->shaking ? far_events(own->far, true, false) :
-			far_events(own->far, wants_answer(own), sends));
+			far_events(own->far, wants_answer(conn), sends));
 }
 
 /* HTTP/1.0 tells a whole answer from half of one only by how the connection ends. */

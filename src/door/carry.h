@@ -40,6 +40,7 @@ struct carrying {
 	bool ended; /* nothing more will come */
 	bool cut; /* and it is not all */
 
+	bool stalled; /* much waits for the cell, and nothing more is read until it takes some */
 	bool gone; /* the cell does not listen any more */
 	bool over; /* there is nothing to do any more */
 	unsigned trouble; /* 0, or the status that tells the cell of `why` */
@@ -59,6 +60,7 @@ void carry_on(struct conn *conn);
 /* ---- secret.c ---- */
 
 void secret_answer(struct conn *conn, unsigned status, const char *why); /* in place of the upstream's */
+void secret_want(struct carrying *own, struct span piece); /* of a body to compare with the recording */
 void secret_play(struct conn *conn); /* the request is whole: finds what answers it */
 void secret_release(struct conn *conn); /* the upstream */
 

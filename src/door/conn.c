@@ -12,6 +12,8 @@
 
 #define LOG_MAX (16u << 20) /* bytes of a run's record */
 #define LINES_MAX (16u << 10) /* that wait */
+#define WAITS_MAX (8u << 20) /* bytes of a run that wait for slow readers, one way */
+#define ROOM_MAX (64u << 10) /* and of one connection */
 #define LINGER_NS (2 * NS_PER_S)
 #define LINGER_MAX (1u << 20) /* bytes thrown away meanwhile */
 
@@ -195,6 +197,7 @@ static void on_linger(void *data, int fd, uint32_t events)
 /* Closing at once while bytes of the client are unread would reset the connection, and the answer with it. */
 void conn_linger(struct conn *conn)
 {
+	conn->dial = dial_cancel(conn->dial);
 	conn->source = loop_remove(conn->source);
 	conn->far_source = loop_remove(conn->far_source);
 	(void)shutdown(conn->client, SHUT_WR);
@@ -325,9 +328,21 @@ static void on_over(void *data)
 	conn_free(data);
 }
 
+size_t conn_room(const struct conn *conn)
+{
+	size_t share = WAITS_MAX / conn->run->conn_count;
+
+	return share < ROOM_MAX ? share : ROOM_MAX;
+}
+
+static size_t on_room(void *data)
+{
+	return conn_room(data);
+}
+
 void conn_relay(struct conn *conn, const char *sent, size_t len, size_t (*gate)(void *, const char *, size_t))
 {
-	const struct relay_events events = { .passed = on_passed, .gate = gate, .over = on_over, .data = conn };
+	const struct relay_events events = { .passed = on_passed, .gate = gate, .over = on_over, .data = conn, .room = on_room };
 
 	conn->source = loop_remove(conn->source);
 	conn->far_source = loop_remove(conn->far_source);

@@ -16,6 +16,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/mman.h>
@@ -115,6 +116,8 @@ static void run_open(struct doord *doord, struct wire_reader *reader, int *fds, 
 	doord->run_count++;
 	if ((flags & PROTO_LOG) != 0 && at < count)
 		run->log = fd_take(&fds[at++]);
+	off_t written = run->log < 0 ? 0 : lseek(run->log, 0, SEEK_END); /* by one of us that died */
+	run->log_len = written < 0 ? 0 : (uint64_t)written;
 	if ((flags & PROTO_RECORD) != 0 && at < count)
 		run->record = fd_take(&fds[at++]);
 	if ((flags & PROTO_REPLAY) != 0 && at < count)
@@ -173,7 +176,7 @@ static void look_at(struct conn *conn, uint64_t now)
 {
 	if (conn->relay != NULL) {
 		if (now - relay_active_ns(conn->relay) > IDLE_NS) {
-			conn_judged(conn, VERDICT_ALLOWED, "idle for too long");
+			(void)snprintf(conn->reason, sizeof(conn->reason), "cut off: idle for too long");
 			conn_free(conn);
 		}
 		return;

@@ -109,6 +109,8 @@ void conn_answer(struct conn *conn, unsigned status, const char *body);
 void conn_linger(struct conn *conn);
 /* Reads into conn->head. 1: there is more; 0: nothing now; -1: the client has gone (conn is freed). */
 int conn_read(struct conn *conn, size_t max);
+/* How many bytes may wait for one side of it: of a run with many connections fewer each. */
+size_t conn_room(const struct conn *conn);
 void conn_relay(struct conn *conn, const char *sent, size_t len, size_t (*gate)(void *, const char *, size_t));
 void run_hear(struct door_run *run); /* listens or not, as it may have more connections */
 void run_deafen(struct door_run *run, bool deaf);

@@ -43,10 +43,12 @@ static void charge(struct meter *meter, struct conn *conn, struct usage *ret)
 	grow(conn, COUNT_MICRODOLLARS, &meter->microdollars, prices_cost(&conn->run->doord->policy.prices, ret, &known));
 }
 
-void meter_open(struct meter *meter, struct span content_type)
+void meter_open(struct meter *meter, struct span content_type, bool asked)
 {
+	meter->asked = asked;
 	meter->reader = usage_free(meter->reader);
-	meter->reader = usage_open(content_type.at, content_type.len);
+	if (asked || usage_reads(content_type.at, content_type.len))
+		meter->reader = usage_open(content_type.at, content_type.len);
 }
 
 void meter_take(struct meter *meter, struct conn *conn, const char *bytes, size_t len)
@@ -69,7 +71,7 @@ void meter_close(struct meter *meter, struct conn *conn)
 	charge(meter, conn, &usage);
 	if (usage.seen)
 		(void)prices_cost(&conn->run->doord->policy.prices, &usage, &known);
-	meter->unpriced = !known;
+	meter->unpriced = !known && (meter->asked || usage.seen);
 	add(conn, COUNT_UNPRICED, meter->unpriced);
 	meter->reader = usage_free(meter->reader);
 }

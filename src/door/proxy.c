@@ -119,6 +119,11 @@ static bool on_answer(void *data, const char *bytes, size_t len, struct buf *out
 	own->answer = (struct buf){ 0 };
 	if (len > 0)
 		buf_add(&held, bytes, len);
+	if (len > 0 && held.len < HTTP_ANSWER_MAX && memchr(bytes, '\n', len) == NULL) { /* no line has ended: no news */
+		own->answer = held;
+		held = (struct buf){ 0 };
+		return true;
+	}
 	const char *all = buf_text(&held);
 	while (head.status < 200 && (read = http_read_response(all + used, held.len - used, false, &head)) == HTTP_DONE) {
 		if (head.status < 200)

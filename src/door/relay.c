@@ -14,7 +14,9 @@
 #define CHUNK (64u << 10)
 #define PIPE_SIZE (1 << 20)
 #define TURN_MAX (1u << 20) /* bytes of one flow before others have their turn */
+#define ROOM_MIN 1024
 #define PIPES_KEPT 16
+#define PIPES_MAX 48 /* below what a user's pipes may hold in all: the others would get small ones */
 
 struct flow { /* one direction */
 	int from, to;
@@ -41,7 +43,7 @@ struct relay {
 /* ---- pipes are lent, since few tunnels are busy at a time ---- */
 
 static int kept[PIPES_KEPT][2];
-static size_t kept_count;
+static size_t kept_count, pipe_count;
 
 static bool pipe_borrow(struct flow *flow)
 {
@@ -51,10 +53,11 @@ static bool pipe_borrow(struct flow *flow)
 		flow->pipe[1] = kept[kept_count][1];
 		return true;
 	}
-	if (pipe2(flow->pipe, O_NONBLOCK | O_CLOEXEC) < 0) {
+	if (pipe_count >= PIPES_MAX || pipe2(flow->pipe, O_NONBLOCK | O_CLOEXEC) < 0) {
 		flow->pipe[0] = flow->pipe[1] = -1;
 		return false;
 	}
+	pipe_count++;
 	(void)fcntl(flow->pipe[1], F_SETPIPE_SZ, PIPE_SIZE); /* as large as we may */
 	return true;
 }
@@ -71,6 +74,7 @@ static void pipe_return(struct flow *flow)
 	fd_close(&flow->pipe[0]);
 	fd_close(&flow->pipe[1]);
 	flow->piped = 0;
+	pipe_count--;
 }
 
 /* ---- one direction ---- */
@@ -125,10 +129,18 @@ static void answer_take(struct relay *relay, const char *bytes, size_t len)
 		relay->answer = NULL;
 }
 
+static size_t room_of(const struct relay *relay)
+{
+	size_t room = relay->events.room != NULL ? relay->events.room(relay->events.data) : CHUNK;
+
+	return room < ROOM_MIN ? ROOM_MIN : room < CHUNK ? room : CHUNK;
+}
+
 static ssize_t take_copied(struct relay *relay, struct flow *flow)
 {
 	static char chunk[CHUNK];
-	ssize_t got = recv(flow->from, chunk, sizeof(chunk), 0);
+	size_t room = room_of(relay);
+	ssize_t got = recv(flow->from, chunk, room, 0);
 
 	if (got <= 0)
 		return got;
@@ -141,7 +153,7 @@ static ssize_t take_copied(struct relay *relay, struct flow *flow)
 		may = relay->events.gate(relay->events.data, chunk, (size_t)got);
 	if (may < (size_t)got)
 		flow->ended = flow->gated = true;
-	flow->full_before = got == (ssize_t)sizeof(chunk);
+	flow->full_before = got == (ssize_t)room;
 	while (wrote < may) {
 		ssize_t now = send(flow->to, chunk + wrote, may - wrote, MSG_NOSIGNAL);
 		if (now < 0 && !would_wait())

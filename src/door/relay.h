@@ -21,6 +21,8 @@ struct relay_events {
 	/* Both sides have ended, or one failed, or `passed` said no. Told once; relay_free is the callee's. */
 	void (*over)(void *data);
 	void *data;
+	/* How many bytes may wait here for one side at a time. NULL: as many as are read at once. */
+	size_t (*room)(void *data);
 };
 
 /* Both descriptors stay the caller's, must not block, and live longer. `sent` bytes came from the near side already and

@@ -21,6 +21,7 @@
 
 #define DIAL_NS (30 * NS_PER_S)
 #define PATH_SHOWN 500
+#define WANTED_MAX (64u << 20) /* bytes of all requests that wait to be compared: of those beyond only the path is */
 
 /* ---- answers of our own ---- */
 
@@ -91,6 +92,22 @@ void secret_answer(struct conn *conn, unsigned status, const char *why)
 
 /* ---- from the recording ---- */
 
+static size_t wanted; /* bytes of all */
+
+void secret_want(struct carrying *own, struct span piece)
+{
+	if (own->wanted.len + piece.len > EXCHANGE_BODY_MAX || wanted + piece.len > WANTED_MAX)
+		return;
+	buf_add(&own->wanted, piece.at, piece.len);
+	wanted += piece.len;
+}
+
+static void want_no_more(struct carrying *own)
+{
+	wanted -= own->wanted.len;
+	buf_done(&own->wanted);
+}
+
 /* The fields as they were, but for a length that somebody may have made wrong by editing the body. */
 static bool played_fields(const struct exchange *exchange, bool has_body, struct buf *ret)
 {
@@ -118,7 +135,7 @@ void secret_play(struct conn *conn)
 	const struct exchange *found = book_find(&conn->run->book, conn->door, own->method, own->target,
 		buf_text(&own->wanted), own->wanted.len, &exact);
 
-	buf_done(&own->wanted);
+	want_no_more(own);
 	if (found == NULL) {
 		carry_trouble(conn, 502, "nothing in the recording answers this request");
 		return;
@@ -265,11 +282,24 @@ static void accepted(struct conn *conn)
 	conn->source = loop_add_fd(conn->run->doord->loop, conn->client, EPOLLIN, on_head, conn);
 }
 
+/* It may wait for ever, but what its answer cost is to be known. */
+static void end_stall(struct conn *conn)
+{
+	struct carrying *own = conn->own;
+
+	(void)snprintf(conn->reason, sizeof(conn->reason), "cut off: the cell does not read its answer");
+	own->gone = true;
+	conn->deadline_ns = clock_now() + IDLE_NS;
+	carry_on(conn);
+}
+
 static void late(struct conn *conn)
 {
 	const struct carrying *own = conn->own;
 
-	if (own->method == NULL)
+	if (own->stalled)
+		end_stall(conn);
+	else if (own->method == NULL)
 		secret_answer(conn, 408, "the request took too long");
 	else if (conn->dial != NULL || own->shaking)
 		secret_answer(conn, 502, "no answer in time");
@@ -288,7 +318,7 @@ static void freed(struct conn *conn)
 	own->timer = loop_remove(own->timer);
 	own->keep = keep_free(own->keep);
 	scrub_done(&own->scrub);
-	buf_done(&own->wanted);
+	want_no_more(own);
 	buf_done(&own->answer);
 	buf_done(&own->up.bytes);
 	buf_done(&own->down.bytes);
@@ -305,9 +335,12 @@ static void describe(const struct conn *conn, struct json *json)
 
 	if (own->method == NULL)
 		return;
+	own(buf_done) struct buf path = { 0 };
+	buf_add(&path, own->target, len < PATH_SHOWN ? len : PATH_SHOWN);
+	(void)scrub_text(conn->run->doord->words, path.data, path.len);
 	json_put_string(json, "method", own->method);
 	json_key(json, "path");
-	json_bytes(json, own->target, len < PATH_SHOWN ? len : PATH_SHOWN);
+	json_bytes(json, path.data, path.len);
 	if (own->status != 0)
 		json_put_uint(json, "status", own->status);
 	meter_describe(&own->meter, json);

@@ -76,6 +76,8 @@ static int set_up(struct tls *tls, const char *authorities, const struct tls *sa
 	(void)SSL_CTX_set_options(context, SSL_OP_NO_RENEGOTIATION | SSL_OP_NO_COMPRESSION | SSL_OP_NO_TICKET);
 	(void)SSL_CTX_set_mode(context, SSL_MODE_ENABLE_PARTIAL_WRITE | SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER |
 		SSL_MODE_RELEASE_BUFFERS);
+	/* Records without data are one turn each: whoever sends them without end keeps nobody else waiting. */
+	(void)SSL_CTX_clear_mode(context, SSL_MODE_AUTO_RETRY);
 	(void)SSL_CTX_set_session_cache_mode(context, SSL_SESS_CACHE_OFF);
 	SSL_CTX_set_read_ahead(context, 0);
 	SSL_CTX_set_verify(context, SSL_VERIFY_PEER, NULL);

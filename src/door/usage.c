@@ -124,6 +124,11 @@ static enum mode mode_of(const char *type, size_t len)
 	return READS_NOTHING;
 }
 
+bool usage_reads(const char *content_type, size_t len)
+{
+	return mode_of(content_type, len) != READS_NOTHING;
+}
+
 struct usage_reader *usage_open(const char *content_type, size_t len)
 {
 	struct usage_reader *reader = xcalloc(1, sizeof(*reader));

@@ -22,6 +22,7 @@ struct usage {
 struct usage_reader;
 /* content_type: of the answer. Anything but JSON and event streams reads nothing. */
 struct usage_reader *usage_open(const char *content_type, size_t len);
+bool usage_reads(const char *content_type, size_t len); /* whether it would read anything */
 struct usage_reader *usage_free(struct usage_reader *reader); /* NULL is fine; returns NULL */
 void usage_take(struct usage_reader *reader, const char *bytes, size_t len);
 void usage_get(const struct usage_reader *reader, struct usage *ret); /* as far as it was read */

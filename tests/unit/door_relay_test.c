@@ -158,6 +158,38 @@ static void what_waits_for_a_slow_reader_is_bounded(void **state)
 	end(&f);
 }
 
+static size_t little_room(void *data)
+{
+	(void)data;
+	return LITTLE;
+}
+
+static bool passed_little(void *data, size_t sent, size_t received)
+{
+	assert_true(sent <= 1024 && received <= 1024);
+	return on_passed(data, sent, received);
+}
+
+static void one_of_many_reads_little_at_a_time(void **state)
+{
+	struct fixture f = { 0 };
+	const struct relay_events events = { passed_little, on_gate, on_over, &f, little_room };
+
+	(void)state;
+	begin(&f, NULL, 0, false);
+	f.relay = relay_free(f.relay);
+	f.gate_left = MUCH; /* with a gate nothing goes through a pipe */
+	f.relay = relay_start(f.loop, f.near[0], f.far[0], NULL, 0, &events);
+	struct end a = { .fd = f.near[1], .total = 200 * LITTLE }, b = { .fd = f.far[1], .appetite = 65536 };
+	while (!b.ended) {
+		end_step(&a);
+		end_step(&b);
+		turn(&f);
+	}
+	assert_int_equal(b.got, 200 * LITTLE);
+	end(&f);
+}
+
 static void half_a_connection_may_end_before_the_other(void **state)
 {
 	struct fixture f = { 0 };
@@ -320,6 +352,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(every_byte_arrives_in_order_both_ways),
 		cmocka_unit_test(what_waits_for_a_slow_reader_is_bounded),
+		cmocka_unit_test(one_of_many_reads_little_at_a_time),
 		cmocka_unit_test(half_a_connection_may_end_before_the_other),
 		cmocka_unit_test(what_came_before_goes_first),
 		cmocka_unit_test(nothing_passes_a_closed_gate_and_the_other_side_is_not_told_of_an_end),

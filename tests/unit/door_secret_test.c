@@ -16,6 +16,7 @@
 #include "base/buf.h"
 #include "base/loop.h"
 #include "door/doors.h"
+#include "door/exchange.h"
 #include "tls_upstream.h"
 
 #define SECRET "sk-real-0123456789abcdef"
@@ -36,7 +37,7 @@ struct world {
 	uint16_t ports[DOORS]; /* of the doors */
 	struct door_totals totals; /* when it was closed */
 	bool closed;
-	unsigned spent;
+	unsigned spent, said;
 };
 
 static void on_spent(void *data, uint64_t run, const char *sentence)
@@ -648,6 +649,23 @@ static void what_answers_say_they_used_is_counted(void **state)
 	has_log(w, "\"tokens_in\":1200,\"tokens_out\":100,\"microdollars\":");
 }
 
+/* Some interfaces answer at once, work on, and tell what it cost when somebody asks for what came of it. */
+static void what_is_told_later_is_counted_too(void **state)
+{
+	struct world *w = *state;
+	own(buf_done) struct buf answer = { 0 };
+
+	open_world(w, ",header=x-api-key");
+	exchange(w, "GET /v1/responses/1 HTTP/1.1\r\n" HEAD "\r\n", "\r\n\r\n",
+		"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n\r\n" USED, &answer);
+	exchange(w, "GET /v1/models HTTP/1.1\r\n" HEAD "\r\n", "\r\n\r\n",
+		"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n\r\n{}", &answer);
+	close_run(w);
+	assert_int_equal(w->totals.count[COUNT_TOKENS_IN], 1200);
+	assert_int_equal(w->totals.count[COUNT_TOKENS_OUT], 100);
+	assert_int_equal(w->totals.count[COUNT_UNPRICED], 0); /* a list of models tells of none, and that is not odd */
+}
+
 static void who_hangs_up_before_the_figures_come_pays_all_the_same(void **state)
 {
 	struct world *w = *state;
@@ -781,6 +799,92 @@ static void what_was_recorded_is_played_again(void **state)
 	assert_int_equal(w->totals.count[COUNT_TOKENS_IN], 0);
 }
 
+#define BIG EXCHANGE_BODY_MAX
+#define BIGS 9 /* one more than wait at a time */
+
+static void cell_say_much(int fd, const char *bytes, size_t len)
+{
+	for (size_t done = 0; done < len;) {
+		ssize_t sent = send(fd, bytes + done, len - done, MSG_NOSIGNAL);
+		assert_true(sent > 0);
+		done += (size_t)sent;
+	}
+}
+
+/* A cell could otherwise have doord keep eight megabytes for each of a thousand connections. */
+static void requests_that_wait_to_be_compared_are_bounded(void **state)
+{
+	struct world *w = *state;
+	struct exchange_piece piece = { .len = 2 };
+	char door[] = "api", method[] = "POST", path[] = "/big", ok[] = "ok";
+	own(freep) char *body = xcalloc(BIG, 1);
+	own(buf_done) struct buf line = { 0 };
+	int fds[BIGS];
+
+	memset(body, 'x', BIG);
+	const struct exchange kept = { .door = door, .method = method, .path = path, .request = { .data = body, .len = BIG },
+		.status = 200, .body = { .data = ok, .len = 2 }, .pieces = &piece, .piece_count = 1 };
+	exchange_write(&kept, &line);
+	w->replay = memfd_create("replay", MFD_CLOEXEC);
+	assert_int_equal(write(w->replay, line.data, line.len), line.len);
+	w->policy.replay = true;
+	add_door(w, "https", "localhost", ",header=x-api-key");
+	serve(w);
+	for (size_t i = 0; i < BIGS; i++) {
+		own(freep) char *head = xfmt("POST /big HTTP/1.1\r\n" HEAD "Content-Length: %u\r\n\r\n", BIG);
+		fds[i] = cell_ask(w, head);
+		cell_say_much(fds[i], body, BIG - 1);
+	}
+	for (size_t i = 0; i < BIGS; i++) {
+		own(buf_done) struct buf answer = { 0 };
+		cell_say_much(fds[i], "x", 1);
+		cell_hear_all(fds[i], &answer);
+		has(&answer, "HTTP/1.1 200 ");
+		fd_close(&fds[i]);
+	}
+	has_log(w, "by another request with this path");
+}
+
+/* ---- the supervisor ---- */
+
+static void on_said_by_the_way(void *data, const char *text)
+{
+	assert_non_null(strstr(text, "another one takes its place"));
+	((struct world *)data)->said++;
+}
+
+/* 0: there is none just now. */
+static pid_t child_of_ours(void)
+{
+	own(freep) char *path = xfmt("/proc/self/task/%d/children", (int)getpid());
+	own(fd_closep) int fd = open(path, O_RDONLY | O_CLOEXEC);
+	char text[64] = "";
+
+	assert_true(fd >= 0 && read(fd, text, sizeof(text) - 1) >= 0);
+	return (pid_t)strtol(text, NULL, 10);
+}
+
+/* Whoever has taken doord over cannot hold the supervisor up by not reading what it is told. */
+static void one_that_does_not_listen_is_replaced(void **state)
+{
+	struct world *w = *state;
+	const struct doors_events events = { on_spent, on_said_by_the_way, w };
+	struct err err;
+
+	add_door(w, "http", "127.0.0.1", ",header=x-api-key");
+	w->doors = doors_open(w->loop, &w->policy, NULL, &events, &err);
+	assert_non_null(w->doors);
+	pid_t first = child_of_ours();
+	assert_int_equal(kill(first, SIGSTOP), 0);
+	for (int i = 0; i < 2000; i++)
+		doors_run_close(doors_run_open(w->doors, 1, -1, -1, -1), NULL, NULL);
+	w->run = doors_run_open(w->doors, 2, -1, -1, -1);
+	assert_true(w->said > 0);
+	for (pid_t now = first; now == first || now == 0; now = child_of_ours())
+		assert_true(loop_turn(w->loop, -1) >= 0);
+	close_run(w);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -804,11 +908,14 @@ int main(void)
 		cmocka_unit_test_setup_teardown(a_request_beyond_the_budget_is_answered_with_429, setup, teardown),
 		cmocka_unit_test_setup_teardown(a_budget_of_bytes_cuts_an_answer, setup, teardown),
 		cmocka_unit_test_setup_teardown(what_answers_say_they_used_is_counted, setup, teardown),
+		cmocka_unit_test_setup_teardown(what_is_told_later_is_counted_too, setup, teardown),
 		cmocka_unit_test_setup_teardown(who_hangs_up_before_the_figures_come_pays_all_the_same, setup, teardown),
 		cmocka_unit_test_setup_teardown(the_answer_that_uses_the_budget_up_comes_whole, setup, teardown),
 		cmocka_unit_test_setup_teardown(a_cell_that_does_not_read_holds_the_upstream_back, setup, teardown),
 		cmocka_unit_test_setup_teardown(an_upstream_that_does_not_read_holds_the_cell_back, setup, teardown),
 		cmocka_unit_test_setup_teardown(what_was_recorded_is_played_again, setup, teardown),
+		cmocka_unit_test_setup_teardown(requests_that_wait_to_be_compared_are_bounded, setup, teardown),
+		cmocka_unit_test_setup_teardown(one_that_does_not_listen_is_replaced, setup, teardown),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
