@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -763,6 +764,35 @@ static void an_upstream_that_does_not_read_holds_the_cell_back(void **state)
 	assert_true(wrote < FLOOD / 2);
 }
 
+/* Messages of TLS without any data, as fast as they can be sent, until it is killed. */
+static pid_t flood(SSL *ssl)
+{
+	pid_t pid = fork();
+
+	assert_true(pid >= 0);
+	if (pid > 0)
+		return pid;
+	while (SSL_key_update(ssl, SSL_KEY_UPDATE_NOT_REQUESTED) == 1 && SSL_do_handshake(ssl) == 1)
+		continue;
+	_exit(0);
+}
+
+static void an_upstream_that_sends_no_data_without_end_keeps_nobody_waiting(void **state)
+{
+	struct world *w = *state;
+	own(buf_done) struct buf answer = { 0 };
+
+	open_world(w, ",header=x-api-key");
+	own(fd_closep) int fd = cell_ask(w, "GET /first HTTP/1.1\r\n" HEAD "\r\n");
+	upstream_hear(&w->upstream, "\r\n\r\n");
+	pid_t child = flood(w->upstream.ssl);
+	upstream_hang_up(&w->upstream, false); /* the child has it */
+	exchange(w, "GET /second HTTP/1.1\r\n" HEAD "\r\n", "\r\n\r\n", "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nhi", &answer);
+	has(&answer, "\r\n\r\nhi");
+	assert_int_equal(kill(child, SIGKILL), 0);
+	assert_int_equal(waitpid(child, NULL, 0), child);
+}
+
 /* ---- recordings ---- */
 
 static void what_was_recorded_is_played_again(void **state)
@@ -913,6 +943,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(the_answer_that_uses_the_budget_up_comes_whole, setup, teardown),
 		cmocka_unit_test_setup_teardown(a_cell_that_does_not_read_holds_the_upstream_back, setup, teardown),
 		cmocka_unit_test_setup_teardown(an_upstream_that_does_not_read_holds_the_cell_back, setup, teardown),
+		cmocka_unit_test_setup_teardown(an_upstream_that_sends_no_data_without_end_keeps_nobody_waiting, setup, teardown),
 		cmocka_unit_test_setup_teardown(what_was_recorded_is_played_again, setup, teardown),
 		cmocka_unit_test_setup_teardown(requests_that_wait_to_be_compared_are_bounded, setup, teardown),
 		cmocka_unit_test_setup_teardown(one_that_does_not_listen_is_replaced, setup, teardown),
