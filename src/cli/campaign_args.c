@@ -205,6 +205,10 @@ static int say_not_yet(enum ledger_wish wish, const struct campaign_status *stat
 	const char *name = status->campaign.name;
 	own(buf_done) struct buf out = {0};
 
+	if (wish == WISH_GO && status->campaign.state == CAMPAIGN_PAUSED && status->campaign.note[0]) {
+		cli_say("campaign '%s' went on, and is paused again: %s", name, status->campaign.note);
+		return 1;
+	}
 	if (status->live.at_ms <= asked_ms || wish != WISH_STOP) {
 		cli_say("campaign '%s' was asked, but its supervisor (process %d) has not done it within 10 s", name,
 			status->campaign.holder);

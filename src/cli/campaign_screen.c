@@ -7,6 +7,7 @@
 
 #include "base/clock.h"
 #include "base/term.h"
+#include "campaign/network.h"
 #include "campaign/view.h"
 #include "cli/cli.h"
 #include "cli/redraw.h"
@@ -155,6 +156,14 @@ void screen_said(struct screen *screen, const char *text)
 		cli_say("%s", buf_text(&line));
 }
 
+static void add_network(const struct door_totals *totals, struct buf *out)
+{
+	if (!network_used(totals))
+		return;
+	buf_str(out, "\ndoors: ");
+	network_text(totals, out);
+}
+
 static void add_summary(const struct campaign_status *status, struct buf *out)
 {
 	const struct campaign_sums *sums = &status->campaign.sums;
@@ -169,6 +178,7 @@ static void add_summary(const struct campaign_status *status, struct buf *out)
 	if (sums->weaker > 0)
 		buf_fmt(out, "; %llu of %llu cells were weaker than full ('hotcell doctor' says why)",
 			(unsigned long long)sums->weaker, (unsigned long long)sums->cells);
+	add_network(&sums->network, out);
 }
 
 void screen_end(struct screen *screen, const char *shown)
