@@ -269,3 +269,24 @@ def test_a_recorded_session_of_claude_code_is_played_again_without_the_outside(p
     assert again.code == 0 and again.lines == [ANSWER], again
     assert len(api.asked) == 3, "nothing more reached the outside"
     assert len(verdicts(place / "again")) == len(verdicts(place / "first")) == 3
+
+
+def test_the_example_with_this_agent_is_right_but_for_where_its_model_is(place, key):
+    shutil.copytree(ROOT / "examples", place / "examples")
+    file = place / "examples/agent-fuzz/claude.yaml"
+    with MessagesApi(key, [ASKS, [text(ANSWER)]]) as api:
+        [_, door] = door_of(api)[:2]
+        given = file.read_text()
+        # the agent is in no system folder here, the model on this machine, and nobody is root in the cell
+        changed = (given.replace('secret-door: "@anthropic"', f"secret-door: {json.dumps(door)}")
+                   .replace("command: [claude,", f"command: [{CLAUDE},")
+                   .replace("  - .:/project", f"  - .:/project\n  - {NPM}:/npm"))
+        assert changed.count(CLAUDE) == changed.count(door) == changed.count(str(NPM)) == 1
+        file.write_text(changed)
+        ran = campaign(place, file, "--runs", "2", "--workers", "1", env={"ANTHROPIC_API_KEY": key}, timeout=120)
+    assert ran.code == 0 and b"doors: " in ran.out, ran
+    for folder in sessions(place).values():
+        assert (folder / "stdout.log").read_text() == ANSWER + "\n"
+        assert (folder / "exchanges.jsonl").exists() and len(verdicts(folder)) == 3
+    for path in filter(Path.is_file, place.rglob("*")):
+        assert not betrays(path.read_bytes(), key), path
