@@ -32,8 +32,8 @@ struct cell_backend_events {
 	/* The program runs, since `at_ns` of clock_now. tty_master: the terminal's other side (now the callee's), or
 	 * -1. A backend may tell a little later, or of a short run only with its end. */
 	void (*started)(void *data, uint64_t at_ns, int tty_master);
-	/* Everything in the cell is dead. workspace: a descriptor of the folder it left (borrowed until
-	 * release), or -1. */
+	/* Everything in the cell is dead. workspace: a descriptor of the folder it left (now the callee's), or -1. The
+	 * folder stays until release. */
 	void (*ended)(void *data, const struct cell_end *end, int workspace);
 	/* It never ran: err says why; ERR_LOST when what was to start it was killed, and not by us. */
 	void (*failed)(void *data, const struct err *err);

@@ -1,9 +1,10 @@
 /* The life of a cell, the same for all backends.
  *
- *	STARTING  cell_start was called; the backend makes the place. A clock of its own guards this.
- *	RUNNING   the program runs (`started`); the timeout counts from here.
- *	FLUSHING  everything inside is dead and read; a slow sink has not taken it all yet.
- *	DONE      `done` was called.
+ *	STARTING    cell_start was called; the backend makes the place. A clock of its own guards this.
+ *	RUNNING     the program runs (`started`); the timeout counts from here.
+ *	COLLECTING  everything inside is dead; much was left in the workspace, and a child of ours copies it.
+ *	FLUSHING    that is over, and all is read; a slow sink has not taken it all yet.
+ *	DONE        `done` was called.
  *
  * Only the first reason to end a cell counts. `done` comes from the loop and is the last thing done
  * with a cell: it may free it. */
@@ -13,17 +14,16 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <sys/wait.h>
 
 #include "base/clock.h"
 #include "cell/backend.h"
+#include "cell/collect.h"
 #include "cell/pump.h"
 
 #define SETUP_EXTRA_NS (10 * NS_PER_S) /* making the place may take as long as the run, and this */
 #define FLUSH_NS NS_PER_S /* for a sink, when we ended the cell: whoever set a clock expects it to hold */
 #define FREE_NS (10 * NS_PER_S) /* a backend ends a cell within one second */
-#define COLLECT_DEPTH 128
 
 static const struct cell_backend *const backends[] = {&cell_native, &cell_none};
 const char *const cell_backends[] = {"native", "none", NULL};
@@ -32,6 +32,7 @@ _Static_assert(ARRAY_LEN(cell_backends) == ARRAY_LEN(backends) + 1, "a backend h
 enum cell_state {
 	STATE_STARTING,
 	STATE_RUNNING,
+	STATE_COLLECTING,
 	STATE_FLUSHING,
 	STATE_DONE
 };
@@ -43,6 +44,7 @@ struct cell_pool {
 	struct cell *cells; /* all not freed */
 	int null_fd;
 	int pid;
+	bool closing;
 };
 
 struct cell {
@@ -58,10 +60,8 @@ struct cell {
 	struct loop_source *timer;
 	uint64_t start_ns, started_ns, timeout_ns;
 	uint32_t required;
-	int output_fd;
-	char *output_made; /* the folder for output, when we made it */
-	char **reserved; /* what caps.reserved points to */
-	struct fs_caps caps;
+	struct collect collect;
+	bool flushed; /* the sinks have everything */
 	void (*listening)(void *data, const int *fds, size_t count); /* of its io */
 	cell_done_fn *done;
 	void *data;
@@ -128,6 +128,7 @@ static void pool_close(struct cell_pool *pool, bool leaving)
 {
 	if (!pool)
 		return;
+	pool->closing = true;
 	for (struct cell *cell = pool->cells; cell; cell = cell->next)
 		cell_cancel(cell);
 	uint64_t until = clock_now() + FREE_NS;
@@ -135,8 +136,10 @@ static void pool_close(struct cell_pool *pool, bool leaving)
 		;
 	if (pool->backend_pool)
 		pool->backend->close(pool->backend_pool, leaving);
-	for (struct cell *cell = pool->cells; cell; cell = cell->next)
+	for (struct cell *cell = pool->cells; cell; cell = cell->next) {
+		collect_done(&cell->collect); /* of one that did not die in time nothing more is heard */
 		cell->pool = NULL; /* what is done can still be read and freed */
+	}
 	fd_close(&pool->null_fd);
 	free(pool);
 }
@@ -190,11 +193,7 @@ static struct cell *cell_destroy(struct cell *cell)
 	cell_result_done(&cell->result);
 	if (cell->freed)
 		*cell->freed = true;
-	fd_close(&cell->output_fd);
-	free(cell->output_made);
-	for (size_t i = 0; cell->reserved && cell->reserved[i]; i++)
-		free(cell->reserved[i]);
-	free(cell->reserved);
+	collect_done(&cell->collect);
 	free(cell);
 	return NULL;
 }
@@ -203,14 +202,6 @@ static void cell_freep(struct cell **cell)
 {
 	if (*cell)
 		*cell = cell_destroy(*cell);
-}
-
-/* An empty folder made for output that never came is not left behind. */
-static void output_unmake(struct cell *cell)
-{
-	fd_close(&cell->output_fd);
-	if (cell->output_made)
-		(void)rmdir(cell->output_made);
 }
 
 static void set_timer(struct cell *cell, uint64_t at_ns, loop_timer_fn *fn)
@@ -244,22 +235,10 @@ static void on_give_up_flushing(void *data)
 
 static void on_flushed(void *data)
 {
-	cell_finish(data);
-}
-
-static void cell_collect(struct cell *cell, int workspace)
-{
-	struct cell_result *result = &cell->result;
-	if (cell->output_fd < 0)
-		return;
-	if (workspace < 0) {
-		if (!result->lost)
-			(void)err_set(&result->err, ERR_MISSING, "collect output: the cell left no workspace");
-		return;
-	}
-	if (fs_copy_tree(workspace, cell->output_fd, &cell->caps, &result->collect, &result->err) < 0)
-		(void)err_wrap(&result->err, "collect output");
-	result->collected = true;
+	struct cell *cell = data;
+	cell->flushed = true;
+	if (cell->state == STATE_FLUSHING)
+		cell_finish(cell);
 }
 
 static void cell_release(struct cell *cell)
@@ -283,12 +262,38 @@ static void copy_end(struct cell_result *result, const struct cell_end *end)
 	memcpy(result->refused, end->refused, sizeof(result->refused));
 }
 
-static void cell_flush(struct cell *cell, bool flushed)
+static void cell_flush(struct cell *cell)
 {
-	if (flushed || cell->abandoned)
+	cell->state = STATE_FLUSHING;
+	cell_release(cell);
+	if (cell->flushed || cell->abandoned)
 		cell_finish(cell);
 	else if (cell->reason != CELL_REASON_NONE)
 		set_timer(cell, clock_now() + FLUSH_NS, on_give_up_flushing);
+}
+
+static void on_collected(void *data)
+{
+	cell_flush(data);
+}
+
+/* True when it is over; else on_collected follows. */
+static bool cell_collect(struct cell *cell, int given)
+{
+	struct cell_result *result = &cell->result;
+	own(fd_closep) int workspace = given;
+	if (cell->collect.to < 0)
+		return true;
+	if (workspace < 0) {
+		if (!result->lost)
+			(void)err_set(&result->err, ERR_MISSING, "collect output: the cell left no workspace");
+		return true;
+	}
+	if (cell->abandoned || (cell->pool->closing && !collect_is_small(workspace))) {
+		collect_unmake(&cell->collect); /* nobody waits for it */
+		return true;
+	}
+	return collect_begin(&cell->collect, cell->pool->loop, fd_take(&workspace), result, on_collected, cell);
 }
 
 /* ---- what happens to it ---- */
@@ -366,7 +371,7 @@ static void on_ended(void *data, const struct cell_end *end, int workspace)
 {
 	struct cell *cell = data;
 	uint64_t now = clock_now();
-	cell->state = STATE_FLUSHING;
+	cell->state = STATE_COLLECTING;
 	cell->timer = loop_remove(cell->timer);
 	cell->result.wall_ns = cell->started_ns ? now - cell->started_ns : 0;
 	if (end->started_ns >= cell->start_ns && end->ended_ns >= end->started_ns && end->ended_ns <= now) {
@@ -376,11 +381,10 @@ static void on_ended(void *data, const struct cell_end *end, int workspace)
 	copy_end(&cell->result, end);
 	if (end->lost && cell->reason == CELL_REASON_NONE)
 		cell_lost(&cell->result);
-	bool flushed = pump_ended(&cell->pump);
+	cell->flushed = pump_ended(&cell->pump);
 	cell->result.outcome = cell_decide(end, cell->reason);
-	cell_collect(cell, workspace);
-	cell_release(cell);
-	cell_flush(cell, flushed);
+	if (cell_collect(cell, workspace))
+		cell_flush(cell);
 }
 
 static void on_failed(void *data, const struct err *err)
@@ -393,49 +397,12 @@ static void on_failed(void *data, const struct err *err)
 	cell->result.lost = err->code == ERR_LOST && cell->reason == CELL_REASON_NONE;
 	if (!cancelled && cell->result.err.code == 0)
 		cell->result.err = *err;
-	bool flushed = pump_ended(&cell->pump);
-	output_unmake(cell);
-	cell_release(cell);
-	cell_flush(cell, flushed);
+	cell->flushed = pump_ended(&cell->pump);
+	collect_unmake(&cell->collect);
+	cell_flush(cell);
 }
 
 /* ---- starting ---- */
-
-static int output_open_dir(struct cell *cell, const char *path, struct err *err)
-{
-	struct stat st;
-	bool missing = lstat(path, &st) < 0 && errno == ENOENT;
-	if (missing && fs_mkdirs(path, err) < 0)
-		return err_wrap(err, "make the output folder '%s'", path);
-	if (missing)
-		cell->output_made = xstrdup(path);
-	cell->output_fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-	if (cell->output_fd < 0)
-		return err_errno(err, errno, "open the output folder '%s'", path);
-	return 0;
-}
-
-/* Held from before the start, so that nobody can put something else in its place meanwhile. */
-static int output_open(struct cell *cell, const struct cell_spec *spec, struct err *err)
-{
-	size_t count = 0;
-	if (spec->output_dir && output_open_dir(cell, spec->output_dir, err) < 0)
-		return -1;
-	if (!spec->output_dir && spec->output_fd >= 0) {
-		cell->output_fd = fcntl(spec->output_fd, F_DUPFD_CLOEXEC, 3);
-		if (cell->output_fd < 0)
-			return err_errno(err, errno, "keep the output folder");
-	}
-	if (cell->output_fd < 0 || !spec->output_reserved)
-		return 0;
-	while (spec->output_reserved[count])
-		count++;
-	cell->reserved = xcalloc(count + 1, sizeof(*cell->reserved));
-	for (size_t i = 0; i < count; i++)
-		cell->reserved[i] = xstrdup(spec->output_reserved[i]);
-	cell->caps.reserved = (const char *const *)cell->reserved;
-	return 0;
-}
 
 /* Unique on this machine while the supervisor lives: its pid, scrambled without loss so that the
  * ids of neighbours differ from the start, and the cell's number when it is not the first. */
@@ -457,9 +424,7 @@ static struct cell *cell_new(struct cell_pool *pool, const struct cell_spec *spe
 	cell->start_ns = clock_now();
 	cell->timeout_ns = spec->limits.timeout_ms * NS_PER_MS;
 	cell->required = cell_required(spec);
-	cell->output_fd = -1;
-	cell->caps = (struct fs_caps){
-		.bytes = spec->limits.collect, .entries = spec->limits.collect_files, .depth = COLLECT_DEPTH};
+	cell->collect.to = -1;
 	cell->done = done;
 	cell->data = data;
 	cell->result.exit_code = -1;
@@ -507,20 +472,30 @@ struct cell *cell_start(struct cell_pool *pool, const struct cell_spec *spec, co
 	/* pump_done is due whatever happens next */
 	cell->pump.out[0].fd = cell->pump.out[0].sink.fd = -1;
 	cell->pump.out[1].fd = cell->pump.out[1].sink.fd = cell->pump.in.to = -1;
-	if (output_open(cell, spec, err) < 0)
+	if (collect_open(&cell->collect, spec, err) < 0)
 		return NULL;
 	if (cell_launch(cell, spec, io, err) < 0) {
-		output_unmake(cell);
+		collect_unmake(&cell->collect);
 		return NULL;
 	}
 	set_timer(cell, cell->start_ns + cell->timeout_ns + SETUP_EXTRA_NS, on_setup_timeout);
 	return ptr_take(&cell);
 }
 
+/* However it ended before: nobody has what it left as a whole. */
+static void cancel_collecting(struct cell *cell)
+{
+	cell->reason = CELL_REASON_CANCEL;
+	cell->result.outcome = CELL_CANCELLED;
+	collect_cancel(&cell->collect);
+}
+
 void cell_cancel(struct cell *cell)
 {
 	if (cell->state == STATE_FLUSHING)
 		set_timer(cell, clock_now(), on_give_up_flushing); /* from the loop, as always */
+	else if (cell->state == STATE_COLLECTING)
+		cancel_collecting(cell);
 	else if (cell->state != STATE_DONE)
 		cell_kill(cell, CELL_REASON_CANCEL);
 }
@@ -529,14 +504,14 @@ struct cell *cell_free(struct cell *cell)
 {
 	if (!cell)
 		return NULL;
-	if (cell->state == STATE_DONE || cell->state == STATE_FLUSHING)
+	if (cell->state == STATE_DONE || cell->state == STATE_FLUSHING || !cell->pool)
 		return cell_destroy(cell);
 	bool freed = false;
 	struct loop *loop = cell->pool->loop;
 	uint64_t until = clock_now() + FREE_NS;
 	cell->abandoned = true; /* from here on it frees itself when it ends */
 	cell->freed = &freed;
-	cell_kill(cell, CELL_REASON_CANCEL);
+	cell_cancel(cell);
 	while (!freed && clock_now() < until && loop_turn(loop, 100) == 0)
 		;
 	if (!freed)

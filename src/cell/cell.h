@@ -142,7 +142,7 @@ struct cell_result {
 	enum cell_outcome outcome;
 	int exit_code; /* when outcome is CELL_EXITED, or what the main program exited with; else -1 */
 	int signal; /* the signal that ended the main program, else 0 */
-	bool lost; /* its end was not seen: a process of ours was killed from outside. Says nothing about the program */
+	bool lost; /* its end, or what it left, was not seen: a process of ours was killed from outside. Says nothing about the program */
 	uint64_t wall_ns; /* from the program's start to its end */
 	uint64_t setup_ns; /* from cell_start to the program's start */
 	uint64_t user_us, system_us; /* of everything in the cell */

@@ -159,7 +159,7 @@ static void fill_receipt(struct cell_receipt *receipt)
 static void run_end(struct cell_backend_run *run)
 {
 	run->timer = loop_remove(run->timer);
-	run->events.ended(run->events.data, &run->end, run->workspace_fd);
+	run->events.ended(run->events.data, &run->end, fd_take(&run->workspace_fd));
 }
 
 /* Whatever of the group is still dying holds pipes and writes files. */

@@ -465,8 +465,8 @@ def _processes():
     for pid in pids():
         stat = stat_of(pid)
         if stat and _whose(pid, stat):
-            if stat[1] == "Z" and stat[2] == 1 and stat[0] == "hotcell-zygote":
-                continue  # it has tidied up and is process 1's to reap, which may take a moment
+            if stat[1] == "Z" and stat[2] == 1 and stat[0] in ("hotcell-zygote", "hotcell-collect"):
+                continue  # it has gone as it should and is process 1's to reap, which may take a moment
             yield "zombie" if stat[1] == "Z" else "process", pid, stat[0], stat[3]
 
 

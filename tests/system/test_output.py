@@ -1,12 +1,14 @@
 """What comes back from a cell is hostile: every kind of thing a run can leave in its workspace."""
 
 import os
+import signal
 import stat
 import time
 
 import pytest
 
-from harness import refused, run
+from campaigns import Supervisor, prove_accounting, sessions
+from harness import Live, descendants, eventually, hotcell, refused, run, stat_of
 
 
 def everything(folder):
@@ -207,3 +209,67 @@ def test_only_the_workspace_is_collected(out):
         "--output", out, "--", "sh", "-c", "echo x > /tmp/not; echo x > /dev/shm/not; echo x > yes"
     )
     assert os.listdir(out) == ["yes"], ran
+
+
+# ---- much is copied by a process of its own ----
+
+
+def collectors(supervisor):
+    stats = {pid: stat_of(pid) for pid in descendants(supervisor)}
+    return [pid for pid, found in stats.items() if found and found[0] == "hotcell-collect"]
+
+
+def wait_for_collector(supervisor, but=None):
+    [pid] = eventually(lambda: set(collectors(supervisor)) - {but}, 30)
+    return pid
+
+
+@pytest.mark.parametrize("files, size", [(60, 100), (200, 100), (3, 300_000), (3, 400_000)])
+def test_little_and_much_come_back_the_same(out, files, size):
+    script = f"for i in $(seq {files}); do head -c {size} /dev/zero > f$i; done; ln -s f1 link; echo done"
+    ran = run("--output", out, "--", "bash", "-c", script)
+    assert (ran.code, ran.outcome, ran.out) == (0, "exited", b"done\n"), ran
+    report = ran.result["output"]
+    assert (report["files"], report["bytes"], report["capped"]) == (files, files * size, None)
+    assert skipped(ran) == {"link": "symbolic link"}
+    assert sorted(os.listdir(out)) == sorted(f"f{i + 1}" for i in range(files))
+    assert {(out / name).stat().st_size for name in os.listdir(out)} == {size}
+
+
+def test_a_run_that_leaves_much_holds_up_no_other_and_is_done_again_if_that_is_killed(place, programs):
+    """The process that copies is killed at the first try and stopped at the second: meanwhile the other worker
+    does all that is left to do."""
+    runs = 60
+    script = "if [ $HOTCELL_RUN = 1 ]; then exec /hostile/leave many 30000; fi; echo quick > file"
+    arguments = ["--name", "much", "--runs", runs, "--workers", 2, "--disk", "512M", "--plain", "--mount",
+                 f"{programs}:/hostile", "--", "/bin/bash", "-c", script]
+    with Supervisor(place, *map(str, arguments)) as supervisor:
+        first = wait_for_collector(supervisor.pid)
+        os.kill(first, signal.SIGKILL)
+        second = wait_for_collector(supervisor.pid, but=first)
+        os.kill(second, signal.SIGSTOP)
+        others = [f"{number:03}" for number in range(2, runs + 1)]
+        done = [place / "fuzz" / "runs" / name / "SUCCESS" for name in others]
+        assert eventually(lambda: all(path.exists() for path in done), 60), supervisor.text()[-2000:]
+        assert collectors(supervisor.pid) == [second]
+        assert not (place / "fuzz" / "runs" / "001" / "result.json").exists()
+        os.kill(second, signal.SIGCONT)
+        assert supervisor.finish(60) in (0, 4), supervisor.text()[-2000:]  # 4: one cell of 61 was lost
+    marked = prove_accounting(place, "much", runs)
+    assert set(marked.values()) == {"SUCCESS"}
+    found = sessions(place)
+    assert len(os.listdir(found[1] / "many")) == 30000
+    assert all((found[number] / "file").read_text() == "quick\n" for number in range(2, runs + 1))
+
+
+@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGKILL])
+def test_who_is_ended_while_much_is_copied_leaves_no_process(out, hostile, how):
+    with Live("--disk", "512M", "--output", out, *hostile("leave", "many", 15_000)) as live:
+        collector = wait_for_collector(live.pid)
+        os.kill(collector, signal.SIGSTOP)
+        os.kill(live.pid, how)
+        ran = live.finish()
+        assert eventually(lambda: collector not in descendants(1)), stat_of(collector)
+    hotcell("ps")  # which sweeps away the control socket of one that was killed
+    assert ran.code == (130 if how == signal.SIGINT else -signal.SIGKILL), ran
+    assert how == signal.SIGKILL or (ran.outcome, ran.result["output"]) == ("cancelled", None), ran

@@ -74,6 +74,11 @@ static bool fake_read(struct cell_backend_run *run)
 	return got == 0;
 }
 
+static int fake_workspace(void)
+{
+	return fake.workspace < 0 ? -1 : fcntl(fake.workspace, F_DUPFD_CLOEXEC, 3);
+}
+
 static void fake_fail(struct cell_backend_run *run, const char *text)
 {
 	struct err err = {0};
@@ -122,7 +127,7 @@ static void fake_step(void *data)
 		break;
 	case FAKE_ENDED:
 		fake_over(run);
-		run->events.ended(run->events.data, &fake.end, fake.workspace);
+		run->events.ended(run->events.data, &fake.end, fake_workspace());
 		return;
 	case FAKE_FAILED:
 		fake_fail(run, run->action->text);
@@ -145,7 +150,7 @@ static void fake_die(void *data)
 		return;
 	}
 	fake_over(run);
-	run->events.ended(run->events.data, &end, fake.workspace);
+	run->events.ended(run->events.data, &end, fake_workspace());
 }
 
 static void fake_kill(struct cell_backend_run *run)

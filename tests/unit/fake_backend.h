@@ -26,7 +26,7 @@ struct fake {
 	/* the script */
 	const struct fake_action *actions;
 	struct cell_end end;
-	int workspace; /* handed to ended; -1 */
+	int workspace; /* a copy is handed to ended; -1 */
 	uint32_t off; /* protections that the receipt has not on, one bit each */
 	const char *refuse; /* start fails with this */
 	int fail_code; /* of FAKE_FAILED; 0 counts as EIO */

@@ -56,6 +56,7 @@ static bool process_read(const char *pid, double now, struct process *ret)
 
 static bool is_orphan(const char *pid, double now)
 {
+	static const char *const supervised[] = { "hotcell-zygote", "hotcell-doord", "hotcell-collect" };
 	struct process process, parent;
 	char number[24];
 
@@ -65,8 +66,11 @@ static bool is_orphan(const char *pid, double now)
 	(void)snprintf(number, sizeof(number), "%d", process.parent);
 	if (process.parent == 1 || !process_read(number, now, &parent))
 		return true;
-	/* a zygote's parent is its supervisor, whatever program that is; the others' are of ours */
-	return strcmp(process.name, "hotcell-zygote") != 0 && strncmp(parent.name, "hotcell", strlen("hotcell")) != 0;
+	/* the parent of these is a supervisor, whatever program that is; the others' are of ours */
+	for (size_t i = 0; i < ARRAY_LEN(supervised); i++)
+		if (strcmp(process.name, supervised[i]) == 0)
+			return false;
+	return strncmp(parent.name, "hotcell", strlen("hotcell")) != 0;
 }
 
 /* ---- who reaps what we leave ---- */

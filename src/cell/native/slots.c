@@ -79,7 +79,7 @@ static void run_ended(struct cell_backend_run *run)
 		end->lost = !run->killed && kills == 0;
 	}
 	end->filter_killed = WIFSIGNALED(end->wait_status) && WTERMSIG(end->wait_status) == SIGSYS;
-	run->events.ended(run->events.data, end, run->workspace);
+	run->events.ended(run->events.data, end, fd_take(&run->workspace));
 }
 
 /* What was only kept for sending. */
