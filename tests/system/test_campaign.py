@@ -209,7 +209,7 @@ def slow(place):
 
 def test_the_first_interrupt_drains_and_says_what_it_waits_for(place, slow):
     slow.kill(signal.SIGINT)
-    slow.wait_for("draining: waiting for 2 runs")
+    slow.wait_for("draining: waiting for (2 runs|1 run)") # as one may end at that moment
     assert slow.finish() == 130
     begun = len(sessions(place))
     assert begun < 10 and all(len(markers(folder)) == 1 for folder in sessions(place).values())
