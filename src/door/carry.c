@@ -475,7 +475,7 @@ static void shake(struct conn *conn)
 	switch (far_shake(own->far)) {
 	case FAR_OK:
 		own->shaking = false;
-		conn->deadline_ns = clock_now() + IDLE_NS;
+		secret_shaken(conn);
 		break;
 	case FAR_WAIT: break;
 	default: carry_trouble(conn, 502, far_why(own->far)); break;

@@ -17,6 +17,8 @@ struct carrying {
 	bool old; /* HTTP/1.0: it knows no chunks */
 
 	struct far *far; /* NULL: not connected, or a replay */
+	bool waits; /* for its turn to connect */
+	bool counted; /* among those of its run that begin TLS */
 	bool shaking;
 
 	/* towards the upstream */
@@ -62,6 +64,7 @@ void carry_on(struct conn *conn);
 void secret_answer(struct conn *conn, unsigned status, const char *why); /* in place of the upstream's */
 void secret_want(struct carrying *own, struct span piece); /* of a body to compare with the recording */
 void secret_play(struct conn *conn); /* the request is whole: finds what answers it */
+void secret_shaken(struct conn *conn); /* TLS has begun, or it is over: another one may have its turn */
 void secret_release(struct conn *conn); /* the upstream */
 
 #endif

@@ -52,6 +52,7 @@ struct door_run {
 	struct exchange_book book; /* to answer from */
 	struct conn *conns;
 	size_t conn_count;
+	size_t shaking; /* of them: those that begin TLS, see secret.c */
 	bool told_spent, deaf;
 	struct door_run *next;
 };

@@ -321,11 +321,16 @@ struct resolver *resolver_open(struct loop *loop, const char *server, struct err
 	struct ares_options options = { .timeout = ASK_MS, .tries = ASK_TRIES, .lookups = dns_only, .sock_state_cb = on_state,
 		.sock_state_cb_data = resolver, .ndots = 0, .flags = ARES_FLAG_NOSEARCH };
 
+	int given = ARES_OPT_TIMEOUTMS | ARES_OPT_TRIES | ARES_OPT_LOOKUPS | ARES_OPT_SOCK_STATE_CB | ARES_OPT_NDOTS | ARES_OPT_FLAGS;
+
 	resolver->loop = loop;
+#ifdef ARES_OPT_QUERY_CACHE /* newer ones keep every answer for as long as it says: a cell could ask for names without end */
+	options.qcache_max_ttl = 0;
+	given |= ARES_OPT_QUERY_CACHE;
+#endif
 	int status = ares_library_init(ARES_LIB_INIT_ALL);
 	if (status == ARES_SUCCESS)
-		status = ares_init_options(&resolver->channel, &options, ARES_OPT_TIMEOUTMS | ARES_OPT_TRIES | ARES_OPT_LOOKUPS |
-			ARES_OPT_SOCK_STATE_CB | ARES_OPT_NDOTS | ARES_OPT_FLAGS);
+		status = ares_init_options(&resolver->channel, &options, given);
 	if (status != ARES_SUCCESS) {
 		(void)err_set(err, EIO, "prepare to resolve names: %s", ares_strerror(status));
 		free(resolver);

@@ -21,6 +21,7 @@
 
 #define DIAL_NS (30 * NS_PER_S)
 #define PATH_SHOWN 500
+#define SHAKES_MAX 16 /* of one run at a time: beginning TLS takes long enough for others to notice */
 #define WANTED_MAX (64u << 20) /* bytes of all requests that wait to be compared: of those beyond only the path is */
 
 /* ---- answers of our own ---- */
@@ -61,6 +62,7 @@ void secret_release(struct conn *conn)
 	conn->far_source = loop_remove(conn->far_source);
 	own->far = far_free(own->far);
 	own->shaking = false;
+	secret_shaken(conn);
 	fd_close(&conn->far);
 }
 
@@ -190,10 +192,39 @@ static void dial(struct conn *conn)
 		.private_ok = conn->secret->private_ok, .private_only = !conn->secret->tls,
 		.proxy_host = conn->secret->tls ? doord->policy.upstream_host : NULL, /* no credential in clear text there, either */
 		.proxy_port = doord->policy.upstream_port };
+	struct carrying *own = conn->own;
 
+	own->waits = conn->run->shaking >= SHAKES_MAX;
+	if (own->waits)
+		return;
+	own->counted = true;
+	conn->run->shaking++;
+	conn->dial = dial_start(doord->loop, doord->resolver, &place, on_dialled, conn);
+}
+
+void secret_shaken(struct conn *conn)
+{
+	struct carrying *own = conn->own;
+	struct conn *next = NULL;
+
+	conn->deadline_ns = clock_now() + IDLE_NS;
+	own->waits = false;
+	if (!own->counted)
+		return;
+	own->counted = false;
+	conn->run->shaking--;
+	for (struct conn *at = conn->run->conns; at != NULL; at = at->next) /* the last is the oldest */
+		if (at->kind == &door_secret && at->own != NULL && ((const struct carrying *)at->own)->waits)
+			next = at;
+	if (next != NULL)
+		dial(next);
+}
+
+static void begin_dial(struct conn *conn)
+{
 	loop_set_events(conn->source, 0); /* what more it sends waits where it is */
 	conn->deadline_ns = clock_now() + DIAL_NS;
-	conn->dial = dial_start(doord->loop, doord->resolver, &place, on_dialled, conn);
+	dial(conn);
 }
 
 static void begin_request(struct conn *conn, const struct http_head *head)
@@ -251,7 +282,7 @@ static void judge(struct conn *conn, const struct http_head *head)
 	if (own->trouble != 0 || conn->run->doord->policy.replay)
 		carry_on(conn);
 	else
-		dial(conn);
+		begin_dial(conn);
 }
 
 static void on_head(void *data, int fd, uint32_t events)
@@ -301,7 +332,7 @@ static void late(struct conn *conn)
 		end_stall(conn);
 	else if (own->method == NULL)
 		secret_answer(conn, 408, "the request took too long");
-	else if (conn->dial != NULL || own->shaking)
+	else if (conn->dial != NULL || own->shaking || own->waits)
 		secret_answer(conn, 502, "no answer in time");
 	else
 		secret_answer(conn, 504, own->asked.done ? "no answer in time" : "the request took too long");

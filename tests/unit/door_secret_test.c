@@ -764,6 +764,29 @@ static void an_upstream_that_does_not_read_holds_the_cell_back(void **state)
 	assert_true(wrote < FLOOD / 2);
 }
 
+#define MANY 40 /* more than begin TLS at a time */
+
+static void requests_wait_for_their_turn_and_all_are_answered(void **state)
+{
+	struct world *w = *state;
+	int fds[MANY];
+
+	open_world(w, ",header=x-api-key");
+	for (size_t i = 0; i < MANY; i++)
+		fds[i] = cell_ask(w, "GET / HTTP/1.1\r\n" HEAD "\r\n");
+	for (size_t i = 0; i < MANY; i++) {
+		upstream_hear(&w->upstream, "\r\n\r\n");
+		upstream_say(&w->upstream, "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nhi");
+		upstream_hang_up(&w->upstream, true);
+	}
+	for (size_t i = 0; i < MANY; i++) {
+		own(buf_done) struct buf answer = { 0 };
+		cell_hear_all(fds[i], &answer);
+		has(&answer, "\r\n\r\nhi");
+		fd_close(&fds[i]);
+	}
+}
+
 /* Messages of TLS without any data, as fast as they can be sent, until it is killed. */
 static pid_t flood(SSL *ssl)
 {
@@ -943,6 +966,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(the_answer_that_uses_the_budget_up_comes_whole, setup, teardown),
 		cmocka_unit_test_setup_teardown(a_cell_that_does_not_read_holds_the_upstream_back, setup, teardown),
 		cmocka_unit_test_setup_teardown(an_upstream_that_does_not_read_holds_the_cell_back, setup, teardown),
+		cmocka_unit_test_setup_teardown(requests_wait_for_their_turn_and_all_are_answered, setup, teardown),
 		cmocka_unit_test_setup_teardown(an_upstream_that_sends_no_data_without_end_keeps_nobody_waiting, setup, teardown),
 		cmocka_unit_test_setup_teardown(what_was_recorded_is_played_again, setup, teardown),
 		cmocka_unit_test_setup_teardown(requests_that_wait_to_be_compared_are_bounded, setup, teardown),
