@@ -570,8 +570,9 @@ static void check_descriptors(pid_t pid, unsigned *ret_pipes)
 
 static void the_child_has_two_folders_a_pipe_and_no_signals_of_ours(void **state)
 {
-	static const char *const none[] = {"SigBlk:\t0000000000000000\n", "SigIgn:\t0000000000000000\n",
-		"SigCgt:\t0000000000000000\n", "Name:\thotcell-collect\n"};
+	static const char *const masks[] = {"SigBlk:\t", "SigIgn:\t", "SigCgt:\t"};
+	/* the C library keeps 32 and 33 for itself: what our ancestors did with them stays */
+	const unsigned long long not_ours = 3ull << 31;
 	struct world *world = *state;
 	own(buf_done) struct buf status = {0};
 	struct err err = {0};
@@ -591,9 +592,12 @@ static void the_child_has_two_folders_a_pipe_and_no_signals_of_ours(void **state
 	assert_int_equal(pipes, 1);
 	assert_int_equal(getsid(pid), pid);
 	assert_int_equal(fs_read_small(AT_FDCWD, path, 16384, &status, &err), 0);
-	for (size_t i = 0; i < ARRAY_LEN(none); i++)
-		if (!strstr(buf_text(&status), none[i]))
-			fail_msg("not '%s' in: %s", none[i], buf_text(&status));
+	assert_non_null(strstr(buf_text(&status), "Name:\thotcell-collect\n"));
+	for (size_t i = 0; i < ARRAY_LEN(masks); i++) {
+		const char *mask = strstr(buf_text(&status), masks[i]);
+		assert_non_null(mask);
+		assert_int_equal(strtoull(mask + strlen(masks[i]), NULL, 16) & ~not_ours, 0);
+	}
 	assert_int_equal(kill(pid, SIGCONT), 0);
 	until_done(world);
 	assert_true(world->result.collected);
