@@ -94,7 +94,8 @@ pinger_enable off
 max_filedescriptors 16384
 shutdown_lifetime 0 seconds
 """)
-        return [self.program, "-N", "-f", str(folder / "squid.conf")]
+        # a name of its own: its shared memory is named by it, and what one that was killed left would be in the way
+        return [self.program, "-N", "-n", f"bench{self.port}", "-f", str(folder / "squid.conf")]
 
     def tinyproxy(self, folder):
         (folder / "tinyproxy.conf").write_text(f"""Port {self.port}
@@ -110,7 +111,12 @@ LogFile "{folder}/log"
         return f"{NAME}:{port}" if self.name == "squid" else f"127.0.0.1:{port}"
 
     def done(self):
-        if self.process:
+        if not self.process:
+            return
+        self.process.terminate()
+        try:
+            self.process.wait(10)
+        except subprocess.TimeoutExpired:
             self.process.kill()
             self.process.wait()
 

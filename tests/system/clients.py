@@ -167,7 +167,8 @@ class Squid:
             buffered_logs off
             """))
         self.process = subprocess.Popen(
-            [*as_account("proxy"), "/usr/sbin/squid", "-N", "-f", folder / "squid.conf"], cwd=folder, stdin=subprocess.DEVNULL,
+            # a name of its own: its shared memory is named by it, and what one that was killed left would be in the way
+            [*as_account("proxy"), "/usr/sbin/squid", "-N", "-n", f"t{os.getpid()}x{self.port}", "-f", folder / "squid.conf"], cwd=folder, stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         assert eventually(self.answers, 20), (slurp(folder / "cache.log") or b"")[-2000:]
 
