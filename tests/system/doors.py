@@ -451,6 +451,8 @@ def run(net, place, options, code, given=None, **more):
     ran = harness.run(*arguments(place, options, code, given), preexec_fn=net.enter, **more)
     ran.told = json.loads(ran.out) if ran.code == 0 and ran.out else None
     ran.verdicts = verdicts(place)
+    for harm in (b"serves doors", b"Sanitizer", b"runtime error"):
+        assert harm not in ran.err, ran
     return ran
 
 

@@ -241,7 +241,8 @@ def test_doord_is_held_by_less_than_any_program_has(net, place, signals):
             (signals / "over").touch()
             ran = live.finish(30)
     assert ran.code == 0, ran
-    assert status["NoNewPrivs"] == ["1"] and status["Seccomp"] == ["2"], status
+    sanitized = "ASAN_OPTIONS" in os.environ  # which needs more calls, and a variable
+    assert status["NoNewPrivs"] == ["1"] and status["Seccomp"] == ["0" if sanitized else "2"], status
     for kind in ("CapInh", "CapPrm", "CapEff", "CapAmb"):
         assert int(status[kind][0], 16) == 0, kind
     assert len(set(status["Uid"])) == len(set(status["Gid"])) == 1
@@ -250,7 +251,7 @@ def test_doord_is_held_by_less_than_any_program_has(net, place, signals):
         assert (
             int(status["Uid"][0]) > 1_000_000_000 and int(status["Gid"][0]) > 1_000_000_000 and status["Groups"] == []
         )
-        assert environment == b""
+        assert environment == b"" or sanitized
         places = [each for each in files if each.startswith("/")]
         assert set(places) <= {"/dev/null", str(place / "network.jsonl")}, files
     else:
