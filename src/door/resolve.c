@@ -156,14 +156,14 @@ static void on_timer(void *data);
 
 static void timer_set(struct resolver *resolver)
 {
-	struct timeval most = { 1, 0 }, left;
+	struct timeval most = { 1, 0 }, ours;
 
 	resolver->timer = loop_remove(resolver->timer);
 	if (resolver->watches == NULL)
 		return;
-	(void)ares_timeout(resolver->channel, &most, &left);
+	const struct timeval *left = ares_timeout(resolver->channel, &most, &ours); /* either of them */
 	resolver->timer = loop_add_timer(resolver->loop,
-		clock_now() + (uint64_t)left.tv_sec * NS_PER_S + (uint64_t)left.tv_usec * 1000 + NS_PER_MS, on_timer, resolver);
+		clock_now() + (uint64_t)left->tv_sec * NS_PER_S + (uint64_t)left->tv_usec * 1000 + NS_PER_MS, on_timer, resolver);
 }
 
 static void on_timer(void *data)
