@@ -160,7 +160,7 @@ class Server:
 class Names(Server):
     """A name server. table: {name: [answer, ...]}: the first question gets the first answer, later ones the
     next, and the last stays. An answer is a list of addresses and of names, each an alias of which the table
-    knows the rest; or None, for silence. asked: the names of all questions, each of its type ("A", "AAAA")."""
+    knows the rest; None, for silence; or bytes, as they are, after the number of the question. asked: the names of all questions, each of its type ("A", "AAAA")."""
 
     TYPES = {1: "A", 28: "AAAA"}
 
@@ -206,6 +206,8 @@ class Names(Server):
         answer = turns[min(turn, len(turns) - 1)]
         if answer is None:
             return None
+        if isinstance(answer, bytes):
+            return question[:2] + answer
         records = list(self._records(name, answer, kind))
         count = struct.pack("!H", len(records))
         return question[:2] + b"\x81\x80\0\1" + count + b"\0\0\0\0" + question[12 : at + 5] + b"".join(records)

@@ -175,6 +175,7 @@ def test_what_cannot_be_reached_is_told_as_such(net, place):
     assert {each["name"]: each["reason"] for each in ran.verdicts} == said
     assert {each["verdict"] for each in ran.verdicts} == {"failed"}
     assert ran.result["network"]["failed"] == len(said)
+    assert {name for name, _ in names.asked} == set(said), "and by no other name than that"
 
 
 # ---- what a cell sees ----

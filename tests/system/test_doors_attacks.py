@@ -220,6 +220,44 @@ def test_a_name_is_resolved_once_and_what_was_checked_is_connected_to(net, place
         assert names.times(name, "A") == names.times(name, "AAAA") == 2, "once for each request"
 
 
+def test_what_is_no_answer_of_a_name_server_is_passed_over_and_asked_for_again(net, place):
+    good = b"\x81\x80\0\1\0\1\0\0\0\0"  # the rest of a header: one question, one answer
+    question = b"\1%c\4test\0\0\1\0\1"
+    address = b"\0\1\0\1\0\0\0\0\0\4\x7f\0\0\1"
+    answers = {
+        "nothing": b"",
+        "a header alone": good,
+        "an answer that points at itself": good + question % b"b" + b"\xc0\x18" + address,
+        "an answer that points out": good + question % b"c" + b"\xff\xff" + address,
+        "an address of another length": good + question % b"d" + b"\xc0\x0c\0\1\0\1\0\0\0\0\0\2\x7f\0",
+        "a length past the end": good + question % b"e" + b"\xc0\x0c\0\1\0\1\0\0\0\0\xff\xff\x7f\0\0\1",
+        "counts of what is not there": b"\x81\x80\0\1\xff\xff\xff\xff\xff\xff" + question % b"f",
+        "an address of another name": good + question % b"g" + b"\4evil\4test\0" + address,
+        "another question": good + question % b"x" + b"\xc0\x0c" + address,
+        "noise": bytes(range(256)) * 8,
+    }
+    table = {f"{chr(ord('a') + i)}.test": [each, [PUBLIC]] for i, each in enumerate(answers.values())}
+    itself = good + b"\5round\4test\0\0\1\0\1\xc0\x0c\0\5\0\1\0\0\0\0\0\2\xc0\x0c"  # an alias
+    table["round.test"] = [itself, []]
+    table["lost.test"] = [None, [PUBLIC]]
+    code = """
+    answers = {}
+    def one(name):
+        answers[name] = through(name + ":8080", b"hello")
+    threads = [threading.Thread(target=one, args=(each,)) for each in given]
+    [thread.start() for thread in threads]
+    [thread.join() for thread in threads]
+    tell(answers)
+    """
+    rules = [word for name in table for word in ("--allow", f"{name}:8080")]
+    with Names(net, table) as names, Far(net, echo, PUBLIC, 8080) as far, Far(net, swallow, "127.0.0.1", 8080) as near:
+        ran = doors.run(net, place, [*rules, *names.option], code, list(table), timeout=60)
+    assert ran.code == 0, ran
+    assert ran.told.pop("round.test") == [502, "hotcell: round.test: the name has no address\n"], ran
+    assert {name: answer for name, answer in ran.told.items() if answer != [200, "hello"]} == {}
+    assert near.calls == [] and len(far.calls) == len(ran.told)
+
+
 # ---- names ----
 
 

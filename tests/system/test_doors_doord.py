@@ -2,12 +2,15 @@
 
 import json
 import os
+import random
 import resource
 import signal
+import socket
 
 import pytest
 
 import doors
+import harness
 from campaigns import prove_accounting, sessions
 from doors import PUBLIC, Far, Names, client_hello, codes, echo, server_name, swallow, web
 from harness import IS_ROOT, Live, eventually, hotcell, slurp, stat_of
@@ -128,6 +131,94 @@ def test_ten_thousand_connections_of_one_cell_leave_another_its_own(net, place, 
     assert good.heard == b"hello" * 50
     recorded = [slurp(folder / "network.jsonl").splitlines() for _, folder in sorted(sessions(place).items())]
     assert len(recorded[0]) >= most and len(recorded[1]) == 50
+
+
+def test_with_few_descriptors_all_is_served_in_turn(net, place):
+    """More connections than it has descriptors, in a cell that has as few."""
+
+    def few():
+        net.enter()
+        resource.setrlimit(resource.RLIMIT_NOFILE, (256, 256))
+
+    code = """
+    def one(number):
+        answers[number] = through("good.test:8080", b"hello")
+    answers = [None] * 200
+    threads = [threading.Thread(target=one, args=(number,)) for number in range(len(answers))]
+    [thread.start() for thread in threads]
+    [thread.join() for thread in threads]
+    tell(answers)
+    """
+    options = ["--allow", "good.test:8080", "--open-files", "256", "--processes", "250"]
+    with Names(net, {"good.test": [[PUBLIC]]}, ttl=60) as names, Far(net, port=8080) as far:
+        ran = harness.run(*doors.arguments(place, [*options, *names.option], code), preexec_fn=few)
+    assert ran.code == 0 and json.loads(ran.out) == [[200, "hello"]] * 200, ran
+    assert len(far.calls) == 200 and ran.own == []
+
+
+def test_who_comes_and_goes_at_any_moment_does_no_harm(net, place):
+    """Clients and servers that end in every way, in the midst of everything."""
+    code = """
+    import random
+    hello = bytes.fromhex(given)
+    flows = [
+        [connect_request("good.test:443"), hello, b"x" * 5000],
+        [connect_request("good.test:8080"), b"y" * 100_000],
+        [b"POST http://good.test:8080/ HTTP/1.1\\r\\nHost: good.test:8080\\r\\nContent-Length: 70000\\r\\n\\r\\n", b"z" * 70000],
+        [connect_request("slow.test:8080"), hello],
+        [connect_request("evil.test:443"), hello],
+    ]
+    def one(draw):
+        made = call()
+        made.settimeout(0.05)
+        how = draw.randrange(4)
+        try:
+            for piece in draw.choice(flows):
+                end = draw.choice([len(piece), draw.randrange(len(piece))])
+                made.sendall(piece[:end])
+                if end < len(piece) or draw.random() < 0.2:
+                    break
+                if draw.random() < 0.7:
+                    made.recv(draw.choice([1, 65536]))
+            if how < 2:
+                made.shutdown([socket.SHUT_WR, socket.SHUT_RD][how])
+        except OSError:
+            pass
+        if how == 2:
+            made.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, b"\\1\\0\\0\\0\\0\\0\\0\\0")
+        made.close()
+    def many(seed):
+        draw = random.Random(seed)
+        for _ in range(60):
+            one(draw)
+    threads = [threading.Thread(target=many, args=(seed,)) for seed in range(10)]
+    [thread.start() for thread in threads]
+    [thread.join() for thread in threads]
+    tell(through("good.test:8081", b"hello"))
+    """
+    draw = random.Random(1)
+
+    def moody(call):
+        call.connection.settimeout(0.2)
+        for _ in range(draw.randrange(4)):
+            call.read()
+            call.send(b"HTTP/1.1 200 OK\r\n\r\n"[: draw.randrange(20)])
+        if draw.random() < 0.5:
+            call.connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, b"\1\0\0\0\0\0\0\0")
+
+    rules = [
+        word
+        for name in ("good.test:443", "good.test:8080", "good.test:8081", "slow.test:8080")
+        for word in ("--allow", name)
+    ]
+    table = {"good.test": [[PUBLIC]], "slow.test": [None]}
+    with Names(net, table) as names, Far(net, moody, port=443), Far(net, moody, port=8080), Far(net, echo, port=8081):
+        given = client_hello(server_name(b"good.test")).hex()
+        ran = doors.run(net, place, [*rules, *names.option], code, given, timeout=60)
+    assert ran.told == [200, "hello"], ran
+    counts = ran.result["network"]
+    assert counts["requests"] > 50 and counts["refused"] > 20, counts
+    assert ("evil.test", "A") not in names.asked
 
 
 # ---- when the process that serves them dies ----
@@ -277,3 +368,52 @@ def test_doord_does_not_outlive_its_supervisor(net, place, signals):
             live.process.kill()
             assert eventually(lambda: stat_of(pid) is None)
     hotcell("ps")  # which sweeps away the control socket of one that was killed
+
+
+def test_a_doord_that_hangs_keeps_no_run_from_ending(net, place, signals):
+    options = ["--allow", "good.test", "--mount", f"{signals}:/signals:rw"]
+    code = "signal('ready')\nwait_for('over')\n"
+    with Names(net, {}) as names:
+        with Live(*doors.arguments(place, [*options, *names.option], code), preexec_fn=net.enter) as live:
+            assert eventually((signals / "ready").exists, 20), bytes(live.err)
+            pid = doors.doord_of(live.pid)
+            os.kill(pid, signal.SIGSTOP)
+            (signals / "over").touch()
+            ran = live.finish(30)
+    assert ran.code == 0 and ran.outcome == "exited", ran
+    assert [each for each in ran.own if "does not answer" in each], ran
+    assert stat_of(pid) is None
+
+
+def test_a_budget_that_is_raised_opens_nothing_else(net, place, signals):
+    """The process that serves doors is replaced by one with the new policy, while connections are open."""
+    code = """
+    _, held = tunnel("good.test:8080")
+    held.sendall(b"held")
+    held.recv(99)
+    before = [status(ask(get_request("http://good.test/"))) for _ in range(2)]
+    signal("spent")
+    evil, good = set(), None
+    while good != 200:
+        evil.add(status(ask(get_request("http://evil.test/"))))
+        good = status(ask(get_request("http://good.test/")))
+    signal("raised")
+    print(json.dumps([before, sorted(map(str, evil)), rest(held).decode()]))
+    """
+    options = ["--runs", "1", "--workers", "1", "--name", "raise", "--plain", "--budget", "requests=2"]
+    options += ["--allow", "good.test:80", "--allow", "good.test:8080", "--mount", f"{signals}:/signals:rw"]
+    table = {"good.test": [[PUBLIC]], "evil.test": [[PUBLIC]]}
+    with Names(net, table) as names, Far(net, web, port=80), Far(net, port=8080):
+        arguments = doors.arguments(place, [*options, *names.option], code, log=False)
+        with Live("run", *arguments, verb="campaign", cwd=place, preexec_fn=net.enter) as live:
+            assert eventually((signals / "spent").exists, 20), bytes(live.err)
+            raising = ["campaign", "resume", "raise", "--budget", "requests=1000"]
+            assert eventually(lambda: hotcell(*raising, cwd=place).code == 0, 20), "once it is paused, as the ledger says"
+            assert eventually((signals / "raised").exists, 20), (bytes(live.out), bytes(live.err))
+            ran = live.finish(30)
+    assert ran.code == 0, ran
+    [said] = [slurp(folder / "stdout.log") for folder in sessions(place).values()]
+    before, evil, held = json.loads(said)
+    assert before == [200, 429] and held in ("", "!ECONNRESET"), said
+    assert "403" in evil and set(evil) <= {"403", "", "!ECONNRESET", "!EPIPE"}, said
+    assert {name for name, _ in names.asked} == {"good.test"}
