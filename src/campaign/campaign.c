@@ -412,9 +412,11 @@ void campaign_pause(struct campaign *campaign, bool paused)
 		record->note = xstrdup("");
 	}
 	batch_note(campaign, paused ? "paused" : "going", 0, "%u runs are going", campaign->sched.running);
-	campaign_say(campaign, paused ? "paused: what runs goes on, nothing new is started" : "going on");
+	campaign_count_doors(campaign);
 	campaign->dirty = true;
-	batch_soon(campaign);
+	if (!campaign->blocked) /* whoever hears of it finds it so in the ledger */
+		(void)batch_flush(campaign);
+	campaign_say(campaign, paused ? "paused: what runs goes on, nothing new is started" : "going on");
 	campaign_tend_soon(campaign);
 }
 

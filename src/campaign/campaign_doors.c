@@ -33,12 +33,12 @@ static void all_spent(struct campaign *campaign, const char *sentence)
 		return;
 	campaign->spent = xstrdup(sentence);
 	batch_note(campaign, "budget", 0, "%s", sentence);
-	campaign_say(campaign, "%s; 'hotcell campaign resume %s --budget LIST' raises it", sentence, record->name);
 	if (!campaign->sched.draining) {
 		free(record->note);
 		record->note = xstrdup(sentence);
 	}
 	campaign_pause(campaign, true);
+	campaign_say(campaign, "%s; 'hotcell campaign resume %s --budget LIST' raises it", sentence, record->name);
 }
 
 static void on_spent(void *data, uint64_t run, const char *sentence)
