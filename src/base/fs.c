@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <fnmatch.h>
 #include <stdio.h>
 #include <string.h>
@@ -363,4 +364,20 @@ int fs_write_value(int dir, const char *path, const char *value, struct err *err
 	if ((size_t)wrote != len)
 		return err_set(err, EIO, "write '%s' to '%s': only a part was taken", value, path);
 	return 0;
+}
+
+/* The gaps between them one by one. */
+void fs_close_others(const int *fds, size_t count, int first)
+{
+	for (int next = first;;) {
+		int nearest = INT_MAX;
+		for (size_t i = 0; i < count; i++)
+			if (fds[i] >= next && fds[i] < nearest)
+				nearest = fds[i];
+		if (nearest > next)
+			(void)close_range((unsigned)next, nearest == INT_MAX ? ~0U : (unsigned)nearest - 1, 0);
+		if (nearest == INT_MAX)
+			return;
+		next = nearest + 1;
+	}
 }

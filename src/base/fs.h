@@ -67,4 +67,7 @@ MUST_CHECK int fs_read_small(int dir, const char *path, size_t max, struct buf *
 /* Writes a whole value into an existing file (cgroup, proc, sysctl) with one write. */
 MUST_CHECK int fs_write_value(int dir, const char *path, const char *value, struct err *err);
 
+/* Closes every descriptor from `first` on but these. */
+void fs_close_others(const int *fds, size_t count, int first);
+
 #endif

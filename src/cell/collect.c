@@ -85,30 +85,14 @@ void collect_unmake(struct collect *collect)
 
 /* ---- the child ---- */
 
-/* From `first` on; the gaps between them one by one. */
-static void keep_only(const int fds[3], int first)
-{
-	for (int next = first;;) {
-		int nearest = INT_MAX;
-		for (int i = 0; i < 3; i++)
-			if (fds[i] >= next && fds[i] < nearest)
-				nearest = fds[i];
-		if (nearest > next)
-			(void)close_range((unsigned)next, nearest == INT_MAX ? ~0U : (unsigned)nearest - 1, 0);
-		if (nearest == INT_MAX)
-			return;
-		next = nearest + 1;
-	}
-}
-
 /* Nothing is printed; but what a library might print must not land in a file that is opened next. */
 static void forget_descriptors(const int fds[3])
 {
 #if defined(__SANITIZE_ADDRESS__)
-	keep_only(fds, 3); /* its reports are for people */
+	fs_close_others(fds, 3, 3); /* its reports are for people */
 #else
 	int null;
-	keep_only(fds, 0);
+	fs_close_others(fds, 3, 0);
 	while ((null = open("/dev/null", O_RDWR | O_CLOEXEC)) >= 0 && null < STDERR_FILENO)
 		;
 	if (null > STDERR_FILENO)

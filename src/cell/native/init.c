@@ -105,22 +105,6 @@ static int become_user(const struct birth *birth, uint32_t *facts, struct err *e
 	return 0;
 }
 
-/* Closes every descriptor from 3 on but these, the gaps between them one by one. */
-static void keep_only(const int *fds, size_t count)
-{
-	for (int next = 3;;) {
-		int nearest = INT_MAX;
-		for (size_t i = 0; i < count; i++)
-			if (fds[i] >= next && fds[i] < nearest)
-				nearest = fds[i];
-		if (nearest > next)
-			(void)close_range((unsigned)next, nearest == INT_MAX ? ~0U : (unsigned)nearest - 1, 0);
-		if (nearest == INT_MAX)
-			return;
-		next = nearest + 1;
-	}
-}
-
 static int become_cell(struct init *init, struct err *err)
 {
 	const struct birth *birth = init->birth;
@@ -141,7 +125,7 @@ static int become_cell(struct init *init, struct err *err)
 		return -1;
 	const int keep[] = { init->control, init->watch.loadavg, init->watch.sockets, init->watch.proc,
 		init->workspace, birth->ruleset };
-	keep_only(keep, ARRAY_LEN(keep));
+	fs_close_others(keep, ARRAY_LEN(keep), 3);
 	return seal_self(birth, &init->listener, &init->facts, err);
 }
 
