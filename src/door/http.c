@@ -139,6 +139,14 @@ static bool connection_names(const struct http_head *head, struct span name)
 	return false;
 }
 
+void http_put_field(struct buf *out, struct span name, struct span value)
+{
+	buf_add(out, name.at, name.len);
+	buf_str(out, ": ");
+	buf_add(out, value.at, value.len);
+	buf_str(out, "\r\n");
+}
+
 bool http_is_hop(const struct http_head *head, const struct http_field *field)
 {
 	static const char *const names[] = {

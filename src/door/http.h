@@ -64,6 +64,7 @@ enum http_read http_read_request(const char *bytes, size_t len, struct http_head
  * answer follows. */
 enum http_read http_read_response(const char *bytes, size_t len, bool asked_head, struct http_head *ret);
 const struct http_field *http_field(const struct http_head *head, const char *name); /* the first; NULL: none */
+void http_put_field(struct buf *out, struct span name, struct span value); /* as a line of a head */
 /* Fields that belong to one connection: Connection and what it names, Keep-Alive, Proxy-*, TE, Trailer,
  * Transfer-Encoding, Upgrade. */
 bool http_is_hop(const struct http_head *head, const struct http_field *field);

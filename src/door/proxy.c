@@ -78,10 +78,7 @@ static void request_build(struct conn *conn, const struct http_head *head, struc
 		const struct http_field *field = &head->fields[i];
 		if (http_is_hop(head, field) || span_is(field->name, "host") || span_is(field->name, "expect"))
 			continue;
-		buf_add(out, field->name.at, field->name.len);
-		buf_str(out, ": ");
-		buf_add(out, field->value.at, field->value.len);
-		buf_str(out, "\r\n");
+		http_put_field(out, field->name, field->value);
 	}
 	buf_str(out, "\r\n");
 	http_body_init(&own->body, head);
@@ -99,10 +96,7 @@ static void answer_closing(const struct http_head *head, const char *bytes, stru
 		const struct http_field *field = &head->fields[i];
 		if (span_is(field->name, "connection") || span_is(field->name, "keep-alive"))
 			continue;
-		buf_add(out, field->name.at, field->name.len);
-		buf_str(out, ": ");
-		buf_add(out, field->value.at, field->value.len);
-		buf_str(out, "\r\n");
+		http_put_field(out, field->name, field->value);
 	}
 	buf_str(out, "\r\n");
 }

@@ -34,14 +34,6 @@ static bool among(struct span name, const char *const *names, size_t count)
 	return false;
 }
 
-static void field_add(struct buf *ret, struct span name, struct span value)
-{
-	buf_add(ret, name.at, name.len);
-	buf_str(ret, ": ");
-	buf_add(ret, value.at, value.len);
-	buf_str(ret, "\r\n");
-}
-
 void rewrite_request_fields(const struct secret_door *door, const struct http_head *head, struct buf *ret)
 {
 	for (size_t i = 0; i < head->field_count; i++) {
@@ -49,7 +41,7 @@ void rewrite_request_fields(const struct secret_door *door, const struct http_he
 		if (http_is_hop(head, field) || among(field->name, dropped, ARRAY_LEN(dropped)) ||
 			among(field->name, credentials, ARRAY_LEN(credentials)) || same_field(field->name, door->header))
 			continue;
-		field_add(ret, field->name, field->value);
+		http_put_field(ret, field->name, field->value);
 	}
 }
 
@@ -254,12 +246,12 @@ void rewrite_answer_fields(const struct secret_door *door, const struct http_hea
 		if (http_is_hop(head, field))
 			continue;
 		if (!span_is(field->name, "location")) {
-			field_add(ret, field->name, field->value);
+			http_put_field(ret, field->name, field->value);
 			continue;
 		}
 		own(buf_done) struct buf location = { 0 };
 		add_location(door, field->value, &location);
-		field_add(ret, field->name, (struct span){ buf_text(&location), location.len });
+		http_put_field(ret, field->name, (struct span){ buf_text(&location), location.len });
 	}
 	if (ret->len > from)
 		(void)scrub_text(words, ret->data + from, ret->len - from);
