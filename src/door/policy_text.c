@@ -341,6 +341,8 @@ int policy_set_upstream(struct door_policy *policy, const char *text, struct err
 	own(url_done) struct url url = {0};
 	const char *why = url_read((struct text){text, strlen(text)}, true, &url);
 
+	if (!strstr(text, "://"))
+		why = "write it as http://HOST:PORT";
 	if (!why && url.tls)
 		why = "a proxy is spoken to in plain HTTP: http://HOST:PORT";
 	if (!why && url.path[0])
