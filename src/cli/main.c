@@ -56,6 +56,7 @@ const struct cli_verb *const cli_verbs[] = {
 	&verb_manifest_create,
 	&verb_manifest_verify,
 	&verb_doctor,
+	&verb_review,
 	&verb_help,
 	&verb_version,
 	&verb_completion,

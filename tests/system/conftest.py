@@ -6,7 +6,6 @@ any cells (an ordinary user without user namespaces) has a file of its own, test
 there the tests that need a cell are deselected by design.
 """
 
-import concurrent.futures
 import os
 import shutil
 import signal
@@ -20,7 +19,7 @@ import pytest
 import doors
 import harness
 
-SOURCES = harness.ROOT / "tests" / "hostile"
+SOURCES = harness.ROOT / "src" / "review" / "program"
 
 
 def pytest_report_header(config):
@@ -54,16 +53,6 @@ def pytest_runtest_makereport(item, call):
     return report
 
 
-def _compile(source, folder):
-    target = folder / source.stem
-    subprocess.run(
-        ["cc", "-std=gnu11", "-D_GNU_SOURCE", "-static", "-O2", "-pthread", "-o", target, source],
-        check=True,
-        capture_output=True,
-    )
-    target.chmod(0o755)
-
-
 @pytest.fixture(scope="session")
 def scratch():
     """A folder that every user may enter, for what must be reachable from a cell."""
@@ -75,11 +64,20 @@ def scratch():
 
 @pytest.fixture(scope="session")
 def programs(scratch):
-    """The folder of compiled hostile programs."""
+    """The folder with the hostile program, by the name of each of its sections."""
     folder = scratch / "hostile"
     folder.mkdir(mode=0o755)
-    with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
-        list(pool.map(lambda source: _compile(source, folder), sorted(SOURCES.glob("*.c"))))
+    sources = sorted(SOURCES.glob("*.c"))
+    program = folder / "attack"
+    subprocess.run(
+        ["cc", "-std=gnu11", "-D_GNU_SOURCE", "-static", "-O2", "-pthread", "-o", program, *sources],
+        check=True,
+        capture_output=True,
+    )
+    program.chmod(0o755)
+    for source in sources:
+        if source.stem != "main":
+            os.link(program, folder / source.stem)
     return folder
 
 

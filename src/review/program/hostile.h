@@ -70,28 +70,14 @@ static inline void sleep_forever(void)
 		pause();
 }
 
-/* A cell is named "cell". Anywhere else these programs would do what they try. */
-static inline bool in_a_cell(void)
-{
-	char name[65] = "";
+/* The sections of the program: one a file. */
+extern const struct attack exhaust_attacks[], kernel_attacks[], knock_attacks[], leave_attacks[], paths_attacks[],
+	procs_attacks[], traces_attacks[];
 
-	return gethostname(name, sizeof(name) - 1) == 0 && strcmp(name, "cell") == 0;
-}
-
-static inline int hostile_main(const struct attack *attacks, size_t count, int argc, char **argv)
+/* Whether this is no whole cell: what would do harm on a machine is then done in small, or not at all. */
+static inline bool gentle(void)
 {
-	if (!in_a_cell()) {
-		fprintf(stderr, "refusing to attack anything but a cell\n");
-		return 99;
-	}
-	for (size_t i = 0; argc > 1 && i < count; i++)
-		if (strcmp(attacks[i].name, argv[1]) == 0)
-			return attacks[i].run(argc - 2, argv + 2);
-	fprintf(stderr, "no such attack; there are:");
-	for (size_t i = 0; i < count; i++)
-		fprintf(stderr, " %s", attacks[i].name);
-	fprintf(stderr, "\n");
-	return 99;
+	return getenv("ATTACK_GENTLE") != NULL;
 }
 
 #endif

@@ -198,13 +198,10 @@ static int attack_escapes(int argc, char **argv)
 	return 0;
 }
 
-int main(int argc, char **argv)
-{
-	static const struct attack attacks[] = {
-		{ "links", attack_links },     { "kinds", attack_kinds },     { "names", attack_names },
-		{ "sealed", attack_sealed },   { "sparse", attack_sparse },   { "many", attack_many },
-		{ "big", attack_big },	       { "deep", attack_deep },	      { "changing", attack_changing },
-		{ "forge", attack_forge },     { "escapes", attack_escapes },
-	};
-	return hostile_main(attacks, COUNT(attacks), argc, argv);
-}
+const struct attack leave_attacks[] = {
+	{ "links", attack_links },     { "kinds", attack_kinds },     { "names", attack_names },
+	{ "sealed", attack_sealed },   { "sparse", attack_sparse },   { "many", attack_many },
+	{ "big", attack_big },	       { "deep", attack_deep },	      { "changing", attack_changing },
+	{ "forge", attack_forge },     { "escapes", attack_escapes },
+	{ 0 },
+};

@@ -457,17 +457,14 @@ static int attack_refused(int argc, char **argv)
 	return 0;
 }
 
-int main(int argc, char **argv)
-{
-	static const struct attack attacks[] = {
-		{ "namespaces", attack_namespaces }, { "setns", attack_setns },
-		{ "foreign", attack_foreign },	     { "foreign-here", attack_foreign_here },
-		{ "io_uring", attack_io_uring },     { "unknown", attack_unknown },
-		{ "keys", attack_keys },	     { "surface", attack_surface },
-		{ "sockets", attack_sockets },	     { "abstract", attack_abstract },
-		{ "abstract-listen", attack_abstract_listen }, { "connect", attack_connect },
-		{ "loopback", attack_loopback },     { "refused", attack_refused },
-		{ "storm", attack_storm },
-	};
-	return hostile_main(attacks, COUNT(attacks), argc, argv);
-}
+const struct attack kernel_attacks[] = {
+	{ "namespaces", attack_namespaces }, { "setns", attack_setns },
+	{ "foreign", attack_foreign },	     { "foreign-here", attack_foreign_here },
+	{ "io_uring", attack_io_uring },     { "unknown", attack_unknown },
+	{ "keys", attack_keys },	     { "surface", attack_surface },
+	{ "sockets", attack_sockets },	     { "abstract", attack_abstract },
+	{ "abstract-listen", attack_abstract_listen }, { "connect", attack_connect },
+	{ "loopback", attack_loopback },     { "refused", attack_refused },
+	{ "storm", attack_storm },
+	{ 0 },
+};

@@ -211,9 +211,7 @@ static int attack_run(int argc, char **argv)
 	return found > 0;
 }
 
-int main(int argc, char **argv)
-{
-	static const struct attack attacks[] = { { "run", attack_run } };
-
-	return hostile_main(attacks, COUNT(attacks), argc, argv);
-}
+const struct attack traces_attacks[] = {
+	{ "run", attack_run },
+	{ 0 },
+};

@@ -462,16 +462,13 @@ static int attack_echo(int argc, char **argv)
 	return 0;
 }
 
-int main(int argc, char **argv)
-{
-	static const struct attack attacks[] = {
-		{ "scan", attack_scan },	 { "tune", attack_tune },     { "masked", attack_masked },
-		{ "tiocsti", attack_tiocsti },	 { "tty", attack_tty },	      { "resize", attack_resize },
-		{ "everyone", attack_everyone }, { "stop", attack_stop },     { "stubborn", attack_stubborn },
-		{ "daemon", attack_daemon },	 { "holder", attack_holder }, { "tree", attack_tree },
-		{ "zombies", attack_zombies },	 { "status", attack_status }, { "env", attack_env },
-		{ "tamper", attack_tamper },	 { "args", attack_args },     { "die", attack_die },	      { "exit", attack_exit },
-		{ "stay", attack_stay },	 { "echo", attack_echo },     { "signals", attack_signals },
-	};
-	return hostile_main(attacks, COUNT(attacks), argc, argv);
-}
+const struct attack procs_attacks[] = {
+	{ "scan", attack_scan },	 { "tune", attack_tune },     { "masked", attack_masked },
+	{ "tiocsti", attack_tiocsti },	 { "tty", attack_tty },	      { "resize", attack_resize },
+	{ "everyone", attack_everyone }, { "stop", attack_stop },     { "stubborn", attack_stubborn },
+	{ "daemon", attack_daemon },	 { "holder", attack_holder }, { "tree", attack_tree },
+	{ "zombies", attack_zombies },	 { "status", attack_status }, { "env", attack_env },
+	{ "tamper", attack_tamper },	 { "args", attack_args },     { "die", attack_die },	      { "exit", attack_exit },
+	{ "stay", attack_stay },	 { "echo", attack_echo },     { "signals", attack_signals },
+	{ 0 },
+};

@@ -417,16 +417,13 @@ static int attack_list(int argc, char **argv)
 	return 0;
 }
 
-int main(int argc, char **argv)
-{
-	static const struct attack attacks[] = {
-		{ "read", attack_read },       { "climb", attack_climb },	{ "write", attack_write },
-		{ "fds", attack_fds },	       { "exe", attack_exe },		{ "mknod", attack_mknod },
-		{ "handle", attack_handle },   { "mount", attack_mount },	{ "umount", attack_umount },
-		{ "mounts", attack_mounts },   { "whoami", attack_whoami },	{ "become", attack_become },
-		{ "setuid", attack_setuid },   { "noexec", attack_noexec },	{ "shm", attack_shm },
-		{ "cwd", attack_cwd },	       { "overwrite", attack_overwrite }, { "list", attack_list },
-		{ "suid", attack_suid },
-	};
-	return hostile_main(attacks, COUNT(attacks), argc, argv);
-}
+const struct attack paths_attacks[] = {
+	{ "read", attack_read },       { "climb", attack_climb },	{ "write", attack_write },
+	{ "fds", attack_fds },	       { "exe", attack_exe },		{ "mknod", attack_mknod },
+	{ "handle", attack_handle },   { "mount", attack_mount },	{ "umount", attack_umount },
+	{ "mounts", attack_mounts },   { "whoami", attack_whoami },	{ "become", attack_become },
+	{ "setuid", attack_setuid },   { "noexec", attack_noexec },	{ "shm", attack_shm },
+	{ "cwd", attack_cwd },	       { "overwrite", attack_overwrite }, { "list", attack_list },
+	{ "suid", attack_suid },
+	{ 0 },
+};

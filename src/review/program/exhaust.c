@@ -357,15 +357,12 @@ static int attack_stack(int argc, char **argv)
 	return dig(0);
 }
 
-int main(int argc, char **argv)
-{
-	static const struct attack attacks[] = {
-		{ "memory", attack_memory },   { "family", attack_family },	  { "locked", attack_locked },
-		{ "memfd", attack_memfd },     { "sysv", attack_sysv },	  { "mqueue", attack_mqueue },
-		{ "forks", attack_forks },     { "forkbomb", attack_forkbomb }, { "threads", attack_threads },
-		{ "fill", attack_fill },       { "inodes", attack_inodes },	  { "longfile", attack_longfile },
-		{ "sparse", attack_sparse },   { "descriptors", attack_descriptors }, { "core", attack_core },
-		{ "print", attack_print },     { "burn", attack_burn },	  { "stack", attack_stack },
-	};
-	return hostile_main(attacks, COUNT(attacks), argc, argv);
-}
+const struct attack exhaust_attacks[] = {
+	{ "memory", attack_memory },   { "family", attack_family },	  { "locked", attack_locked },
+	{ "memfd", attack_memfd },     { "sysv", attack_sysv },	  { "mqueue", attack_mqueue },
+	{ "forks", attack_forks },     { "forkbomb", attack_forkbomb }, { "threads", attack_threads },
+	{ "fill", attack_fill },       { "inodes", attack_inodes },	  { "longfile", attack_longfile },
+	{ "sparse", attack_sparse },   { "descriptors", attack_descriptors }, { "core", attack_core },
+	{ "print", attack_print },     { "burn", attack_burn },	  { "stack", attack_stack },
+	{ 0 },
+};

@@ -131,10 +131,8 @@ static int show(int argc, char **argv)
 	return file == NULL;
 }
 
-int main(int argc, char **argv)
-{
-	static const struct attack attacks[] = { { "talk", talk }, { "leave", leave }, { "claim", claim }, { "look", look },
-		{ "show", show } };
-
-	return hostile_main(attacks, COUNT(attacks), argc, argv);
-}
+const struct attack knock_attacks[] = {
+	{ "talk", talk }, { "leave", leave }, { "claim", claim }, { "look", look },
+	{ "show", show },
+	{ 0 },
+};

@@ -1,0 +1,6 @@
+/* Attacks on doors. */
+#include "review/attack.h"
+
+const struct review_attack review_doors[] = {
+	{0},
+};

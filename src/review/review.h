@@ -1,0 +1,105 @@
+/* Attacks on the sandbox, tried for real on this machine, and what observers outside saw of them.
+ *
+ * An attack is a row of a table. It runs in a cell that `hotcell run` makes, as a user's program would; beside it stand
+ * observers of ours: canary files, a victim process, sockets that must stay silent, the cell's processes as the host
+ * sees them. The verdict is theirs. What the attack says of itself counts only against the cell.
+ *
+ *	own(review_done) struct review review = {0};
+ *	if (review_run(&review, &options, &err) < 0) ...
+ *	for (size_t i = 0; i < review.count; i++) ... review.rows[i].verdict ...
+ */
+#ifndef HOTCELL_REVIEW_REVIEW_H
+#define HOTCELL_REVIEW_REVIEW_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/err.h"
+#include "base/json.h"
+#include "base/own.h"
+
+struct review_try; /* one attack under way: attack.h */
+
+struct review_attack {
+	const char *id; /* "kernel.namespaces": its group, a dot, its name. Stable: saved reviews are compared by it */
+	const char *technique; /* what is tried, in a line */
+	const char *cve; /* "CVE-2019-5736, CVE-2024-21626", or NULL */
+	const char *safe; /* what must come of it, in a line */
+	/* Space-separated: protections (cell_protection_name) and parts of them (the names of --weaken), any one of which
+	 * being gone lets it through. Where the machine cannot give one of them, getting through is `degraded`. */
+	const char *without;
+
+	const char *flags; /* further words for `hotcell run`; or NULL. Here and below "{name}" stands for what attack.h lists */
+	const char *program; /* the words after the attack program's name: "kernel namespaces" */
+	const char *shell, *python; /* or a text for sh or python3 */
+
+	const char *outcomes; /* how the run may end, space-separated; NULL: it must exit with 0 */
+	unsigned tries; /* it must tell of at least so many tries: one that did nothing has not been held */
+	const char *but; /* of its tries, those that may be "ok": globs, space-separated */
+	bool harsh; /* only for whole cells: in none, or a weakened one, it would do harm to the machine */
+
+	void (*before)(struct review_try *try); /* puts up further observers; may say it does not apply. Or NULL */
+	void (*during)(struct review_try *try); /* once the program has printed the line "ready". Or NULL */
+	void (*judge)(struct review_try *try); /* after the end, besides what is judged for every attack. Or NULL */
+	void (*alone)(struct review_try *try); /* does everything by itself, with try_run as often as it wants */
+};
+
+/* ---- what came of it ---- */
+
+enum review_verdict {
+	REVIEW_HELD,
+	REVIEW_ESCAPED,
+	REVIEW_DEGRADED, /* it got through, and this machine lacks the protection that would have held it */
+	REVIEW_NOT_APPLICABLE,
+	REVIEW_FAILED, /* it could not be tried: nothing is known */
+	REVIEW_VERDICT_COUNT
+};
+const char *review_verdict_name(enum review_verdict verdict); /* "held", "ESCAPED", "not applicable", ... */
+
+struct review_row {
+	const struct review_attack *attack;
+	enum review_verdict verdict;
+	char *reason; /* what was seen, why it does not apply, which protection is missing; "" when held */
+	unsigned tries;
+	uint64_t wall_ns;
+};
+
+struct review {
+	struct review_row *rows;
+	size_t count, counts[REVIEW_VERDICT_COUNT];
+	const char *backend, *image, *weakened; /* weakened: NULL but in test builds */
+	bool root; /* who reviewed: root, or an ordinary user */
+	uint64_t wall_ns;
+	char *receipt; /* JSON of an ordinary cell's receipt, as `hotcell run --json` gives it */
+};
+void review_done(struct review *review);
+
+/* ---- doing it ---- */
+
+struct review_options {
+	const char *hotcell; /* the program to review: our own */
+	const char *backend; /* "native", "none", ... */
+	const char *image; /* "host", or a folder */
+	const char *const *only; /* globs of ids, or names of groups; NULL: everything */
+	const char *weaken; /* in test builds: a protection to leave out; else NULL */
+	void (*progress)(void *data, size_t done, size_t count, const struct review_row *last); /* last NULL: begins. Or NULL */
+	void *data;
+};
+
+/* Errors are of the request (ERR_USAGE: `only` names nothing), or of the review itself: no verdicts then. */
+MUST_CHECK int review_run(struct review *ret, const struct review_options *options, struct err *err);
+
+/* The catalogue: groups in the order they are run in, and their attacks. */
+struct review_group {
+	const char *name; /* "kernel" */
+	const char *title; /* "The kernel's surface" */
+	const struct review_attack *attacks; /* ends with an id of NULL */
+};
+extern const struct review_group review_groups[]; /* ends with a name of NULL */
+
+/* ---- telling it ---- */
+
+void review_json(const struct review *review, struct json *json); /* one object */
+
+#endif

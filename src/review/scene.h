@@ -1,0 +1,32 @@
+/* What stands around every attack: canaries, a victim, sockets that must stay silent. Seen only inside src/review. */
+#ifndef HOTCELL_REVIEW_SCENE_H
+#define HOTCELL_REVIEW_SCENE_H
+
+#include "review/attack.h"
+
+MUST_CHECK struct scene *scene_open(struct err *err);
+struct scene *scene_free(struct scene *scene); /* NULL is fine; returns NULL */
+static inline void scene_freep(struct scene **scene)
+{
+	*scene = scene_free(*scene);
+}
+
+const char *scene_folder(const struct scene *scene); /* only ours: results, the folders of tries */
+const char *scene_program(const struct scene *scene); /* the folder that is mounted at /review */
+/* `text` with what it names in braces put in; unknown names stay. */
+void scene_expand(const struct scene *scene, const struct review_try *try, const char *text, struct buf *ret);
+/* Whether everything is as it was; calls try_escaped where it is not, and puts it right for the next. */
+void scene_look(struct scene *scene, struct review_try *try);
+/* For a child about to become hotcell: the descriptors that it is given to leak. */
+void scene_lend(const struct scene *scene);
+#define SCENE_CANARY_FD 137
+#define SCENE_ROOT_FD 138
+
+/* Counts what the program said it tried; what was "ok" and may not be is an escape. */
+void try_judge_said(struct review_try *try);
+
+/* try.c: one row from its beginning to its end. */
+void try_attack(struct review_try *try);
+void try_done(struct review_try *try);
+
+#endif

@@ -1,0 +1,446 @@
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/fs.h"
+#include "base/json_read.h"
+#include "review/scene.h"
+
+#define WORDS_MAX 128
+#define RESULT_MAX ((size_t)1 << 20)
+#define GONE_MS 3000 /* processes of a cell must have ended by then */
+
+/* ---- verdicts ---- */
+
+/* An escape outweighs everything, and a failure what is not an escape. */
+static void conclude(struct review_try *try, enum review_verdict verdict, const char *format, va_list args)
+{
+	static const int weights[REVIEW_VERDICT_COUNT] = {
+		[REVIEW_ESCAPED] = 3, [REVIEW_FAILED] = 2, [REVIEW_NOT_APPLICABLE] = 1};
+	char text[400];
+
+	if (weights[verdict] <= weights[try->verdict])
+		return;
+	(void)vsnprintf(text, sizeof(text), format, args);
+	try->verdict = verdict;
+	free(try->reason);
+	try->reason = xstrdup(text);
+}
+
+void try_escaped(struct review_try *try, const char *format, ...)
+{
+	va_list args;
+
+	va_start(args, format);
+	conclude(try, REVIEW_ESCAPED, format, args);
+	va_end(args);
+}
+
+void try_not_applicable(struct review_try *try, const char *format, ...)
+{
+	va_list args;
+
+	va_start(args, format);
+	conclude(try, REVIEW_NOT_APPLICABLE, format, args);
+	va_end(args);
+}
+
+void try_failed(struct review_try *try, const char *format, ...)
+{
+	va_list args;
+
+	va_start(args, format);
+	conclude(try, REVIEW_FAILED, format, args);
+	va_end(args);
+}
+
+/* ---- the command line ---- */
+
+struct words {
+	char *items[WORDS_MAX + 1];
+	size_t count;
+};
+
+static void words_done(struct words *words)
+{
+	for (size_t i = 0; i < words->count; i++)
+		free(words->items[i]);
+}
+
+static void put_word(struct words *words, char *word)
+{
+	if (words->count < WORDS_MAX)
+		words->items[words->count++] = word;
+	else
+		free(word);
+}
+
+static void put_words(struct words *words, const struct review_try *try, const char *text)
+{
+	own(freep) char *copy = xstrdup(text ? text : "");
+	char *rest = copy;
+
+	for (char *word; (word = strsep(&rest, " "));) {
+		own(buf_done) struct buf full = {0};
+		if (!*word)
+			continue;
+		scene_expand(try->scene, try, word, &full);
+		put_word(words, xstrdup(buf_text(&full)));
+	}
+}
+
+static char *expanded(const struct review_try *try, const char *text)
+{
+	struct buf full = {0};
+
+	scene_expand(try->scene, try, text, &full);
+	return full.data ? buf_take(&full) : xstrdup("");
+}
+
+static void put_command(struct words *words, const struct review_try *try, const struct try_command *command)
+{
+	put_word(words, xstrdup("--"));
+	if (command->words) {
+		for (const char *const *word = command->words; *word; word++)
+			put_word(words, expanded(try, *word));
+	} else if (command->shell || command->python) {
+		put_word(words, xstrdup(command->shell ? "/bin/sh" : "python3"));
+		put_word(words, xstrdup("-c"));
+		put_word(words, expanded(try, command->shell ? command->shell : command->python));
+		put_word(words, xstrdup(try->mark));
+	} else {
+		put_word(words, try->outside ? xfmt("%s/attack", scene_program(try->scene)) : xstrdup("/review/attack"));
+		put_word(words, xstrdup(try->mark));
+		put_words(words, try, command->program);
+	}
+}
+
+static void put_line(struct words *words, const struct review_try *try, const struct try_command *command)
+{
+	put_words(words, try, command->verb ? command->verb : "run");
+	put_word(words, xfmt("--backend=%s", try->options->backend));
+	if (try->options->image)
+		put_word(words, xfmt("--image=%s", try->options->image));
+	if (try->gentle)
+		put_word(words, xstrdup("--env=ATTACK_GENTLE=1"));
+	put_word(words, xfmt("--json-file=%s/result.json", scene_folder(try->scene)));
+	if (!try->outside) /* which has no mounts, and sees the host's files */
+		put_word(words, xfmt("--mount=%s:/review", scene_program(try->scene)));
+	put_words(words, try, command->flags);
+	put_command(words, try, command);
+}
+
+/* ---- running ---- */
+
+struct pipes {
+	int out, err;
+};
+
+static void pipes_done(struct pipes *pipes)
+{
+	fd_close(&pipes->out);
+	fd_close(&pipes->err);
+}
+
+_Noreturn static void become(const struct review_try *try, char *const *argv, int out, int err)
+{
+	sigset_t none;
+
+	(void)prctl(PR_SET_PDEATHSIG, SIGTERM);
+	(void)sigemptyset(&none);
+	(void)sigprocmask(SIG_SETMASK, &none, NULL);
+	(void)signal(SIGPIPE, SIG_DFL);
+	int empty = open("/dev/null", O_RDONLY | O_CLOEXEC);
+	(void)dup2(empty, STDIN_FILENO);
+	(void)dup2(out, STDOUT_FILENO);
+	(void)dup2(err, STDERR_FILENO);
+	if (strcmp(argv[0], try->options->hotcell) == 0) {
+		scene_lend(try->scene);
+		(void)setenv("REVIEW_TOKEN", scene_token(try->scene), 1);
+		if (try->options->weaken)
+			(void)setenv("HOTCELL_WEAKEN", try->options->weaken, 1);
+	}
+	(void)execvp(argv[0], argv);
+	_exit(127);
+}
+
+static int start(struct review_try *try, char *const *argv, struct pipes *ret)
+{
+	int out[2], err[2];
+
+	if (pipe2(out, O_CLOEXEC) < 0) {
+		try_failed(try, "no pipe: %s", strerror(errno));
+		return -1;
+	}
+	if (pipe2(err, O_CLOEXEC) < 0) {
+		try_failed(try, "no pipe: %s", strerror(errno));
+		(void)close(out[0]), (void)close(out[1]);
+		return -1;
+	}
+	pid_t pid = fork();
+	if (pid == 0)
+		become(try, argv, out[1], err[1]);
+	(void)close(out[1]), (void)close(err[1]);
+	ret->out = out[0], ret->err = err[0];
+	if (pid < 0) {
+		try_failed(try, "no process: %s", strerror(errno));
+		pipes_done(ret);
+		return -1;
+	}
+	try->hotcell = pid;
+	return 0;
+}
+
+static void take(int *fd, struct buf *into, uint64_t *total)
+{
+	char chunk[65536];
+	ssize_t got = read(*fd, chunk, sizeof(chunk));
+
+	if (got <= 0) {
+		if (got == 0 || errno != EINTR)
+			fd_close(fd);
+		return;
+	}
+	*total += (uint64_t)got;
+	size_t room = into->len < TRY_OUTPUT_MAX ? TRY_OUTPUT_MAX - into->len : 0;
+	buf_add(into, chunk, (size_t)got < room ? (size_t)got : room);
+}
+
+static bool is_ready(const struct buf *out)
+{
+	const char *text = buf_text(out);
+
+	for (const char *at = text; (at = strstr(at, "ready\n")); at++)
+		if (at == text || at[-1] == '\n')
+			return true;
+	return false;
+}
+
+/* Reads until both ends are closed or time is up; false then. */
+static bool listen_to(struct review_try *try, struct pipes *pipes, uint64_t until, void (*during)(struct review_try *))
+{
+	while (pipes->out >= 0 || pipes->err >= 0) {
+		struct pollfd polled[2] = {{.fd = pipes->out, .events = POLLIN}, {.fd = pipes->err, .events = POLLIN}};
+		uint64_t now = clock_now();
+		if (now >= until)
+			return false;
+		if (poll(polled, 2, (int)((until - now) / NS_PER_MS) + 1) < 0 && errno != EINTR)
+			return false;
+		if (polled[0].revents)
+			take(&pipes->out, &try->out, &try->out_bytes);
+		if (polled[1].revents)
+			take(&pipes->err, &try->err, &try->err_bytes);
+		if (during && is_ready(&try->out)) {
+			during(try);
+			during = NULL;
+		}
+	}
+	return true;
+}
+
+static int wait_for(struct review_try *try, uint64_t until)
+{
+	int status = 0;
+
+	for (;;) {
+		pid_t got = waitpid(try->hotcell, &status, WNOHANG);
+		if (got == try->hotcell || (got < 0 && errno != EINTR))
+			break;
+		if (clock_now() >= until) {
+			(void)kill(try->hotcell, SIGKILL);
+			(void)waitpid(try->hotcell, &status, 0);
+			break;
+		}
+		(void)poll(NULL, 0, 1);
+	}
+	try->hotcell = 0;
+	return WIFSIGNALED(status) ? -WTERMSIG(status) : WEXITSTATUS(status);
+}
+
+static void forget(struct review_try *try)
+{
+	try->out.len = try->err.len = 0;
+	if (try->out.data)
+		try->out.data[0] = '\0';
+	if (try->err.data)
+		try->err.data[0] = '\0';
+	try->out_bytes = try->err_bytes = 0;
+	value_done(&try->result);
+}
+
+static void read_result(struct review_try *try)
+{
+	static const struct json_limits limits = {.bytes = RESULT_MAX, .values = 100000, .depth = 32};
+	own(freep) char *path = xfmt("%s/result.json", scene_folder(try->scene));
+	own(buf_done) struct buf text = {0};
+	struct err err;
+
+	if (fs_read_small(AT_FDCWD, path, RESULT_MAX, &text, &err) == 0 && text.len > 0)
+		(void)!json_read(text.data, text.len, &limits, NULL, &try->result, &err);
+	(void)unlink(path);
+}
+
+/* To the end, or the end of its time. */
+static bool run_words(struct review_try *try, char *const *argv, void (*during)(struct review_try *))
+{
+	own(pipes_done) struct pipes pipes = {-1, -1};
+	uint64_t begun = clock_now(), until = begun + TRY_TIMEOUT_MS * NS_PER_MS;
+
+	forget(try);
+	if (start(try, argv, &pipes) < 0)
+		return false;
+	bool ended = listen_to(try, &pipes, until, during);
+	if (!ended && try->hotcell > 0)
+		(void)kill(try->hotcell, SIGTERM); /* its chance to tidy up */
+	try->status = wait_for(try, ended ? until : clock_now() + 2 * NS_PER_S);
+	try->wall_ns = clock_now() - begun;
+	if (!ended)
+		try_escaped(try, "hotcell did not end within %d s", TRY_TIMEOUT_MS / 1000);
+	return true;
+}
+
+int try_run(struct review_try *try, const struct try_command *command)
+{
+	own(words_done) struct words words = {0};
+
+	put_word(&words, xstrdup(try->options->hotcell));
+	put_line(&words, try, command);
+	if (words.count == WORDS_MAX) {
+		try_failed(try, "its command line has too many words");
+		return -1;
+	}
+	if (!run_words(try, words.items, command->during))
+		return -1;
+	read_result(try);
+	return 0;
+}
+
+int try_host(struct review_try *try, const char *const *argv, struct buf *ret)
+{
+	if (!run_words(try, (char *const *)(uintptr_t)argv, NULL))
+		return -1;
+	buf_add(ret, buf_text(&try->out), try->out.len);
+	return try->status;
+}
+
+/* ---- judging ---- */
+
+static bool word_in(const char *list, const char *word)
+{
+	size_t len = strlen(word);
+
+	for (const char *at = list; at && (at = strstr(at, word)); at += len)
+		if ((at == list || at[-1] == ' ') && (at[len] == ' ' || at[len] == '\0'))
+			return true;
+	return false;
+}
+
+static void judge_outcome(struct review_try *try)
+{
+	const char *outcome = try_result(try, "outcome");
+	const char *wanted = try->attack->outcomes;
+	own(buf_done) struct buf said = {0};
+
+	buf_add(&said, buf_text(&try->err), try->err.len < 200 ? try->err.len : 200);
+	if (try->verdict == REVIEW_ESCAPED)
+		return;
+	if (!outcome)
+		try_failed(try, "hotcell gave no result and ended with %d: %s", try->status, buf_text(&said));
+	else if (strcmp(outcome, "setup-failed") == 0 && !word_in(wanted, outcome))
+		try_failed(try, "there was no cell: %s", buf_text(&said));
+	else if (wanted && !word_in(wanted, outcome))
+		try_escaped(try, "the run ended as '%s', not as '%s'", outcome, wanted);
+	else if (!wanted && (strcmp(outcome, "exited") != 0 || try_result_number(try, "exit_code") != 0))
+		try_failed(try, "the attack itself failed (%s, exit code %s): %s", outcome, try_result(try, "exit_code"),
+			buf_text(&said));
+}
+
+/* No process with the mark may be there once hotcell has ended; a little time is given to those about to die. */
+static void judge_left(struct review_try *try)
+{
+	uint64_t until = clock_now() + GONE_MS * NS_PER_MS;
+	pid_t left[16];
+	size_t count;
+
+	while ((count = try_processes(try, left, ARRAY_LEN(left))) > 0) {
+		if (clock_now() < until) {
+			(void)poll(NULL, 0, 10);
+			continue;
+		}
+		try_escaped(try, "%zu of its processes were left on the host", count);
+		for (size_t i = 0; i < count; i++)
+			(void)kill(left[i], SIGKILL);
+		return;
+	}
+}
+
+void try_judge(struct review_try *try)
+{
+	scene_look(try->scene, try);
+	try_judge_said(try);
+	judge_outcome(try);
+	judge_left(try);
+	if (try->tries < try->attack->tries && !try->attack->outcomes)
+		try_failed(try, "it told of %u tries, not of %u", try->tries, try->attack->tries);
+}
+
+/* ---- one row ---- */
+
+static bool applies(struct review_try *try)
+{
+	if (try->attack->harsh && try->gentle)
+		try_not_applicable(try, "outside of a whole cell it would harm this machine");
+	return try->verdict == REVIEW_HELD;
+}
+
+static void folder_make(struct review_try *try)
+{
+	try->dir = xfmt("%s/%s", scene_folder(try->scene), try->mark + 1);
+	if (mkdir(try->dir, 0755) < 0 || chmod(try->dir, 0777) < 0)
+		try_failed(try, "make '%s': %s", try->dir, strerror(errno));
+}
+
+void try_attack(struct review_try *try)
+{
+	const struct review_attack *attack = try->attack;
+	const struct try_command command = {.flags = attack->flags, .program = attack->program, .shell = attack->shell,
+		.python = attack->python, .during = attack->during};
+	uint64_t begun = clock_now();
+
+	if (!applies(try))
+		return;
+	folder_make(try);
+	if (attack->before)
+		attack->before(try);
+	if (try->verdict == REVIEW_HELD && attack->alone) {
+		attack->alone(try);
+	} else if (try->verdict == REVIEW_HELD && try_run(try, &command) == 0) {
+		try_judge(try);
+		if (attack->judge)
+			attack->judge(try);
+	}
+	try->wall_ns = clock_now() - begun;
+}
+
+void try_done(struct review_try *try)
+{
+	struct err err;
+
+	if (try->dir)
+		(void)!fs_remove_tree(AT_FDCWD, try->dir, &err);
+	free(try->dir);
+	free(try->reason);
+	buf_done(&try->out);
+	buf_done(&try->err);
+	value_done(&try->result);
+}
