@@ -70,7 +70,7 @@ def programs(scratch):
     sources = sorted(SOURCES.glob("*.c"))
     program = folder / "attack"
     subprocess.run(
-        ["cc", "-std=gnu11", "-D_GNU_SOURCE", "-static", "-O2", "-pthread", "-o", program, *sources],
+        ["cc", "-std=gnu11", "-D_GNU_SOURCE", "-static", "-O2", "-pthread", f"-I{harness.ROOT}/src", "-o", program, *sources],
         check=True,
         capture_output=True,
     )

@@ -1,5 +1,5 @@
 /* Exhaustion: take as much as there is of one thing, and tell how much that was. */
-#include "hostile.h"
+#include "review/program/hostile.h"
 
 #include <mqueue.h>
 #include <pthread.h>

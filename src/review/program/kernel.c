@@ -1,5 +1,5 @@
 /* The kernel's surface: calls that a cell never needs and that have been ways out. */
-#include "hostile.h"
+#include "review/program/hostile.h"
 
 #include <arpa/inet.h>
 #include <linux/bpf.h>

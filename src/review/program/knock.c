@@ -1,5 +1,5 @@
 /* At the doors of its cell: who opens, what is said, and what else can be found there. */
-#include "hostile.h"
+#include "review/program/hostile.h"
 
 #include <arpa/inet.h>
 #include <dirent.h>

@@ -1,5 +1,5 @@
 /* Output back to the host: what a run can leave in its workspace or print to harm who looks at it. */
-#include "hostile.h"
+#include "review/program/hostile.h"
 
 #include <sys/socket.h>
 #include <sys/stat.h>

@@ -4,7 +4,7 @@
  *
  * A token is for the observer, who finds our processes by it. Called by the name of a section (a link), that word is left
  * out. */
-#include "hostile.h"
+#include "review/program/hostile.h"
 
 static const struct {
 	const char *name;

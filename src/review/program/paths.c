@@ -1,5 +1,5 @@
 /* Filesystem and paths: reach a file of the host, or write where nothing may be written. */
-#include "hostile.h"
+#include "review/program/hostile.h"
 
 #include <dirent.h>
 #include <linux/mount.h>

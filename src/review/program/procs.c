@@ -1,5 +1,5 @@
 /* Proc, descriptors, tty and signals: see the host's processes, keep a terminal, outlive the end. */
-#include "hostile.h"
+#include "review/program/hostile.h"
 
 #include <ctype.h>
 #include <dirent.h>

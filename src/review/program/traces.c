@@ -1,6 +1,6 @@
 /* One run after another in the same slot: each looks for whatever an earlier one may have left, and then leaves
  * something itself, for the next. Prints "found WHAT" for each thing that is not as in a new cell, and exits 1. */
-#include "hostile.h"
+#include "review/program/hostile.h"
 
 #include <dirent.h>
 #include <linux/fs.h>
