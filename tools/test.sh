@@ -87,6 +87,10 @@ build() { # FOLDER OPTION...
 
 build_plain() { build build -Dtests=true; }
 build_asan() { build build-asan -Dtests=true -Db_sanitize=address,undefined; }
+build_weak() { # only to be attacked: the time to optimise it is not worth it
+	build build-weak -Dweaken=true -Doptimization=1 || return 1
+	! nm build/hotcell | grep -q weaken
+}
 build_fuzz() (
 	export CC=clang
 	build build-fuzz -Dfuzz=true -Db_sanitize=address,undefined -Db_lundef=false
@@ -235,7 +239,7 @@ count_junit() { # FILE: prints "passed failed"
 # system LABEL WHO PRETEND: the whole suite as root or as an ordinary user. A skipped test counts
 # as failed: what cannot be tried here is not proven here.
 system() {
-	local label=$1 who=$2 pretend=$3 work home prefix=() less=() status=0 good bad
+	local label=$1 who=$2 pretend=$3 work home less=() status=0 good bad
 	# what only reads the ledger, or is outside of cells, is the same whatever a cell lacks
 	[ -z "$pretend" ] || less=(--ignore=test_campaign_verbs.py --ignore=test_audit.py --ignore=test_manifest.py --ignore-glob='test_doors*.py')
 	# campaigns account for runs in the same way with and without these two
@@ -245,13 +249,8 @@ system() {
 	work=$(mktemp -d "$stage/work.XXXXXX")
 	home=$work
 	chmod 755 "$work"
-	if [ "$who" = root ]; then
-		[ "$(id -u)" -eq 0 ] || prefix=(sudo -n)
-	elif [ "$(id -u)" -eq 0 ]; then
-		chown "$account:" "$work"
-		prefix=(setpriv "--reuid=$account" "--regid=$account" --init-groups)
-	fi
-	(cd "$stage/tests/system" && "${prefix[@]}" env -i PATH="$PATH:/usr/sbin:/sbin" HOME="$home" LC_ALL=C.UTF-8 TERM=xterm \
+	[ "$who" = root ] || [ "$(id -u)" -ne 0 ] || chown "$account:" "$work"
+	(cd "$stage/tests/system" && $(as_who "$who") env -i PATH="$PATH:/usr/sbin:/sbin" HOME="$home" LC_ALL=C.UTF-8 TERM=xterm \
 		PYTHONPATH="$stage/site" PYTHONDONTWRITEBYTECODE=1 HOTCELL="$stage/build/hotcell" \
 		${pretend:+HOTCELL_PRETEND="$pretend"} ${long:+HOTCELL_LONG=1} ${asan:+ASAN_OPTIONS="$asan"} \
 		"$python" -m pytest -q --timeout="${long:-180}" --tb=short --junitxml="$work/result.xml" "${less[@]}" .) || status=$?
@@ -298,15 +297,24 @@ lines() { # WHAT COMMAND...
 	[ $bad -eq 0 ] || fail $bad "$what"
 }
 
-soak() { # WHO COUNT
-	local prefix=()
-	cp build/tests/soak "$stage/soak" && chmod 755 "$stage/soak"
+# The words to put before a command so that root or an ordinary user does it.
+as_who() { # WHO
 	if [ "$1" = root ]; then
-		[ "$(id -u)" -eq 0 ] || prefix=(sudo -n)
+		[ "$(id -u)" -eq 0 ] || echo sudo -n
 	elif [ "$(id -u)" -eq 0 ]; then
-		prefix=(setpriv "--reuid=$account" "--regid=$account" --init-groups)
+		echo setpriv "--reuid=$account" "--regid=$account" --init-groups
 	fi
-	(cd / && exec "${prefix[@]}" "$stage/soak" "$2")
+}
+
+soak() { # WHO COUNT
+	cp build/tests/soak "$stage/soak" && chmod 755 "$stage/soak"
+	(cd / && exec $(as_who "$1") "$stage/soak" "$2")
+}
+
+# The mutation test of the sandbox: each protection is left out in turn, and some attack must get through.
+self_check() { # WHO
+	cp build-weak/hotcell "$stage/hotcell-weak" && chmod 755 "$stage/hotcell-weak"
+	(cd / && exec $(as_who "$1") "$stage/hotcell-weak" self-check)
 }
 
 # ---- the whole ----
@@ -324,6 +332,8 @@ if [ "$mode" = --asan ]; then
 	system_all build-asan/hotcell
 	sum
 fi
+
+check "a build to be weakened builds, and the other has nothing of it" build_weak || sum
 
 heading "checks"
 check "src/LAYERS is kept" "$python" tools/check-layers
@@ -346,6 +356,8 @@ fuzz_corpora
 [ "$mode" = --quick ] && sum
 [ "$mode" = --long ] && long=3600
 system_all build/hotcell
+lines "every protection is missed when it is left out, as root" self_check root
+lines "every protection is missed when it is left out, as an ordinary user" self_check user
 lines "after 10,000 cells nothing is left, as root" soak root 10000
 lines "after 10,000 cells nothing is left, as an ordinary user" soak user 10000
 lines "a virtual machine with cgroup v2 alone" tests/vm/run build/hotcell

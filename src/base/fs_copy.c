@@ -12,6 +12,7 @@
 
 #include "base/fs_walk.h"
 #include "base/utf8.h"
+#include "base/weaken.h"
 
 #define CHUNK ((size_t)256 * 1024)
 
@@ -328,6 +329,10 @@ static int copy_entry(struct copy *copy, const char *name)
 	if (fstatat(fs_walk_fd(&copy->walk), name, &st, flags) < 0) {
 		copy_skip(copy, open_reason(errno));
 		return 0;
+	}
+	if (S_ISLNK(st.st_mode) && weakened("collect-links")) {
+		own(fd_closep) int from = openat(fs_walk_fd(&copy->walk), name, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+		return from < 0 || fstat(from, &st) < 0 ? 0 : copy_file_to(copy, from, &st, name);
 	}
 	if (!S_ISREG(st.st_mode) && !S_ISDIR(st.st_mode)) {
 		copy_skip(copy, odd_kind(st.st_mode));

@@ -61,6 +61,9 @@ const struct cli_verb *const cli_verbs[] = {
 	&verb_version,
 	&verb_completion,
 	&verb_internal_man,
+#ifdef HOTCELL_WEAKEN
+	&verb_self_check,
+#endif
 	NULL,
 };
 

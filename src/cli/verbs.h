@@ -10,6 +10,9 @@ extern const struct cli_verb verb_campaign_run, verb_campaign_resume, verb_campa
 	verb_campaign_show, verb_campaign_pause, verb_campaign_stop, verb_campaign_rm;
 extern const struct cli_verb verb_audit_verify, verb_audit_show;
 extern const struct cli_verb verb_manifest_create, verb_manifest_verify;
+#ifdef HOTCELL_WEAKEN
+extern const struct cli_verb verb_self_check;
+#endif
 extern const struct cli_verb verb_review;
 extern const struct cli_verb verb_status, verb_report, verb_metrics, verb_clean;
 

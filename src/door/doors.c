@@ -15,6 +15,7 @@
 
 #include "base/clock.h"
 #include "base/term.h"
+#include "base/weaken.h"
 #include "door/doord_image.h"
 #include "door/proto.h"
 
@@ -81,7 +82,11 @@ static _Noreturn void become(int image, int control, pid_t parent)
 	static char *const envp[] = { (char *)(uintptr_t)"ASAN_OPTIONS=detect_leaks=0", NULL };
 	int last = 1; /* its reports are for people */
 #else
+#ifdef HOTCELL_WEAKEN
+	char *const envp[] = { (char *)(uintptr_t)weaken_variable(), NULL };
+#else
 	static char *const envp[] = { NULL };
+#endif
 	int last = 2;
 #endif
 	sigset_t none;

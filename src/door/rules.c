@@ -4,6 +4,7 @@
 
 #include "base/size.h"
 #include "base/term.h"
+#include "base/weaken.h"
 
 #define PORT_DEFAULT 443
 #define PORT_MAX 65535
@@ -239,6 +240,8 @@ struct door_verdict rules_judge(
 		verdict.rule = NULL;
 		return refused(verdict, 400, "an encoded name (xn--) that no rule names");
 	}
+	if (!verdict.rule && rules->count > 0 && weakened("door-rules"))
+		verdict.rule = &rules->items[0];
 	if (!verdict.rule)
 		return refused(verdict, 403,
 			named ? "not on the allowlist with this port" : "not on the allowlist");
@@ -263,7 +266,7 @@ bool rule_address_ok(
 	enum address_class class = address_classify(address);
 
 	/* Nobody can be connected to at a multicast address, whatever the rule says. */
-	bool ok = class == ADDRESS_PUBLIC ||
+	bool ok = class == ADDRESS_PUBLIC || weakened("door-addresses") ||
 		(rule->private_ok && class != ADDRESS_MULTICAST && class != ADDRESS_OTHER);
 	*ret_reason = ok ? "" : reasons[class];
 	return ok;

@@ -21,6 +21,8 @@
 #include <sys/stat.h>
 #include <sys/syscall.h>
 
+#include "base/weaken.h"
+
 #define X32_BIT 0x40000000u
 
 #if defined(__x86_64__)
@@ -210,6 +212,37 @@ static size_t check_like(size_t index)
 	return first;
 }
 
+#ifdef HOTCELL_WEAKEN
+/* What each part of the filter refuses. */
+static const struct {
+	const char *part;
+	int nrs[20]; /* ends with -1 */
+} parts[] = {
+	{ "seccomp-namespaces", { SYS_unshare, SYS_clone, SYS_setns, -1 } },
+	{ "seccomp-mounts", { SYS_mount, SYS_umount2, SYS_pivot_root, SYS_chroot, SYS_fsopen, SYS_fsconfig, SYS_fsmount, SYS_fspick,
+				    SYS_open_tree, SYS_move_mount, SYS_mount_setattr, -1 } },
+	{ "seccomp-handles", { SYS_open_by_handle_at, SYS_name_to_handle_at, -1 } },
+	{ "seccomp-setid", { SYS_fchmod, SYS_fchmodat, SYS_openat, SYS_openat2, SYS_mknodat,
+#ifdef SYS_chmod
+				   SYS_chmod, SYS_creat, SYS_open, SYS_mknod,
+#endif
+				   -1 } },
+	{ "seccomp-io-uring", { SYS_io_uring_setup, SYS_io_uring_enter, SYS_io_uring_register, -1 } },
+	{ "seccomp-bpf", { SYS_bpf, SYS_perf_event_open, SYS_userfaultfd, -1 } },
+	{ "seccomp-keys", { SYS_add_key, SYS_request_key, SYS_keyctl, -1 } },
+	{ "seccomp-sockets", { SYS_socket, SYS_socketpair, -1 } },
+	{ "seccomp-tiocsti", { SYS_ioctl, -1 } },
+	{ "seccomp-ptrace", { SYS_process_vm_readv, SYS_process_vm_writev, SYS_kcmp, SYS_pidfd_getfd, SYS_process_madvise, -1 } },
+};
+
+static void weaken_actions(unsigned char action[MAX_NR])
+{
+	for (size_t i = 0; i < ARRAY_LEN(parts); i++)
+		for (const int *nr = parts[i].nrs; weakened(parts[i].part) && *nr >= 0; nr++)
+			action[*nr] = DO_ALLOW;
+}
+#endif
+
 static void actions_fill(unsigned char action[MAX_NR], unsigned want)
 {
 	memset(action, DO_UNKNOWN, MAX_NR);
@@ -226,6 +259,9 @@ static void actions_fill(unsigned char action[MAX_NR], unsigned want)
 			action[checks[i].call.nr] = (unsigned char)(DO_CHECK + check_like(i));
 	if ((want & FILTER_PINNED) != 0)
 		action[SYS_sched_setaffinity] = DO_REFUSE_EPERM;
+#ifdef HOTCELL_WEAKEN
+	weaken_actions(action);
+#endif
 }
 
 /* ---- emitting ---- */
@@ -535,7 +571,7 @@ static enum target target_of(const struct code *code, unsigned action)
 	case DO_NOTICE: return TO_NOTIFY;
 	case DO_REFUSE_ENOSYS: return refused(code, ENOSYS);
 	case DO_REFUSE_EPERM: return refused(code, EPERM);
-	default: return TO_ENOSYS; /* not known */
+	default: return weakened("seccomp-unknown") ? refused(code, EPERM) : TO_ENOSYS; /* not known */
 	}
 }
 
@@ -607,13 +643,14 @@ int filter_build(unsigned want, struct sock_filter **ret_code, size_t *ret_len, 
 	emit_actions(layout, actions, leaves, count);
 	(void)emit_tree(layout, leaves, count);
 
+	const uint32_t foreign = weakened("seccomp-foreign") ? SECCOMP_RET_ALLOW : SECCOMP_RET_KILL_PROCESS;
 	load(code, offsetof(struct seccomp_data, arch));
 	emit(code, BPF_JMP | BPF_JEQ | BPF_K, 1, 0, OUR_ARCH);
-	emit(code, BPF_RET | BPF_K, 0, 0, SECCOMP_RET_KILL_PROCESS);
+	emit(code, BPF_RET | BPF_K, 0, 0, foreign);
 	load(code, offsetof(struct seccomp_data, nr));
 #if defined(__x86_64__)
 	emit(code, BPF_JMP | BPF_JGE | BPF_K, 0, 1, X32_BIT);
-	emit(code, BPF_RET | BPF_K, 0, 0, SECCOMP_RET_KILL_PROCESS);
+	emit(code, BPF_RET | BPF_K, 0, 0, foreign);
 #endif
 	if (layout->full || actions->full || code->len + layout->used + actions->len > ARRAY_LEN(code->insn))
 		return err_set(err, ERR_LIMIT, "the system call filter has grown too large");

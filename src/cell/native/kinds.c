@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/weaken.h"
 
 #define ZYGOTE_PATIENCE_MS 3000
 
@@ -118,7 +119,7 @@ static void template_from_spec(const struct cell_backend_pool *pool, const struc
 		.tty = spec->tty, .want_workspace = cell_spec_collects(spec),
 		.listeners = (struct cell_listener *)spec->listeners, .listener_count = spec->listener_count,
 		.hosts = spec->hosts != NULL && spec->hosts[0] != '\0' ? spec->hosts : NULL };
-	if (!cgroup_memory(pool->cgroup))
+	if (!cgroup_memory(pool->cgroup) && !weakened("private-tmp")) /* which would count the host's files */
 		t->watch_memory = limits->memory;
 	if (!cgroup_cpu(pool->cgroup))
 		t->pin_cpus = (limits->cpus_milli + 999) / 1000;

@@ -24,6 +24,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/weaken.h"
+
 #define HIDE_MAX_WALK 2000000
 #define HIDE_MAX_MATCHES 4096
 #define COPY_MAX (128 * 1024)
@@ -114,7 +116,12 @@ static int tree_open(int dir, const char *path, uint64_t attributes, struct err 
 	return fd_take(&tree);
 }
 
-#define RO (MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV)
+/* As all mounts of a cell are, but for those that it may write to. */
+static uint64_t nothing_special(void)
+{
+	return (weakened("mount-nosuid") ? 0 : MOUNT_ATTR_NOSUID) | (weakened("mount-nodev") ? 0 : MOUNT_ATTR_NODEV);
+}
+#define RO (MOUNT_ATTR_RDONLY | nothing_special())
 
 /* Takes one entry of the image as what it is: a link stays a link, a small file is copied, the rest
  * is bound read-only. A missing one is fine. */
@@ -142,7 +149,7 @@ static int collect_entry(struct builder *b, int dir, const char *name, const cha
 	}
 	if (!S_ISDIR(st.st_mode) && !S_ISREG(st.st_mode))
 		return 0;
-	int tree = tree_open(dir, name, RO, err);
+	int tree = tree_open(dir, name, weakened("read-only-root") ? nothing_special() : RO, err);
 	if (tree < 0)
 		return -1;
 	struct piece *piece = piece_add(b, target);
@@ -344,7 +351,7 @@ static int collect_mount(struct builder *b, const struct cell_mount *mount, stru
 {
 	struct stat st;
 	own(fd_closep) int tree = tree_open(AT_FDCWD, mount->source,
-		MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV | (mount->writable ? 0 : MOUNT_ATTR_RDONLY), err);
+		nothing_special() | (mount->writable || weakened("mounts-read-only") ? 0 : MOUNT_ATTR_RDONLY), err);
 
 	if (tree < 0)
 		return err_wrap(err, "mount on '%s'", mount->target);
@@ -560,7 +567,7 @@ static int place_mount(struct builder *b, const struct piece *piece, int point, 
 	own(matches_done) struct matches matches = { 0 };
 	bool mounts = false;
 
-	if (piece->mount != NULL && piece->is_dir) { /* sockets are hidden whatever the list: they are ways out */
+	if (piece->mount != NULL && piece->is_dir && !weakened("hidden-files")) { /* sockets are hidden whatever the list: they are ways out */
 		own(fd_closep) int source = openat(piece->tree, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 		if (source < 0)
 			return err_errno(err, errno, "read '%s'", piece->mount->source);
@@ -635,11 +642,14 @@ static int make_folders(struct err *err)
 static int enter_root(struct err *err)
 {
 	/* devices are in it where root made them; nothing else is, and nothing can be added */
-	struct mount_attr attr = { .attr_set = MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID };
+	struct mount_attr attr = { .attr_set = MOUNT_ATTR_NOSUID | (weakened("read-only-root") ? 0 : MOUNT_ATTR_RDONLY) };
+	bool leave = weakened("mount-namespace");
 
-	if (syscall(SYS_pivot_root, ".", ".") < 0)
+	if (leave)
+		(void)mkdir("mnt", 0755);
+	if (syscall(SYS_pivot_root, ".", leave ? "mnt" : ".") < 0)
 		return err_errno(err, errno, "make the cell's root the root");
-	if (umount2(".", MNT_DETACH) < 0 || chdir("/") < 0)
+	if ((!leave && umount2(".", MNT_DETACH) < 0) || chdir("/") < 0)
 		return err_errno(err, errno, "let go of the host's root");
 	if (mount_setattr(AT_FDCWD, "/", 0, &attr, sizeof(attr)) < 0)
 		return err_errno(err, errno, "make the cell's root read-only");
@@ -656,7 +666,13 @@ static int collect(struct builder *b, bool need_visible_proc, struct err *err)
 	for (size_t i = 0; i < t->mount_count; i++)
 		if (collect_mount(b, &t->mounts[i], err) < 0)
 			return -1;
-	if (need_visible_proc) {
+	if (weakened("private-tmp")) {
+		int tree = tree_open(AT_FDCWD, "/tmp", 0, err);
+		struct piece *piece = piece_add(b, "tmp");
+		piece->tree = tree;
+		piece->is_dir = true;
+	}
+	if (need_visible_proc || weakened("private-proc")) {
 		struct err none;
 		int tree = tree_open(AT_FDCWD, "/proc", 0, &none);
 		if (tree >= 0) {
@@ -729,13 +745,15 @@ int root_scratch(const struct birth *birth, enum scratch which, struct err *err)
 		const char *mode;
 		unsigned long flags;
 	} places[SCRATCH_COUNT] = {
-		[SCRATCH_TMP] = { t->tmp, "1777", t->tmp_exec ? 0 : MS_NOEXEC },
+		[SCRATCH_TMP] = { t->tmp, "1777", t->tmp_exec || weakened("tmp-noexec") ? 0 : MS_NOEXEC },
 		[SCRATCH_SHM] = { t->shm, "1777", MS_NOEXEC },
 		[SCRATCH_WORKSPACE] = { t->disk, "0755", 0 },
 	};
 	uint64_t size = places[which].size, inodes = size / 4096 + 64;
 	char options[160];
 
+	if (which == SCRATCH_TMP && weakened("private-tmp"))
+		return 0;
 	(void)snprintf(options, sizeof(options), "mode=%s,size=%llu,nr_inodes=%llu,uid=%u,gid=%u",
 		places[which].mode, (unsigned long long)size,
 		(unsigned long long)(inodes > 262144 ? 262144 : inodes), birth->outer_uid, birth->outer_gid);
@@ -769,7 +787,7 @@ static int mount_proc(uint32_t covers, bool lent, struct err *err)
 	own(fd_closep) int fs = fsopen("proc", FSOPEN_CLOEXEC);
 	own(fd_closep) int mounted = fs < 0 || fsconfig(fs, FSCONFIG_CMD_CREATE, NULL, NULL, 0) < 0
 		? -1
-		: fsmount(fs, FSMOUNT_CLOEXEC, RO | MOUNT_ATTR_NOEXEC);
+		: fsmount(fs, FSMOUNT_CLOEXEC, (weakened("proc-read-only") ? nothing_special() : RO) | MOUNT_ATTR_NOEXEC);
 
 	int cause = errno;
 	if (lent)
@@ -779,7 +797,7 @@ static int mount_proc(uint32_t covers, bool lent, struct err *err)
 	if (move_mount(mounted, "", AT_FDCWD, "/proc", MOVE_MOUNT_F_EMPTY_PATH) < 0)
 		return err_errno(err, errno, "place the cell's own /proc");
 	for (size_t i = 0; i < ARRAY_LEN(told_by_proc); i++)
-		if ((covers & 1u << i) != 0 && mount("/dev/null", told_by_proc[i], NULL, MS_BIND, NULL) < 0 &&
+		if ((covers & 1u << i) != 0 && !weakened("proc-covers") && mount("/dev/null", told_by_proc[i], NULL, MS_BIND, NULL) < 0 &&
 			errno != ENOENT)
 			return err_errno(err, errno, "cover %s", told_by_proc[i]);
 	return 0;
@@ -798,7 +816,7 @@ int root_private(const struct birth *birth, bool *ret_proc, struct err *err)
 		return err_errno(err, errno, "mount the cell's own terminals");
 	/* A host whose /proc is itself masked (a container) lets nobody mount a new one: then there is
 	 * none, which shows nothing of the host, and the receipt says so. */
-	*ret_proc = mount_proc(birth->covers, is_proc_lent(birth->outer_uid), &no_proc) == 0;
+	*ret_proc = weakened("private-proc") || mount_proc(birth->covers, is_proc_lent(birth->outer_uid), &no_proc) == 0;
 	if (!*ret_proc && no_proc.code != EPERM) {
 		*err = no_proc;
 		return -1;

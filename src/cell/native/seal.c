@@ -12,6 +12,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "base/weaken.h"
+
 int seal_limit(int resource, uint64_t value, const char *what, struct err *err)
 {
 	struct rlimit now;
@@ -27,7 +29,9 @@ int seal_limit(int resource, uint64_t value, const char *what, struct err *err)
 
 int seal_limits(const struct template *t, struct err *err)
 {
-	if (seal_limit(RLIMIT_CORE, 0, "core dumps", err) < 0 || seal_limit(RLIMIT_FSIZE, t->file_size, "file size", err) < 0 ||
+	if (weakened("file-limits"))
+		return 0;
+	if ((!weakened("core-limit") && seal_limit(RLIMIT_CORE, 0, "core dumps", err) < 0) || seal_limit(RLIMIT_FSIZE, t->file_size, "file size", err) < 0 ||
 		seal_limit(RLIMIT_MEMLOCK, 8 << 20, "locked memory", err) < 0 ||
 		seal_limit(RLIMIT_MSGQUEUE, 819200, "message queues", err) < 0 ||
 		seal_limit(RLIMIT_SIGPENDING, 4096, "pending signals and timers", err) < 0 ||
@@ -87,6 +91,8 @@ static int drop_caps(struct err *err)
 	struct __user_cap_header_struct header = { _LINUX_CAPABILITY_VERSION_3, 0 };
 	struct __user_cap_data_struct none[2] = { { 0, 0, 0 }, { 0, 0, 0 } };
 
+	if (weakened("no-capabilities"))
+		return 0;
 	(void)prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0);
 	(void)prctl(PR_SET_SECUREBITS,
 		SECBIT_NOROOT | SECBIT_NOROOT_LOCKED | SECBIT_NO_SETUID_FIXUP | SECBIT_NO_SETUID_FIXUP_LOCKED |
@@ -99,6 +105,9 @@ static int drop_caps(struct err *err)
 
 static int load_filter(const struct birth *birth, int *ret_listener, uint32_t *facts, struct err *err)
 {
+	*facts |= weakened("seccomp") ? FACT_SECCOMP | FACT_SECCOMP_COUNTED : 0;
+	if (weakened("seccomp"))
+		return 0;
 	int listener = (int)syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_NEW_LISTENER,
 		birth->filter);
 
@@ -120,7 +129,7 @@ static int enter_landlock(const struct birth *birth, uint32_t *facts, struct err
 		return 0;
 	/* a shared one is closed, as all are: what is added to it would hold for the slot's next cells */
 	own(fd_closep) int ruleset = birth->ruleset >= 0 ? birth->ruleset : landlock_rules(birth->t, err);
-	if (ruleset < 0 || landlock_enter(ruleset, err) < 0)
+	if (ruleset < 0 || (!weakened("landlock") && landlock_enter(ruleset, err) < 0))
 		return -1;
 	*facts |= FACT_LANDLOCK;
 	return 0;
@@ -128,7 +137,13 @@ static int enter_landlock(const struct birth *birth, uint32_t *facts, struct err
 
 int seal_self(const struct birth *birth, int *ret_listener, uint32_t *facts, struct err *err)
 {
-	if (limit_all(birth, facts, err) < 0 || drop_caps(err) < 0)
+	if (limit_all(birth, facts, err) < 0)
+		return -1;
+	if (weakened("no-new-privileges")) { /* what follows is then for who has capabilities */
+		*facts |= FACT_NO_CAPS;
+		return enter_landlock(birth, facts, err) < 0 || load_filter(birth, ret_listener, facts, err) < 0 ? -1 : drop_caps(err);
+	}
+	if (drop_caps(err) < 0)
 		return -1;
 	*facts |= FACT_NO_CAPS;
 	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)

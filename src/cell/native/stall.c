@@ -36,6 +36,8 @@
 #include <sys/xattr.h>
 #include <unistd.h>
 
+#include "base/weaken.h"
+
 /* All that can be seen of a folder which nobody has put anything into. */
 struct look {
 	uint64_t mode, owner, links, size, attributes;
@@ -144,8 +146,8 @@ static void settle(struct stall *stall)
 
 	stall->settled = true;
 	stall->own_mounts = unshare(CLONE_NEWNS) == 0;
-	birth->limited = unshare(CLONE_NEWCGROUP) == 0 && seal_limits(birth->t, &none) == 0;
-	birth->ipc = unshare(CLONE_NEWIPC) == 0;
+	birth->limited = (weakened("cgroup-namespace") || unshare(CLONE_NEWCGROUP) == 0) && seal_limits(birth->t, &none) == 0;
+	birth->ipc = weakened("ipc-namespace") || unshare(CLONE_NEWIPC) == 0;
 	birth->sockets = openat(stall->host_proc, "self/net/sockstat", O_RDONLY | O_CLOEXEC);
 	if (stall->own_mounts)
 		refresh_scratch(stall);
@@ -173,8 +175,10 @@ static int make_cell(const struct stall *stall, struct err *err)
 	size_t count = 1;
 	int failed = 0;
 
-	if (!stall->birth->ipc)
+	if (!stall->birth->ipc && !weakened("ipc-namespace"))
 		args.flags |= CLONE_NEWIPC;
+	if (weakened("pid-namespace") || weakened("kill-all"))
+		args.flags &= ~(uint64_t)CLONE_NEWPID;
 	pid_t pid = (pid_t)syscall(SYS_clone3, &args, sizeof(args));
 	if (pid == 0)
 		init_main(stall->birth);

@@ -34,6 +34,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/weaken.h"
 
 
 #define SWEEP_NS (3 * NS_PER_S)
@@ -228,7 +229,7 @@ static int stall_enter(const int *tasks, size_t count, int net_ns, struct err *e
 	for (size_t i = 0; i < count; i++)
 		if (write(tasks[i], "0", 1) != 1)
 			return err_errno(err, errno, "enter the cell's cgroup");
-	if (setns(net_ns, CLONE_NEWNET) < 0)
+	if (!weakened("net-namespace") && setns(net_ns, CLONE_NEWNET) < 0)
 		return err_errno(err, errno, "enter the cell's network");
 	return 0;
 }
@@ -315,11 +316,11 @@ static int yard_build(struct yard *yard, int memfd, enum hide_how *ret_hide, str
 	yard->outer_gid = wire_get_u32(&reader);
 	if (template_decode(&yard->t, &reader, err) < 0)
 		return -1;
-	if (unshare(CLONE_NEWNS | CLONE_NEWUTS) < 0)
+	if (unshare(CLONE_NEWNS | (weakened("uts-namespace") ? 0 : CLONE_NEWUTS)) < 0)
 		return err_errno(err, errno, "make a mount namespace");
 	if (mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0)
 		return err_errno(err, errno, "part from the host's mounts");
-	if (sethostname("cell", 4) < 0 || setdomainname("(none)", 6) < 0)
+	if (!weakened("uts-namespace") && (sethostname("cell", 4) < 0 || setdomainname("(none)", 6) < 0))
 		return err_errno(err, errno, "name the cell");
 	yard->host_proc = open("/proc", O_PATH | O_DIRECTORY | O_CLOEXEC);
 	if (yard->host_proc < 0)
@@ -448,7 +449,8 @@ static _Noreturn void zygote_main(int socket, const struct cgroup_host *cgroup, 
 	int fds[4];
 
 	(void)prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0); /* no cell of a dead yard goes unreaped */
-	(void)setsid(); /* Ctrl-C is the supervisor's to answer */
+	if (!weakened("own-session"))
+		(void)setsid(); /* Ctrl-C is the supervisor's to answer */
 	/* a real-time supervisor's cells are not: they could starve the machine, and no cgroup takes them */
 	(void)sched_setscheduler(0, SCHED_OTHER, &(struct sched_param){ 0 });
 	(void)prctl(PR_SET_NAME, "hotcell-zygote", 0, 0, 0);
@@ -459,7 +461,8 @@ static _Noreturn void zygote_main(int socket, const struct cgroup_host *cgroup, 
 	(void)signal(SIGPIPE, SIG_IGN);
 	if (dup3(socket, 3, O_CLOEXEC) == 3)
 		socket = 3;
-	(void)close_range(4, ~0U, 0);
+	if (!weakened("clean-descriptors"))
+		(void)close_range(4, ~0U, 0);
 	int null = open("/dev/null", O_RDWR | O_CLOEXEC);
 	for (int i = 0; i < 3; i++)
 		(void)dup2(null, i);
