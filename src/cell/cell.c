@@ -455,10 +455,15 @@ static int cell_launch(struct cell *cell, const struct cell_spec *spec, const st
 		.failed = on_failed, .data = cell};
 	int ends[3];
 	cell->listening = io->listening;
-	int rc = pump_open(&cell->pump, pool->loop, io, spec->tty, spec->limits.output, pool->null_fd,
+	const struct cell_io nothing = {.in = -1, .out = -1, .err = -1};
+	int rc = pump_open(&cell->pump, pool->loop, io->direct ? &nothing : io, spec->tty, spec->limits.output, pool->null_fd,
 		&pump_events, ends, err);
 	if (rc == 0) {
-		cell->run = pool->backend->start(pool->backend_pool, spec, ends, &cell->result.receipt, &events, err);
+		const int given[3] = {io->in, io->out, io->err};
+		int cells[3];
+		for (int i = 0; i < 3; i++)
+			cells[i] = io->direct && given[i] >= 0 ? given[i] : ends[i];
+		cell->run = pool->backend->start(pool->backend_pool, spec, cells, &cell->result.receipt, &events, err);
 		rc = cell->run ? 0 : -1;
 	}
 	close_ends(pool, ends);

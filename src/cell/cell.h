@@ -174,6 +174,10 @@ struct cell;
  * (stdin is empty, output is counted and dropped). With spec->tty, stdin and stdout are one terminal. */
 struct cell_io {
 	int in, out, err;
+	/* They enter the cell as they are, for a program that is spoken with: nothing of ours stands between, and nothing
+	 * counts or limits what is said. Give pipes or sockets of their own, never a terminal. -1: as above. Not with
+	 * spec->tty. */
+	bool direct;
 	bool filter; /* what goes to a terminal is made safe for it on the way */
 	size_t keep; /* bytes of latest output kept for cell_tail */
 	/* The cell's listeners, in the order of the spec, with the data of cell_start; from the loop, once, before the

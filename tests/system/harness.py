@@ -23,6 +23,7 @@ ROOT = Path(__file__).resolve().parents[2]
 HOTCELL = os.path.abspath(os.environ.get("HOTCELL") or ROOT / "build" / "hotcell")
 PRETEND = frozenset(filter(None, os.environ.get("HOTCELL_PRETEND", "").split(",")))
 IS_ROOT = os.geteuid() == 0
+LONG = bool(os.environ.get("HOTCELL_LONG"))
 # An ordinary user without user namespaces gets no cell at all: see test_refused.py.
 NO_CELLS = not IS_ROOT and "no-userns" in PRETEND
 

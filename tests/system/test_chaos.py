@@ -7,10 +7,11 @@ import signal
 import time
 
 from campaigns import Supervisor, ledger_rows, prove_accounting, sessions
-from harness import PRETEND, descendants, hotcell, stat_of
+from harness import IS_ROOT, LONG, PRETEND, descendants, hotcell, stat_of
 
-KILLS = 40 if PRETEND else 200
-RUNS = 100 if PRETEND else 400
+MANY = LONG or (IS_ROOT and not PRETEND)
+KILLS = 200 if MANY else 40
+RUNS = 400 if MANY else 100
 PER_MINUTE = 720 # so that the campaign outlasts the killing
 TARGET = r"""
 echo "run $HOTCELL_RUN seed $HOTCELL_SEED"

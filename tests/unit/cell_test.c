@@ -435,6 +435,33 @@ static void what_is_printed_arrives_and_is_counted(void **state)
 	fd_close(&to_err[0]);
 }
 
+/* Neither counted nor limited: it is between the program and whoever speaks with it. */
+static void descriptors_given_directly_enter_the_cell_as_they_are(void **state)
+{
+	static const struct fake_action actions[] = {{.kind = FAKE_STARTED}, {.kind = FAKE_READ},
+		{.kind = FAKE_PRINT, .text = "answer"}, {.kind = FAKE_PRINT_ERR, .text = "not direct"}, {.kind = FAKE_ENDED}};
+	struct world *world = *state;
+	own(buf_done) struct buf out = {0};
+	int to[2], from[2];
+	assert_int_equal(make_pipe(to), 0);
+	assert_int_equal(make_pipe(from), 0);
+	assert_int_equal(write(from[1], "question", 8), 8);
+	fd_close(&from[1]);
+	world->io = (struct cell_io){.in = from[0], .out = to[1], .err = -1, .direct = true};
+	world->spec.limits.output = 10; /* of "not direct", which is counted and dropped */
+	run_fake(world, actions);
+	assert_true(fcntl(to[1], F_GETFD) >= 0); /* they stay ours */
+	fd_close(&to[1]);
+	read_all(to[0], &out);
+	assert_string_equal(buf_text(&out), "answer");
+	assert_string_equal(buf_text(&fake.input), "question");
+	assert_int_equal(world->result.outcome, CELL_EXITED);
+	assert_int_equal(world->result.stdout_bytes, 0);
+	assert_int_equal(world->result.stderr_bytes, 10);
+	fd_close(&to[0]);
+	fd_close(&from[0]);
+}
+
 static void the_flags_of_a_sink_are_left_alone(void **state)
 {
 	static const struct fake_action actions[] = {{.kind = FAKE_STARTED}, {.kind = FAKE_PRINT, .text = "x"},
@@ -901,6 +928,7 @@ int main(void)
 		TEST(freeing_a_pool_ends_its_cells_first),
 		TEST(ids_of_live_cells_differ),
 		TEST(what_is_printed_arrives_and_is_counted),
+		TEST(descriptors_given_directly_enter_the_cell_as_they_are),
 		TEST(the_flags_of_a_sink_are_left_alone),
 		TEST(the_tail_keeps_the_latest),
 		TEST(a_program_that_prints_too_much_is_ended),
