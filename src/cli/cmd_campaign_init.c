@@ -4,7 +4,7 @@
 
 #include "base/size.h"
 #include "base/term.h"
-#include "cli/out_file.h"
+#include "base/out_file.h"
 #include "cli/verbs.h"
 
 #define FILE_NAME "campaign.yaml"

@@ -8,7 +8,7 @@
 #include "base/size.h"
 #include "base/term.h"
 #include "cli/manifest_check.h"
-#include "cli/out_file.h"
+#include "base/out_file.h"
 #include "cli/verbs.h"
 
 #define EXIT_DIFFERS 1

@@ -1,7 +1,7 @@
 /* hotcell metrics: the numbers of campaigns as Prometheus text. */
 #include "campaign/metrics.h"
 #include "cli/campaign_args.h"
-#include "cli/out_file.h"
+#include "base/out_file.h"
 #include "cli/verbs.h"
 
 struct metrics_options {

@@ -4,7 +4,7 @@
 #include "base/term.h"
 #include "campaign/report.h"
 #include "cli/campaign_args.h"
-#include "cli/out_file.h"
+#include "base/out_file.h"
 #include "cli/verbs.h"
 
 struct report_options {

@@ -16,7 +16,7 @@
 #include "cli/campaign_args.h"
 #include "cli/campaign_files.h"
 #include "cli/grid.h"
-#include "cli/out_file.h"
+#include "base/out_file.h"
 #include "cli/redraw.h"
 #include "cli/run_text.h"
 

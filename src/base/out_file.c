@@ -1,4 +1,4 @@
-#include "cli/out_file.h"
+#include "base/out_file.h"
 
 #include <errno.h>
 #include <fcntl.h>

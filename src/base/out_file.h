@@ -1,6 +1,6 @@
 /* A file the user asked us to write: whole or not at all. */
-#ifndef HOTCELL_CLI_OUT_FILE_H
-#define HOTCELL_CLI_OUT_FILE_H
+#ifndef HOTCELL_BASE_OUT_FILE_H
+#define HOTCELL_BASE_OUT_FILE_H
 
 #include <stdbool.h>
 

@@ -1,0 +1,177 @@
+#include "finding/store.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "base/fs.h"
+#include "base/out_file.h"
+#include "base/own.h"
+
+#define SUFFIX ".json"
+#define FINDINGS_MAX 100000
+
+static int by_severity(const void *a, const void *b)
+{
+	const struct finding *one = a, *other = b;
+	int first = (int)finding_severity(one), second = (int)finding_severity(other);
+
+	return first != second ? second - first : strcmp(one->id, other->id);
+}
+
+static bool is_capsule_name(const char *name)
+{
+	return strlen(name) == FINDING_ID_LEN + strlen(SUFFIX) && strspn(name, "0123456789abcdef") == FINDING_ID_LEN &&
+		strcmp(name + FINDING_ID_LEN, SUFFIX) == 0;
+}
+
+static struct finding *place(struct finding_store *store)
+{
+	store->items = xrealloc(store->items, store->count + 1, sizeof(*store->items));
+	store->items[store->count] = (struct finding){0};
+	return &store->items[store->count++];
+}
+
+static void load(struct finding_store *store, int folder, const char *name)
+{
+	own(buf_done) struct buf text = {0};
+	struct finding read = {0};
+	struct err err = {0};
+
+	if (fs_read_small(folder, name, CAPSULE_MAX, &text, &err) < 0 ||
+		capsule_read(&read, buf_text(&text), text.len, name, &err) < 0) {
+		texts_add(&store->unread, err.text);
+		return;
+	}
+	if (strncmp(read.id, name, FINDING_ID_LEN) == 0) {
+		*place(store) = read;
+		return;
+	}
+	own(freep) char *why = xfmt("%s: is the capsule of another finding, %s", name, read.id);
+	texts_add(&store->unread, why);
+	finding_done(&read);
+}
+
+int store_open(struct finding_store *ret, const char *folder, struct err *err)
+{
+	own(fd_closep) int fd = open(folder, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+
+	*ret = (struct finding_store){.folder = xstrdup(folder)};
+	if (fd < 0 && errno == ENOENT)
+		return 0;
+	int copy = fd < 0 ? -1 : fcntl(fd, F_DUPFD_CLOEXEC, 3);
+	DIR *dir = copy < 0 ? NULL : fdopendir(copy);
+	if (!dir) {
+		int code = errno;
+		if (copy >= 0)
+			(void)close(copy);
+		store_done(ret);
+		return err_errno(err, code, "open the folder of findings '%s'", folder);
+	}
+	for (const struct dirent *entry; (entry = readdir(dir)) && ret->count < FINDINGS_MAX;)
+		if (is_capsule_name(entry->d_name))
+			load(ret, fd, entry->d_name);
+	(void)closedir(dir);
+	if (ret->count)
+		qsort(ret->items, ret->count, sizeof(*ret->items), by_severity);
+	return 0;
+}
+
+void store_done(struct finding_store *store)
+{
+	for (size_t i = 0; i < store->count; i++)
+		finding_done(&store->items[i]);
+	free(store->items);
+	free(store->folder);
+	texts_done(&store->unread);
+	*store = (struct finding_store){0};
+}
+
+const struct finding *store_find(const struct finding_store *store, const char *id)
+{
+	const struct finding *found = NULL;
+	size_t len = strlen(id);
+
+	for (size_t i = 0; len && i < store->count; i++) {
+		if (strncmp(store->items[i].id, id, len) != 0)
+			continue;
+		if (found)
+			return NULL; /* two begin like that */
+		found = &store->items[i];
+	}
+	return found;
+}
+
+/* ---- writing ---- */
+
+int store_put(struct finding_store *store, const struct finding *finding, struct err *err)
+{
+	own(freep) char *path = xfmt("%s/%s" SUFFIX, store->folder, finding->id);
+	own(json_done) struct json json = {.pretty = true};
+
+	if (fs_mkdirs(store->folder, err) < 0)
+		return -1;
+	capsule_write(finding, &json);
+	buf_char(&json.out, '\n');
+	if (json.out.len > CAPSULE_MAX)
+		return err_set(err, ERR_LIMIT, "the capsule of finding %s would be larger than %zu MB", finding->id, CAPSULE_MAX >> 20);
+	return out_file_write(path, &json.out, true, err);
+}
+
+/* By way of the capsule: what can be written can be read, and nothing is shared. */
+static int copy(struct finding *ret, const struct finding *finding, struct err *err)
+{
+	own(json_done) struct json json = {0};
+
+	capsule_write(finding, &json);
+	return capsule_read(ret, json.out.data, json.out.len, finding->id, err);
+}
+
+/* What is known of `old` and is worth keeping. */
+static void join(struct finding *fresh, const struct finding *old)
+{
+	fresh->times += old->times;
+	if (old->first_seen && (!fresh->first_seen || old->first_seen < fresh->first_seen))
+		fresh->first_seen = old->first_seen;
+	if (old->state == FINDING_SUPPRESSED) {
+		fresh->state = FINDING_SUPPRESSED;
+		free(fresh->reason);
+		fresh->reason = old->reason ? xstrdup(old->reason) : NULL;
+		fresh->until = old->until;
+	}
+	if (strlen(old->input) >= strlen(fresh->input) || strcmp(old->kind, fresh->kind) != 0)
+		return;
+	free(fresh->input);
+	fresh->input = xstrdup(old->input);
+	fresh->binary = old->binary;
+}
+
+int store_add(struct finding_store *store, const struct finding *finding, bool *ret_new, struct err *err)
+{
+	struct finding fresh = {0};
+	struct finding *old = NULL;
+
+	if (copy(&fresh, finding, err) < 0)
+		return -1;
+	for (size_t i = 0; i < store->count && !old; i++)
+		if (strcmp(store->items[i].id, fresh.id) == 0)
+			old = &store->items[i];
+	*ret_new = !old;
+	if (old)
+		join(&fresh, old);
+	if (store_put(store, &fresh, err) < 0) {
+		finding_done(&fresh);
+		return -1;
+	}
+	if (old)
+		finding_done(old);
+	else
+		old = place(store);
+	*old = fresh;
+	qsort(store->items, store->count, sizeof(*store->items), by_severity);
+	return 0;
+}

@@ -1,0 +1,26 @@
+/* Findings of a project, in a folder: a capsule each, named by its id. Files are written whole or not at all; two
+ * campaigns at once may both add to it. What is no capsule is left alone and told. */
+#ifndef HOTCELL_FINDING_STORE_H
+#define HOTCELL_FINDING_STORE_H
+
+#include "finding/finding.h"
+
+struct finding_store {
+	char *folder;
+	struct finding *items; /* by severity, then id */
+	size_t count;
+	struct finding_texts unread; /* "NAME: why" of files that are no capsules */
+};
+
+/* A folder that is not there is an empty store. */
+MUST_CHECK int store_open(struct finding_store *ret, const char *folder, struct err *err);
+void store_done(struct finding_store *store);
+const struct finding *store_find(const struct finding_store *store, const char *id); /* or its beginning, if only one has it */
+
+/* Adds it, or joins it with what is known: the smaller input stays, times are counted, a fixed one is open again, a
+ * suppression stays. *ret_new: it was not there. */
+MUST_CHECK int store_add(struct finding_store *store, const struct finding *finding, bool *ret_new, struct err *err);
+/* Writes a changed one back. */
+MUST_CHECK int store_put(struct finding_store *store, const struct finding *finding, struct err *err);
+
+#endif

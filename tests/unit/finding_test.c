@@ -1,0 +1,368 @@
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/fs.h"
+#include "base/own.h"
+#include "finding/store.h"
+
+#define TEST(name) cmocka_unit_test(name)
+#define TEST_IN(name) cmocka_unit_test_setup_teardown(name, make_folder, remove_folder)
+
+static int make_folder(void **state)
+{
+	char *path = xstrdup("/tmp/finding-test.XXXXXX");
+
+	*state = mkdtemp(path);
+	return *state ? 0 : -1;
+}
+
+static int remove_folder(void **state)
+{
+	struct err err;
+	int failed = fs_remove_tree(AT_FDCWD, *state, &err);
+
+	free(*state);
+	return failed;
+}
+
+static struct finding example(const char *message, const char *input)
+{
+	struct finding finding = {.oracle = xstrdup("canary"), .target = xstrdup("files"), .subject = xstrdup("read"),
+		.message = xstrdup(message), .input = xstrdup(input), .kind = xstrdup("mcp"), .seed = UINT64_MAX, .seen = 5,
+		.tried = 5, .first_seen = 1000, .last_seen = 2000, .times = 1};
+
+	texts_add(&finding.command, "python3");
+	texts_add(&finding.command, "server.py");
+	texts_add(&finding.evidence, "the token of /etc/passwd is in the answer");
+	texts_add(&finding.environment, "API_KEY");
+	finding_identify(&finding);
+	return finding;
+}
+
+/* ---- the same, or another ---- */
+
+static void a_message_loses_what_varies(void **state)
+{
+	static const struct {
+		const char *message, *normal;
+	} cases[] = {
+		{"", ""},
+		{"file not found", "file not found"},
+		{"KeyError: 'abc' in line 17", "KeyError: '' in line #"},
+		{"at 0x7f3a12 of 4096 bytes", "at # of # bytes"},
+		{"open \"/home/u/x.txt\": No such file", "open '': No such file"},
+		{"/srv/app/v2/tool.py: bad", "tool.py: bad"},
+		{"id 6ba7b810-9dad-11d1-80b4-00c04fd430c8 is unknown", "id # is unknown"},
+		{"commit deadbeef01 gone", "commit # gone"},
+		{"utf8 and sha256 stay, x1 too", "utf8 and sha256 stay, x1 too"},
+		{"took 1.52 s", "took # s"},
+		{"two  blanks\tand\na line ", "two blanks and a line"},
+		{"don't touch an apostrophe", "don't touch an apostrophe"},
+		{"an unended 'quote", "an unended 'quote"},
+		{"escaped 'a\\'b' here", "escaped '' here"},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		own(buf_done) struct buf normal = {0};
+		message_normalise(cases[i].message, &normal);
+		assert_string_equal(buf_text(&normal), cases[i].normal);
+	}
+}
+
+static void a_long_message_is_bounded(void **state)
+{
+	own(freep) char *message = xcalloc(1, 100001);
+	own(buf_done) struct buf normal = {0};
+
+	(void)state;
+	memset(message, 'a', 100000);
+	message_normalise(message, &normal);
+	assert_true(normal.len <= 512);
+}
+
+static void the_same_surprise_has_the_same_id(void **state)
+{
+	own(finding_done) struct finding one = example("read '/etc/passwd' at 12", "{}");
+	own(finding_done) struct finding other = example("read '/etc/shadow' at 999", "{\"a\": 1}");
+	own(finding_done) struct finding different = example("wrote '/etc/passwd' at 12", "{}");
+
+	(void)state;
+	assert_int_equal(strlen(one.id), FINDING_ID_LEN);
+	assert_string_equal(one.id, other.id);
+	assert_string_not_equal(one.id, different.id);
+}
+
+static void another_tool_is_another_finding(void **state)
+{
+	own(finding_done) struct finding one = example("m", "{}"), other = example("m", "{}");
+
+	(void)state;
+	free(other.subject);
+	other.subject = xstrdup("write");
+	finding_identify(&other);
+	assert_string_not_equal(one.id, other.id);
+	/* a part's end is no part of the next: "files" + "read" is not "file" + "sread" */
+	free(other.target);
+	free(other.subject);
+	other.target = xstrdup("file");
+	other.subject = xstrdup("sread");
+	finding_identify(&other);
+	assert_string_not_equal(one.id, other.id);
+}
+
+static void frames_count_more_than_the_message(void **state)
+{
+	own(finding_done) struct finding one = example("first message", "{}"), other = example("second message", "{}");
+
+	(void)state;
+	texts_add(&one.frames, "parse (parser.py)");
+	texts_add(&other.frames, "parse (parser.py)");
+	finding_identify(&one);
+	finding_identify(&other);
+	assert_string_equal(one.id, other.id);
+	texts_done(&other.frames);
+	texts_add(&other.frames, "scan (parser.py)");
+	finding_identify(&other);
+	assert_string_not_equal(one.id, other.id);
+}
+
+/* ---- how sure ---- */
+
+static void a_rate_has_its_interval(void **state)
+{
+	struct interval all = rate_interval(10, 10), half = rate_interval(5, 10), none = rate_interval(0, 0);
+
+	(void)state;
+	assert_true(all.high > 0.9999 && all.low > 0.72 && all.low < 0.73);
+	assert_true(half.low > 0.23 && half.low < 0.24 && half.high > 0.76 && half.high < 0.77);
+	assert_true(none.low == 0 && none.high == 1);
+}
+
+static void only_what_is_seen_sometimes_is_flaky(void **state)
+{
+	(void)state;
+	assert_false(finding_is_flaky(&(struct finding){.seen = 5, .tried = 5}));
+	assert_true(finding_is_flaky(&(struct finding){.seen = 4, .tried = 5}));
+	assert_false(finding_is_flaky(&(struct finding){.seen = 0, .tried = 5}));
+}
+
+static void a_suppression_ends(void **state)
+{
+	const struct finding finding = {.state = FINDING_SUPPRESSED, .until = 100};
+
+	(void)state;
+	assert_true(finding_is_suppressed(&finding, 99));
+	assert_false(finding_is_suppressed(&finding, 100));
+	assert_true(finding_is_suppressed(&(struct finding){.state = FINDING_SUPPRESSED}, INT64_MAX));
+	assert_false(finding_is_suppressed(&(struct finding){.state = FINDING_OPEN, .until = 100}, 1));
+}
+
+static void every_rule_is_whole(void **state)
+{
+	(void)state;
+	for (const struct finding_rule *rule = finding_rules; rule->oracle; rule++) {
+		assert_non_null(rule->title);
+		assert_true(strlen(rule->help) > 20);
+		assert_true(strlen(rule->why) > 10);
+		assert_ptr_equal(finding_rule(rule->oracle), rule);
+	}
+	assert_null(finding_rule("nonsense"));
+}
+
+/* ---- capsules ---- */
+
+static void write_and_read(const struct finding *finding, struct finding *ret)
+{
+	own(json_done) struct json json = {0};
+	struct err err = {0};
+
+	capsule_write(finding, &json);
+	if (capsule_read(ret, json.out.data, json.out.len, "c", &err) < 0)
+		fail_msg("%s", err.text);
+}
+
+static void a_capsule_keeps_everything(void **state)
+{
+	own(finding_done) struct finding finding = example("m \"\x01\xc3\xa9", "{\"path\": \"../../x\"}"), read = {0};
+
+	(void)state;
+	finding.state = FINDING_SUPPRESSED;
+	finding.reason = xstrdup("known");
+	finding.until = 1893456000;
+	finding.file = xstrdup("server.py");
+	finding.line = 12;
+	write_and_read(&finding, &read);
+	assert_string_equal(read.id, finding.id);
+	assert_string_equal(read.message, finding.message);
+	assert_string_equal(read.input, finding.input);
+	assert_string_equal(read.reason, "known");
+	assert_int_equal(read.state, FINDING_SUPPRESSED);
+	assert_true(read.seed == UINT64_MAX && read.until == 1893456000 && read.times == 1 && read.line == 12);
+	assert_int_equal(read.command.count, 2);
+	assert_string_equal(read.command.items[1], "server.py");
+	assert_string_equal(read.environment.items[0], "API_KEY");
+	assert_null(read.found);
+}
+
+static void what_is_no_capsule_is_refused_with_a_sentence(void **state)
+{
+	static const struct {
+		const char *text, *says;
+	} cases[] = {
+		{"", "c:1: "},
+		{"[]", "not a capsule"},
+		{"{}", "not a capsule"},
+		{"{\"format\": \"hotcell-finding-2\"}", "not a capsule"},
+		{"{\"format\": \"hotcell-finding-1\"}", "'oracle' is missing"},
+		{"{\"format\": \"hotcell-finding-1\", \"oracle\": 1}", "'oracle' is not what it should be"},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		own(finding_done) struct finding read = {0};
+		struct err err = {0};
+		assert_int_equal(capsule_read(&read, cases[i].text, strlen(cases[i].text), "c", &err), -1);
+		assert_int_equal(err.code, ERR_USAGE);
+		assert_non_null(strstr(err.text, cases[i].says));
+	}
+}
+
+static void a_capsule_changed_by_hand_is_refused(void **state)
+{
+	own(finding_done) struct finding finding = example("read a file", "{}"), read = {0};
+	own(json_done) struct json json = {0};
+	struct err err = {0};
+
+	(void)state;
+	capsule_write(&finding, &json);
+	char *word = strstr(json.out.data, "read a file");
+	memcpy(word, "rode", 4);
+	assert_int_equal(capsule_read(&read, json.out.data, json.out.len, "c", &err), -1);
+	assert_non_null(strstr(err.text, "changed by hand"));
+}
+
+/* ---- the store ---- */
+
+static void a_store_that_is_not_there_is_empty(void **state)
+{
+	own(freep) char *path = xfmt("%s/none", (char *)*state);
+	own(store_done) struct finding_store store = {0};
+	struct err err = {0};
+
+	assert_int_equal(store_open(&store, path, &err), 0);
+	assert_int_equal(store.count, 0);
+	assert_null(store_find(&store, "ab"));
+	assert_int_equal(access(path, F_OK), -1);
+}
+
+static void what_is_added_is_there_again(void **state)
+{
+	own(freep) char *path = xfmt("%s/a/findings", (char *)*state);
+	own(store_done) struct finding_store store = {0}, again = {0};
+	own(finding_done) struct finding finding = example("m", "{}");
+	struct err err = {0};
+	bool new = false;
+
+	assert_int_equal(store_open(&store, path, &err), 0);
+	assert_int_equal(store_add(&store, &finding, &new, &err), 0);
+	assert_true(new);
+	assert_int_equal(store_open(&again, path, &err), 0);
+	assert_int_equal(again.count, 1);
+	assert_non_null(store_find(&again, finding.id));
+	char beginning[5] = "";
+	memcpy(beginning, finding.id, 4);
+	assert_non_null(store_find(&again, beginning));
+	assert_null(store_find(&again, ""));
+}
+
+static void the_same_again_is_joined(void **state)
+{
+	own(store_done) struct finding_store store = {0};
+	own(finding_done) struct finding first = example("m", "{\"long\": true}"), second = example("m", "{}");
+	own(finding_done) struct finding third = example("m", "{\"longer\": \"than all\"}");
+	struct err err = {0};
+	bool new = true;
+
+	second.first_seen = 500;
+	assert_int_equal(store_open(&store, *state, &err), 0);
+	assert_int_equal(store_add(&store, &first, &new, &err), 0);
+	assert_int_equal(store_add(&store, &second, &new, &err), 0);
+	assert_false(new);
+	assert_int_equal(store_add(&store, &third, &new, &err), 0);
+	assert_int_equal(store.count, 1);
+	assert_string_equal(store.items[0].input, "{}");
+	assert_int_equal(store.items[0].times, 3);
+	assert_int_equal(store.items[0].first_seen, 500);
+}
+
+static void a_suppression_outlives_the_next_time_and_a_fix_does_not(void **state)
+{
+	own(store_done) struct finding_store store = {0};
+	own(finding_done) struct finding finding = example("m", "{}");
+	struct err err = {0};
+	bool new;
+
+	assert_int_equal(store_open(&store, *state, &err), 0);
+	finding.state = FINDING_SUPPRESSED;
+	finding.reason = xstrdup("known");
+	assert_int_equal(store_add(&store, &finding, &new, &err), 0);
+	finding.state = FINDING_OPEN;
+	assert_int_equal(store_add(&store, &finding, &new, &err), 0);
+	assert_int_equal(store.items[0].state, FINDING_SUPPRESSED);
+	assert_string_equal(store.items[0].reason, "known");
+	store.items[0].state = FINDING_FIXED;
+	assert_int_equal(store_add(&store, &finding, &new, &err), 0);
+	assert_int_equal(store.items[0].state, FINDING_OPEN);
+}
+
+static void what_is_no_capsule_in_the_folder_is_told_and_left_alone(void **state)
+{
+	own(freep) char *bad = xfmt("%s/0123456789abcdef.json", (char *)*state);
+	own(freep) char *link = xfmt("%s/fedcba9876543210.json", (char *)*state);
+	own(freep) char *other = xfmt("%s/README", (char *)*state);
+	own(store_done) struct finding_store store = {0};
+	struct err err = {0};
+
+	(void)close(open(bad, O_CREAT | O_WRONLY, 0644));
+	(void)close(open(other, O_CREAT | O_WRONLY, 0644));
+	assert_int_equal(symlink("/etc/passwd", link), 0);
+	assert_int_equal(store_open(&store, *state, &err), 0);
+	assert_int_equal(store.count, 0);
+	assert_int_equal(store.unread.count, 2);
+	assert_int_equal(access(bad, F_OK), 0);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(a_message_loses_what_varies),
+		TEST(a_long_message_is_bounded),
+		TEST(the_same_surprise_has_the_same_id),
+		TEST(another_tool_is_another_finding),
+		TEST(frames_count_more_than_the_message),
+		TEST(a_rate_has_its_interval),
+		TEST(only_what_is_seen_sometimes_is_flaky),
+		TEST(a_suppression_ends),
+		TEST(every_rule_is_whole),
+		TEST(a_capsule_keeps_everything),
+		TEST(what_is_no_capsule_is_refused_with_a_sentence),
+		TEST(a_capsule_changed_by_hand_is_refused),
+		TEST_IN(a_store_that_is_not_there_is_empty),
+		TEST_IN(what_is_added_is_there_again),
+		TEST_IN(the_same_again_is_joined),
+		TEST_IN(a_suppression_outlives_the_next_time_and_a_fix_does_not),
+		TEST_IN(what_is_no_capsule_in_the_folder_is_told_and_left_alone),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
