@@ -36,6 +36,7 @@ struct review_try {
 	char mark[40]; /* "@..." */
 	char *dir; /* {dir} */
 	void *own; /* the row's, between its functions; before() makes it, judge() frees it */
+	bool (*enter)(const struct review_try *try); /* in the process that becomes hotcell, at once: into a network, say. Or NULL */
 
 	/* Of the run that is on, or was last. */
 	pid_t hotcell; /* the supervisor while it runs, else 0 */
@@ -70,6 +71,9 @@ struct try_command {
 	void (*during)(struct review_try *try);
 };
 int try_run(struct review_try *try, const struct try_command *command);
+/* Starts one that runs beside what follows, and prints and reports to nobody: its process id, which is the caller's to
+ * wait for, or -1. */
+pid_t try_beside(struct review_try *try, const struct try_command *command);
 /* What is judged for every attack, for an `alone` that ran one: the scene, then outcomes, tries and but of its row. */
 void try_judge(struct review_try *try);
 /* Any program of the host, to its end; its exit code, or -1. What it prints is added to `ret`, at most TRY_OUTPUT_MAX. */

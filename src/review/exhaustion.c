@@ -1,6 +1,521 @@
-/* Attacks on what there is a limited amount of. */
-#include "review/attack.h"
+/* Attacks on what there is a limited amount of: memory, processes, processors, disk, output, time.
+ *
+ * Limits are small, so that a row is quick and its program need not take much more to prove that one is missing. Seen
+ * from outside: how the run ended, what hotcell measured, how many processes the host has, and how long a small piece of
+ * work takes on the host meanwhile. */
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/shm.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/fs.h"
+#include "review/crowd.h"
+
+#define MB UINT64_C(1048576)
+#define SHM_KEY_BASE 0x52000000 /* keys of ours begin with this byte */
+#define KEPT_MB 16
+#define LIVES 3
+#define HOST_WORST_NS (3 * NS_PER_S) /* for a fork and a small file: a host that takes longer is not usable */
+
+/* ---- numbers ---- */
+
+/* What a number may be at most: one that the program told, or one of hotcell's result. */
+static const struct bound {
+	const char *id, *said, *result;
+	uint64_t most;
+} bounds[] = {
+	{"exhaustion.memory", .result = "peak_memory", .most = 80 * MB},
+	{"exhaustion.memory-family", .result = "peak_memory", .most = 64 * MB},
+	{"exhaustion.memory-locked", .said = "taken", .most = 8},
+	{"exhaustion.memfd", .result = "peak_memory", .most = 80 * MB},
+	{"exhaustion.shm-sysv", .result = "peak_memory", .most = 80 * MB},
+	{"exhaustion.message-queues", .said = "taken", .most = MB},
+	{"exhaustion.page-cache", .result = "peak_memory", .most = 80 * MB},
+	{"exhaustion.forks", .said = "made", .most = 20},
+	{"exhaustion.threads", .said = "made", .most = 20},
+	{"exhaustion.disk", .said = "taken", .most = 8 * MB},
+	{"exhaustion.disk", .result = "written_bytes", .most = 9 * MB},
+	{"exhaustion.tmp", .said = "taken", .most = 8 * MB},
+	{"exhaustion.dev-shm", .said = "taken", .most = 8 * MB},
+	{"exhaustion.file-size", .said = "taken", .most = MB},
+	{"exhaustion.descriptors", .said = "made", .most = 64},
+	{"exhaustion.sparse", .result = "written_bytes", .most = MB},
+	{"exhaustion.core", .said = "hard", .most = 0},
+	{"exhaustion.core", .said = "dumped", .most = 0},
+	{"exhaustion.endless", .result = "wall_ms", .most = 8000},
+	{"exhaustion.fork-bomb", .result = "wall_ms", .most = 8000},
+};
+
+static void judge_bounds(struct review_try *try)
+{
+	for (size_t i = 0; i < ARRAY_LEN(bounds); i++) {
+		const struct bound *bound = &bounds[i];
+		if (strcmp(bound->id, try->attack->id) != 0)
+			continue;
+		const char *said = bound->said ? try_said(try, bound->said) : NULL;
+		uint64_t number = bound->result ? try_result_number(try, bound->result) : said ? strtoull(said, NULL, 10) : 0;
+		if (number > bound->most)
+			try_escaped(try, "%s was %llu, and may be %llu", bound->said ? bound->said : bound->result,
+				(unsigned long long)number, (unsigned long long)bound->most);
+	}
+}
+
+/* ---- the host meanwhile ---- */
+
+/* How long a fork and a small file take. */
+static uint64_t host_work(const struct review_try *try)
+{
+	uint64_t begun = clock_now();
+	own(freep) char *path = xfmt("%s/work", try->dir);
+	pid_t pid = fork();
+
+	if (pid == 0)
+		_exit(0);
+	if (pid > 0)
+		(void)waitpid(pid, NULL, 0);
+	own(fd_closep) int fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+	(void)!write(fd, "x", 1);
+	(void)unlink(path);
+	return clock_now() - begun;
+}
+
+static void watch_host(struct review_try *try)
+{
+	for (int i = 0; i < 20; i++) {
+		uint64_t took = host_work(try);
+		if (took > HOST_WORST_NS) {
+			try_escaped(try, "a fork and a small file took %.1f s on the host meanwhile", (double)took / 1e9);
+			return;
+		}
+		(void)usleep(15000);
+	}
+}
+
+static size_t tasks_of(pid_t pid)
+{
+	own(freep) char *path = xfmt("/proc/%d/task", pid);
+	DIR *dir = opendir(path);
+	size_t count = 0;
+
+	for (const struct dirent *entry; dir && (entry = readdir(dir));)
+		count += entry->d_name[0] != '.';
+	if (dir)
+		(void)closedir(dir);
+	return count;
+}
+
+static void watch_tasks(struct review_try *try, size_t most)
+{
+	pid_t pids[512];
+	size_t count = try_processes(try, pids, ARRAY_LEN(pids)), tasks = 0;
+
+	for (size_t i = 0; i < count; i++)
+		tasks += tasks_of(pids[i]);
+	if (tasks > most)
+		try_escaped(try, "the host had %zu of its processes and threads, and there may be %zu", tasks, most);
+}
+
+static void watch_few(struct review_try *try)
+{
+	watch_tasks(try, 20);
+}
+
+static void watch_bomb(struct review_try *try)
+{
+	watch_host(try);
+	watch_tasks(try, 30);
+}
+
+/* ---- rows that judge by themselves ---- */
+
+static void judge_family(struct review_try *try)
+{
+	if (!try_outcome_is(try, "oom") && try_result_number(try, "oom_kills") == 0)
+		try_escaped(try, "twice its memory was taken, and nobody was killed for it");
+	judge_bounds(try);
+}
+
+/* Of a row with -c 0.2: twice that is let pass, since a second is short and a machine may be busy. */
+static void judge_cpu(struct review_try *try)
+{
+	double used = (double)(try_result_number(try, "user_ms") + try_result_number(try, "system_ms"));
+	double wall = (double)try_result_number(try, "wall_ms");
+
+	if (wall > 0 && used / wall > 0.4)
+		try_escaped(try, "it used %.2f processors, and may use 0.2", used / wall);
+}
+
+static void judge_output(struct review_try *try)
+{
+	uint64_t passed = try_result_number(try, "stdout_bytes") + try_result_number(try, "stderr_bytes");
+
+	if (passed > MB || try->out_bytes > MB + 4096 || try->err_bytes > MB + 4096)
+		try_escaped(try, "%llu bytes were passed on, and a million may be",
+			(unsigned long long)(try->out_bytes + try->err_bytes));
+	if (try_outcome_is(try, "output-limit") && try_result_number(try, "dropped_bytes") == 0)
+		try_escaped(try, "what was cut off is not told");
+}
+
+static uint64_t blocks_below(const char *folder)
+{
+	DIR *dir = opendir(folder);
+	uint64_t bytes = 0;
+	struct stat st;
+
+	for (const struct dirent *entry; dir && (entry = readdir(dir));)
+		if (fstatat(dirfd(dir), entry->d_name, &st, AT_SYMLINK_NOFOLLOW) == 0 && S_ISREG(st.st_mode))
+			bytes += (uint64_t)st.st_blocks * 512;
+	if (dir)
+		(void)closedir(dir);
+	return bytes;
+}
+
+static void judge_sparse(struct review_try *try)
+{
+	own(freep) char *out = xfmt("%s/out", try->dir);
+	uint64_t bytes = blocks_below(out);
+
+	judge_bounds(try);
+	if (bytes > MB)
+		try_escaped(try, "a file of holes took %llu bytes of the host's disk", (unsigned long long)bytes);
+}
+
+static void judge_core(struct review_try *try)
+{
+	own(freep) char *out = xfmt("%s/out", try->dir);
+
+	judge_bounds(try);
+	if (blocks_below(out) > 0)
+		try_escaped(try, "a core was left");
+}
+
+/* Each of the three places that a cell may write to. */
+static void alone_inodes(struct review_try *try)
+{
+	static const char *const places[] = {"--disk=1M .", "--tmp-size=1M /tmp", "--shm=1M /dev/shm"};
+
+	for (size_t i = 0; i < ARRAY_LEN(places); i++) {
+		const char *space = strchr(places[i], ' ');
+		own(freep) char *flags = xfmt("%.*s", (int)(space - places[i]), places[i]);
+		own(freep) char *program = xfmt("exhaust inodes %s/{mark} 8000", space + 1);
+		if (try_run(try, &(struct try_command){.flags = flags, .program = program}) < 0)
+			return;
+		try_judge(try);
+		const char *made = try_said(try, "made");
+		if (made && atol(made) > 1000)
+			try_escaped(try, "%s files were made in %s, which has a megabyte", made, space + 1);
+	}
+}
+
+static uint64_t shared_memory(const struct review_try *try)
+{
+	own(buf_done) struct buf text = {0};
+	struct err err;
+
+	(void)try;
+	if (fs_read_small(AT_FDCWD, "/proc/meminfo", 65536, &text, &err) < 0)
+		return 0;
+	const char *line = try_status_line(&text, "Shmem");
+	return line ? strtoull(line, NULL, 10) * 1024 : 0;
+}
+
+/* What others do with memory meanwhile is not the cell's doing: it is waited for it to go down again. */
+static bool memory_came_back(struct review_try *try, uint64_t before)
+{
+	for (int i = 0; i < 50; i++) {
+		if (shared_memory(try) < before + KEPT_MB * MB)
+			return true;
+		(void)usleep(100000);
+	}
+	return false;
+}
+
+static void alone_afterlife(struct review_try *try)
+{
+	key_t key = SHM_KEY_BASE | (key_t)(strtoull(try->mark + strlen("@review-"), NULL, 16) & 0xffffff);
+	own(freep) char *program = xfmt("exhaust afterlife %#x %d", (unsigned)key, KEPT_MB);
+	uint64_t before = shared_memory(try);
+
+	for (int i = 0; i < LIVES; i++) {
+		if (try_run(try, &(struct try_command){.flags = "-m 64M", .program = program}) < 0)
+			return;
+		int left = shmget(key, 0, 0);
+		if (left >= 0) {
+			try_escaped(try, "shared memory of it was left on the host");
+			(void)shmctl(left, IPC_RMID, NULL);
+			return;
+		}
+		try_judge(try);
+	}
+	if (!memory_came_back(try, before))
+		try_escaped(try, "after %d cells of %d MB each the host has less memory than before", LIVES, 2 * KEPT_MB);
+}
+
+/* ---- the catalogue ---- */
 
 const struct review_attack review_exhaustion[] = {
+	{
+		.id = "exhaustion.forks",
+		.technique = "make as many processes as there may be",
+		.safe = "held at the limit; the host counts no more",
+		.without = "process-limit",
+		.flags = "-p 20",
+		.program = "exhaust forks 60 300",
+		.tries = 2,
+		.during = watch_few,
+		.judge = judge_bounds,
+	},
+	{
+		.id = "exhaustion.threads",
+		.technique = "make as many threads as there may be",
+		.safe = "held at the limit; the host counts no more",
+		.without = "process-limit",
+		.flags = "-p 20",
+		.program = "exhaust threads 60 300",
+		.tries = 2,
+		.during = watch_few,
+		.judge = judge_bounds,
+	},
+	{
+		.id = "exhaustion.fork-bomb",
+		.technique = "a fork bomb: every process makes others, for ever",
+		.safe = "held at the limit, ended on the clock, none left; the host goes on meanwhile",
+		.without = "process-limit wall-clock",
+		.flags = "-p 30 -t 1500ms",
+		.program = "exhaust forkbomb",
+		.outcomes = "timeout",
+		.during = watch_bomb,
+		.judge = judge_bounds,
+	},
+	{
+		.id = "exhaustion.memory",
+		.technique = "take twice its memory",
+		.safe = "killed, called oom, peak at the limit",
+		.without = "memory-limit",
+		.flags = "-m 64M",
+		.program = "exhaust memory 128",
+		.outcomes = "oom",
+		.during = watch_host,
+		.judge = judge_bounds,
+	},
+	{
+		.id = "exhaustion.memory-family",
+		.technique = "take twice its memory, spread over children of which none is large",
+		.safe = "counted for the cell as a whole",
+		.without = "memory-limit",
+		.flags = "-m 48M",
+		.program = "exhaust family 12",
+		.outcomes = "oom exited",
+		.judge = judge_family,
+	},
+	{
+		/* two limits hold it, the cell's memory and that of locked pages: neither alone is missed */
+		.id = "exhaustion.memory-locked",
+		.technique = "lock memory so that it cannot be swapped",
+		.safe = "a few megabytes at most",
+		.flags = "-m 64M",
+		.program = "exhaust locked 128",
+		.outcomes = "exited oom",
+		.judge = judge_bounds,
+	},
+	{
+		.id = "exhaustion.memfd",
+		.technique = "take memory in a file without a name, which no process has mapped",
+		.safe = "killed, called oom",
+		.without = "memory-limit",
+		.flags = "-m 64M",
+		.program = "exhaust memfd 128",
+		.outcomes = "oom",
+		.judge = judge_bounds,
+	},
+	{
+		.id = "exhaustion.shm-sysv",
+		.technique = "take memory in System V segments, which outlive their maker",
+		.safe = "killed, called oom",
+		.without = "memory-limit",
+		.flags = "-m 64M",
+		.program = "exhaust sysv 128",
+		.outcomes = "oom",
+		.judge = judge_bounds,
+	},
+	{
+		.id = "exhaustion.message-queues",
+		.technique = "fill message queues, whose memory is the kernel's",
+		.safe = "a megabyte at most",
+		.program = "exhaust mqueue",
+		.tries = 2,
+		.judge = judge_bounds,
+	},
+	{
+		.id = "exhaustion.page-cache",
+		.technique = "read every file there is, write and drop files, so that the page cache never rests",
+		.safe = "the host stays quick; the cell's share stays within its memory",
+		.flags = "-m 64M --disk 32M",
+		.program = "exhaust churn 900",
+		.tries = 1,
+		.during = watch_host,
+		.judge = judge_bounds,
+	},
+	{
+		.id = "exhaustion.disk",
+		.technique = "fill the workspace",
+		.safe = "ENOSPC inside; called disk-limit",
+		.without = "disk-limit",
+		.flags = "--disk 8M",
+		.program = "exhaust fill {mark} 16",
+		.outcomes = "disk-limit",
+		.judge = judge_bounds,
+	},
+	{
+		.id = "exhaustion.tmp",
+		.technique = "fill /tmp",
+		.safe = "ENOSPC inside; called disk-limit",
+		.without = "disk-limit tmp-size",
+		.flags = "--tmp-size 8M",
+		.program = "exhaust fill /tmp/{mark} 16",
+		.outcomes = "disk-limit",
+		.judge = judge_bounds,
+	},
+	{
+		.id = "exhaustion.dev-shm",
+		.technique = "fill /dev/shm",
+		.safe = "ENOSPC inside",
+		.without = "disk-limit shm-size",
+		.flags = "--shm 8M",
+		.program = "exhaust fill /dev/shm/{mark} 16",
+		.outcomes = "exited disk-limit",
+		.judge = judge_bounds,
+	},
+	{
+		.id = "exhaustion.inodes",
+		.technique = "make empty files without end in the workspace, /tmp and /dev/shm",
+		.safe = "ENOSPC inside after a number that goes with the size",
+		.without = "disk-limit",
+		.outcomes = "disk-limit exited",
+		.alone = alone_inodes,
+	},
+	{
+		.id = "exhaustion.file-size",
+		.technique = "write a file beyond the largest size, and truncate it to four terabytes",
+		.safe = "EFBIG",
+		.without = "file-limits",
+		.flags = "--file-size 1M",
+		.program = "exhaust longfile {mark}",
+		.tries = 3,
+		.judge = judge_bounds,
+	},
+	{
+		.id = "exhaustion.sparse",
+		.technique = "leave a file of four terabytes that is one hole, to be collected",
+		.safe = "counted by its blocks, inside and on the host",
+		.flags = "--file-size 8T --output {dir}/out --max-collect 8M",
+		.program = "exhaust sparse hole 4398046511104",
+		.tries = 2,
+		.but = "ftruncate pwrite",
+		.judge = judge_sparse,
+	},
+	{
+		.id = "exhaustion.descriptors",
+		.technique = "open files without end, and raise the limit",
+		.safe = "EMFILE, EPERM",
+		.without = "file-limits",
+		.flags = "--open-files 64",
+		.program = "exhaust descriptors",
+		.tries = 3,
+		.judge = judge_bounds,
+	},
+	{
+		.id = "exhaustion.stdout",
+		.technique = "print without end",
+		.safe = "cut off, flagged, drained",
+		.without = "output-limit",
+		.flags = "--max-output 1M -t 5s",
+		.program = "exhaust print 1",
+		.outcomes = "output-limit",
+		.judge = judge_output,
+	},
+	{
+		.id = "exhaustion.stderr",
+		.technique = "print without end to stderr",
+		.safe = "cut off, flagged, drained",
+		.without = "output-limit",
+		.flags = "--max-output 1M -t 5s",
+		.program = "exhaust print 2",
+		.outcomes = "output-limit",
+		.judge = judge_output,
+	},
+	{
+		.id = "exhaustion.core",
+		.technique = "raise the limit of core dumps, and crash",
+		.safe = "the hard limit is 0, and no core is left",
+		.without = "core-limit",
+		.flags = "--output {dir}/out",
+		.program = "exhaust core",
+		.outcomes = "signaled",
+		.judge = judge_core,
+	},
+	{
+		.id = "exhaustion.cpu-threads",
+		.technique = "compute in many threads at once",
+		.safe = "together they get the cell's share",
+		.without = "cpu-limit",
+		.flags = "-c 0.2",
+		.program = "exhaust burn 800 4",
+		.tries = 2,
+		.judge = judge_cpu,
+	},
+	{
+		.id = "exhaustion.cpu-bursts",
+		.technique = "compute in bursts, and sleep in between",
+		.safe = "time is counted, not looked at now and then",
+		.without = "cpu-limit",
+		.flags = "-c 0.2",
+		.program = "exhaust bursts 800",
+		.tries = 1,
+		.judge = judge_cpu,
+	},
+	{
+		.id = "exhaustion.cpu-swarm",
+		.technique = "compute in orphans that live for a few milliseconds",
+		.safe = "their time counts as the cell's",
+		.without = "cpu-limit",
+		.flags = "-c 0.2",
+		.program = "exhaust swarm 800",
+		.tries = 1,
+		.judge = judge_cpu,
+	},
+	{
+		.id = "exhaustion.endless",
+		.technique = "never end, and ignore every signal",
+		.safe = "ended on the clock",
+		.without = "wall-clock",
+		.flags = "-t 500ms",
+		.program = "bypass hang",
+		.outcomes = "timeout",
+		.judge = judge_bounds,
+	},
+	{
+		.id = "exhaustion.afterlife",
+		.technique = "leave memory behind that no process holds, cell after cell",
+		.safe = "it is gone with each cell",
+		.without = "ipc-namespace",
+		.tries = 1,
+		.alone = alone_afterlife,
+	},
+	{
+		.id = "exhaustion.crowd",
+		.technique = "all of this in many cells at once",
+		.safe = "a healthy cell among them keeps its pace, and nothing is left of any",
+		.without = "memory-limit cpu-limit process-limit",
+		.harsh = true,
+		.tries = 1,
+		.alone = crowd_alone,
+	},
 	{0},
 };

@@ -125,15 +125,17 @@ static void put_command(struct words *words, const struct review_try *try, const
 	}
 }
 
-static void put_line(struct words *words, const struct review_try *try, const struct try_command *command)
+static void put_line(struct words *words, const struct review_try *try, const struct try_command *command, bool reports)
 {
+	put_word(words, xstrdup(try->options->hotcell));
 	put_words(words, try, command->verb ? command->verb : "run");
 	put_word(words, xfmt("--backend=%s", try->options->backend));
 	if (try->options->image)
 		put_word(words, xfmt("--image=%s", try->options->image));
 	if (try->gentle)
 		put_word(words, xstrdup("--env=ATTACK_GENTLE=1"));
-	put_word(words, xfmt("--json-file=%s/result.json", scene_folder(try->scene)));
+	if (reports)
+		put_word(words, xfmt("--json-file=%s/result.json", scene_folder(try->scene)));
 	if (!try->outside) /* which has no mounts, and sees the host's files */
 		put_word(words, xfmt("--mount=%s:/review", scene_program(try->scene)));
 	put_words(words, try, command->flags);
@@ -160,6 +162,8 @@ _Noreturn static void become(const struct review_try *try, char *const *argv, in
 	(void)sigemptyset(&none);
 	(void)sigprocmask(SIG_SETMASK, &none, NULL);
 	(void)signal(SIGPIPE, SIG_DFL);
+	if (try->enter && !try->enter(try))
+		_exit(127);
 	int empty = open("/dev/null", O_RDONLY | O_CLOEXEC);
 	(void)dup2(empty, STDIN_FILENO);
 	(void)dup2(out, STDOUT_FILENO);
@@ -313,8 +317,7 @@ int try_run(struct review_try *try, const struct try_command *command)
 {
 	own(words_done) struct words words = {0};
 
-	put_word(&words, xstrdup(try->options->hotcell));
-	put_line(&words, try, command);
+	put_line(&words, try, command, true);
 	if (words.count == WORDS_MAX) {
 		try_failed(try, "its command line has too many words");
 		return -1;
@@ -323,6 +326,20 @@ int try_run(struct review_try *try, const struct try_command *command)
 		return -1;
 	read_result(try);
 	return 0;
+}
+
+pid_t try_beside(struct review_try *try, const struct try_command *command)
+{
+	own(words_done) struct words words = {0};
+	own(fd_closep) int nowhere = open("/dev/null", O_WRONLY | O_CLOEXEC);
+
+	put_line(&words, try, command, false);
+	pid_t pid = fork();
+	if (pid == 0)
+		become(try, words.items, nowhere, nowhere);
+	if (pid < 0)
+		try_failed(try, "no process: %s", strerror(errno));
+	return pid;
 }
 
 int try_host(struct review_try *try, const char *const *argv, struct buf *ret)

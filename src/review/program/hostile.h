@@ -71,8 +71,8 @@ static inline void sleep_forever(void)
 }
 
 /* The sections of the program: one a file. */
-extern const struct attack exhaust_attacks[], kernel_attacks[], knock_attacks[], leave_attacks[], paths_attacks[],
-	procs_attacks[], traces_attacks[];
+extern const struct attack bypass_attacks[], doors_attacks[], exhaust_attacks[], kernel_attacks[], knock_attacks[],
+	leave_attacks[], paths_attacks[], procs_attacks[], traces_attacks[], tunnel_attacks[];
 
 /* Whether this is no whole cell: what would do harm on a machine is then done in small, or not at all. */
 static inline bool gentle(void)

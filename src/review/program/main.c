@@ -10,6 +10,7 @@ static const struct {
 	const char *name;
 	const struct attack *attacks;
 } sections[] = {
+	{ "bypass", bypass_attacks },	{ "doors", doors_attacks },   { "tunnel", tunnel_attacks },
 	{ "exhaust", exhaust_attacks }, { "kernel", kernel_attacks }, { "knock", knock_attacks },
 	{ "leave", leave_attacks },	{ "paths", paths_attacks },   { "procs", procs_attacks },
 	{ "traces", traces_attacks },
