@@ -406,7 +406,7 @@ static int attack_bursts(int argc, char **argv)
 	pid_t first = getpid();
 	long bursts = 0;
 
-	for (int i = 1; i < 4; i++)
+	for (int i = 1; i < 8; i++)
 		if (fork() == 0)
 			break;
 	for (; now_ms(CLOCK_MONOTONIC) < end; bursts++) {

@@ -1,0 +1,11 @@
+/* Attacks that need a network outside of the cell. Seen only inside src/review. */
+#ifndef HOTCELL_REVIEW_DOORS_H
+#define HOTCELL_REVIEW_DOORS_H
+
+#include "review/attack.h"
+
+/* For a row's `alone`: runs its program in a network of ours, judges who was called and asked there, and calls the row's
+ * `judge` with that network (net.h) in try->own. */
+void doors_alone(struct review_try *try);
+
+#endif
