@@ -326,6 +326,8 @@ int policy_add_secret(struct door_policy *policy, const char *text, struct err *
 	const char *why = preset ? secret_read((struct text){preset, strlen(preset)}, &door) :
 				   "is none of the presets @anthropic and @openai";
 
+	if (why && text[0] != '@' && text[strcspn(text, "=,:")] != '=') /* it has no name: it may be a credential as a whole */
+		return err_set(err, ERR_USAGE, "--secret-door: %s", why);
 	if (why) /* up to the URL: after it there may be anything */
 		return refuse(err, "--secret-door", (struct text){text, strcspn(text, "=,:")}, why);
 	policy->secrets = xrealloc(policy->secrets, policy->secret_count + 1, sizeof(door));

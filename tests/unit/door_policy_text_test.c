@@ -212,6 +212,8 @@ static void a_refusal_repeats_nothing_that_could_be_a_credential(void **state)
 		{policy_add_secret, "a=https://me:hunter2@h,header=h,env=K"},
 		{policy_add_secret, "a=https://h,header=h,env=K,hunter2"},
 		{policy_add_secret, "https://me:hunter2@h"},
+		{policy_add_secret, "hunter2"},
+		{policy_add_secret, "hunter2,header=h"},
 		{policy_add_secret, "a=https://h,header=h,hunter2=1,env=K"},
 		{policy_add_service, "db:5432=postgres://me:hunter2@h:5432"},
 		{policy_set_upstream, "http://me:hunter2@squid:3128"},

@@ -127,6 +127,31 @@ static int attack_folded(int argc, char **argv)
 	return 0;
 }
 
+/* swap PATH: a file and a link to PATH change places under several names, for ever; in small, two seconds */
+static int attack_swap(int argc, char **argv)
+{
+	long long rounds = 0;
+
+	if (argc != 1)
+		return 99;
+	for (int i = 0; i < 8; i++) {
+		char name[16];
+		snprintf(name, sizeof(name), "file%d", i);
+		close(open(name, O_WRONLY | O_CREAT, 0644));
+		snprintf(name, sizeof(name), "link%d", i);
+		(void)!symlink(argv[0], name);
+	}
+	ready();
+	for (time_t end = time(NULL) + 2; !gentle() || time(NULL) < end; rounds++) {
+		char file[16], link[16];
+		snprintf(file, sizeof(file), "file%lld", rounds % 8);
+		snprintf(link, sizeof(link), "link%lld", rounds % 8);
+		if (renameat2(AT_FDCWD, file, AT_FDCWD, link, RENAME_EXCHANGE) < 0)
+			return got("swap", -1), 1;
+	}
+	return 0;
+}
+
 /* ---- hangs ---- */
 
 static void hang(int how)
@@ -226,6 +251,6 @@ static int attack_exists(int argc, char **argv)
 
 const struct attack bypass_attacks[] = {
 	{ "encodings", attack_encodings }, { "folded", attack_folded }, { "hang", attack_hang }, { "names", attack_names },
-	{ "words", attack_words },	   { "exists", attack_exists },
+	{ "words", attack_words },	   { "exists", attack_exists }, { "swap", attack_swap },
 	{ 0 },
 };
