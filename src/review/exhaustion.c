@@ -203,12 +203,12 @@ static void alone_inodes(struct review_try *try)
 	for (size_t i = 0; i < ARRAY_LEN(places); i++) {
 		const char *space = strchr(places[i], ' ');
 		own(freep) char *flags = xfmt("%.*s", (int)(space - places[i]), places[i]);
-		own(freep) char *program = xfmt("exhaust inodes %s/{mark} 8000", space + 1);
+		own(freep) char *program = xfmt("exhaust inodes %s/{mark} 1000", space + 1);
 		if (try_run(try, &(struct try_command){.flags = flags, .program = program}) < 0)
 			return;
 		try_judge(try);
 		const char *made = try_said(try, "made");
-		if (made && atol(made) > 1000)
+		if (made && atol(made) > 400)
 			try_escaped(try, "%s files were made in %s, which has a megabyte", made, space + 1);
 	}
 }
