@@ -314,7 +314,6 @@ const struct review_attack review_bypass[] = {
 		.technique = "read a file of the host by paths in 24 encodings: percent once, twice and thrice, overlong UTF-8, "
 			     "full-width, backslashes, mixed",
 		.safe = "a name is its bytes; every way ends inside the cell",
-		.without = "mount-namespace",
 		.program = "bypass encodings {canary}",
 		.tries = 250,
 	},
@@ -330,7 +329,7 @@ const struct review_attack review_bypass[] = {
 		.id = "bypass.existence",
 		.technique = "learn whether a file of the host, or a secret of a mount, exists",
 		.safe = "both are as what is not there",
-		.without = "hidden-files mount-namespace",
+		.without = "hidden-files",
 		.tries = 10,
 		.alone = alone_oracle,
 	},

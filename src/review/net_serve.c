@@ -16,7 +16,7 @@
 #define REFLECT_PORT 8081
 #define LATE_US 150000
 
-static const uint16_t ports[] = {22, 25, DNS_PORT, 80, 443, 853, 3128, 8080, REFLECT_PORT, 8088, 8443};
+static const uint16_t ports[] = {22, 25, DNS_PORT, 80, 443, 853, 8080, REFLECT_PORT, 8088, 8443};
 
 struct link {
 	struct net_call *call; /* NULL: a listener */

@@ -77,7 +77,8 @@ static void put_code(char *ret, size_t size, const char *path, size_t code)
 static int attack_encodings(int argc, char **argv)
 {
 	static const char *const ups[] = { "", "../../../../../../../../../../../..", "/workspace/../../../../../../..", "....//....//....//....//....//..",
-		"/proc/self/root/../../..", "/proc/self/cwd/../../../.." };
+		"/proc/self/root/../../..", "/proc/self/cwd/../../../..",
+		"/mnt", "/oldroot", "/.old", "/host" }; /* where the host's root may have been left */
 
 	if (argc != 1)
 		return 99;
