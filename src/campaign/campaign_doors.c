@@ -69,12 +69,13 @@ static void take_budget(struct campaign *campaign)
 		campaign_say(campaign, "%s", err.text);
 		return;
 	}
-	if (strcmp(now.budget, record->budget) == 0)
-		return;
 	if (now.budget[0] != '\0' && budget_parse(&budget, now.budget, "the budget", &err) < 0) {
 		campaign_say(campaign, "%s", err.text);
 		return;
 	}
+	/* What is in force decides, not the text: one that was raised while we began is in our record, and not in force. */
+	if (memcmp(&budget, &campaign->policy->budget, sizeof(budget)) == 0)
+		return;
 	free(record->budget);
 	record->budget = ptr_take(&now.budget);
 	campaign->policy->budget = budget;
