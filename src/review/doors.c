@@ -37,6 +37,8 @@ static const struct expected {
 	{"doors.large-heads", GOOD80, "good.test", "aaaaaaaa", false},
 	{"doors.slow-heads", GOOD80 " " NET_GOOD ":443", "good.test", NULL, false},
 	{"doors.many-connections", NET_GOOD ":8080", "good.test", NULL, false},
+	{"doors.neighbours", GOOD80 " " NET_GOOD ":8080", "good.test", NULL, false},
+	{"doors.reload", GOOD80, "good.test", NULL, false},
 	{"doors.orphan", GOOD80 " " NET_GOOD ":8080", "good.test", NULL, false},
 	{"doors.credential", "10.0.0.1:8081", NULL, NULL, false},
 	{"bypass.error-leaks-doors", NULL, "*.good.test", NULL, false},
@@ -91,7 +93,7 @@ static void judge_tried(struct review_try *try, const struct expected *expected,
 		try_failed(try, "the proxy said no %zu times, not %u", refusals(try), try->attack->tries);
 }
 
-static void judge_net(struct review_try *try, struct net *net)
+void doors_judge(struct review_try *try, struct net *net)
 {
 	static const struct expected nothing = {.id = ""};
 	const struct expected *expected = &nothing;
@@ -124,7 +126,7 @@ void doors_alone(struct review_try *try)
 	if (!net || try_run(try, &command) < 0)
 		return;
 	try_judge(try);
-	judge_net(try, net);
+	doors_judge(try, net);
 	if (attack->judge)
 		attack->judge(try);
 	try->own = NULL;
@@ -237,6 +239,7 @@ static void judge_credential(struct review_try *try)
 /* ---- the catalogue ---- */
 
 #define RESOLVER "--resolver 127.0.0.1:53 "
+#define CAMPAIGN RESOLVER "--name doors --plain --state {dir}/state --output {dir}/runs -t 20s "
 #define ALLOW80 RESOLVER "--allow good.test:80"
 
 const struct review_attack review_doors[] = {
@@ -408,6 +411,23 @@ const struct review_attack review_doors[] = {
 		.during = during_orphan,
 		.alone = doors_alone,
 		.judge = judge_orphan,
+	},
+	{
+		.id = "doors.neighbours",
+		.technique = "one run of a campaign opens two thousand connections at the process that serves the doors of all",
+		.safe = "capped for each run; another run is served as ever",
+		.flags = CAMPAIGN "--runs 2 --workers 2 --open-files 600 --allow good.test:80 --allow good.test:8080",
+		.program = "tunnel neighbours",
+		.alone = doors_alone_neighbours,
+	},
+	{
+		.id = "doors.reload",
+		.technique = "ask for what is denied while the policy of open doors is replaced by another",
+		.safe = "never open in between, nor after it",
+		.without = "door-rules",
+		.flags = CAMPAIGN "--runs 1 --workers 1 --budget requests=3 --allow good.test:80",
+		.program = "tunnel reload",
+		.alone = doors_alone_reload,
 	},
 	{
 		.id = "doors.credential",

@@ -373,40 +373,90 @@ static int attack_slow(int argc, char **argv)
 	return 0;
 }
 
-/* greedy PROCESSES EACH: connections without end, held */
+/* Connections to the proxy, each with a request, and none taken back. */
+static _Noreturn void hoard(int each, int line)
+{
+	struct sockaddr_in at = { .sin_family = AF_INET, .sin_port = htons(PROXY_PORT), .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+	static struct text request;
+
+	request_make(&request, false, "good.test:8080", 14);
+	for (int i = 0; i < each; i++) {
+		int fd = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK, 0);
+		if (fd < 0)
+			break;
+		if (connect(fd, (struct sockaddr *)&at, sizeof(at)) < 0 && errno != EINPROGRESS)
+			close(fd);
+		else
+			send(fd, request.bytes, request.len, MSG_NOSIGNAL);
+		(void)!write(line, "x", 1);
+	}
+	for (;;)
+		pause();
+}
+
+/* greedy PROCESSES EACH [MS]: connections without end, held for a while */
 static int attack_greedy(int argc, char **argv)
 {
 	int processes = argc > 0 ? atoi(argv[0]) : 4, each = argc > 1 ? atoi(argv[1]) : 500, lines[2];
-	static struct text request, answer;
 	long long total = 0;
 	char byte;
 
-	request_make(&request, false, "good.test:8080", 14);
 	if (pipe(lines) < 0)
 		return 1;
-	for (int i = 0; i < processes; i++) {
-		if (fork() > 0)
-			continue;
-		close(lines[0]);
-		for (int j = 0; j < each; j++) {
-			int fd = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK, 0);
-			struct sockaddr_in at = { .sin_family = AF_INET, .sin_port = htons(PROXY_PORT), .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
-			if (fd < 0)
-				break;
-			if (connect(fd, (struct sockaddr *)&at, sizeof(at)) < 0 && errno != EINPROGRESS)
-				close(fd);
-			else
-				send(fd, request.bytes, request.len, MSG_NOSIGNAL);
-			write(lines[1], "x", 1);
-		}
-		sleep_forever();
-	}
+	for (int i = 0; i < processes; i++)
+		if (fork() == 0)
+			hoard(each, lines[1]);
 	while (total < (long long)processes * each && poll(&(struct pollfd){ lines[0], POLLIN, 0 }, 1, 3000) > 0 && read(lines[0], &byte, 1) == 1)
 		total++;
 	got_number("connections", total);
 	ready();
-	poll(NULL, 0, 1500);
-	return answer.len > 0;
+	poll(NULL, 0, argc > 2 ? atoi(argv[2]) : 1500);
+	return 0;
+}
+
+/* neighbours: the first run of a campaign is greedy; the others go on with their work, or fail */
+static int attack_neighbours(int argc, char **argv)
+{
+	static struct text request, answer;
+	const char *run = getenv("HOTCELL_RUN");
+	char *much[] = { "4", "500", "2500" };
+
+	(void)argc, (void)argv;
+	if (run && strcmp(run, "1") == 0)
+		return attack_greedy(3, much);
+	request_make(&request, true, "good.test:80", 12);
+	for (int i = 0; i < 40; i++) {
+		int status = ask(&request, &answer);
+		got_number("status", status);
+		if (status != 200)
+			return 1;
+		poll(NULL, 0, 40);
+	}
+	return 0;
+}
+
+/* reload: until its budget is used up, and until it is raised, ask for what is denied; fails if that does not come about */
+static int attack_reload(int argc, char **argv)
+{
+	static struct text evil, good, answer;
+	long long until = now_ms() + 15000;
+	bool spent = false;
+	int status = 0;
+
+	(void)argc, (void)argv;
+	request_make(&evil, true, "evil.test:80", 12);
+	request_make(&good, true, "good.test:80", 12);
+	while (now_ms() < until) {
+		if (ask(&evil, &answer) == 200)
+			got_text("evil", "ok");
+		status = ask(&good, &answer);
+		got_number("good", status);
+		spent = spent || status == 429;
+		if (spent && status == 200)
+			return 0;
+		poll(NULL, 0, 10);
+	}
+	return !spent ? 1 : status == 429 ? 2 : 3;
 }
 
 /* ---- when who serves them dies ---- */
@@ -482,6 +532,7 @@ static int attack_credential(int argc, char **argv)
 
 const struct attack tunnel_attacks[] = {
 	{ "hellos", attack_hellos }, { "smuggle", attack_smuggle }, { "pipeline", attack_pipeline }, { "large", attack_large },
+	{ "neighbours", attack_neighbours }, { "reload", attack_reload },
 	{ "slow", attack_slow },     { "greedy", attack_greedy },   { "orphan", attack_orphan },     { "credential", attack_credential },
 	{ 0 },
 };

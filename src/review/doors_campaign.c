@@ -1,0 +1,76 @@
+/* Attacks on doors that one process serves for several runs, and on a policy that changes while they are open. */
+#include <signal.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "review/doors.h"
+#include "review/net.h"
+
+#define CAMPAIGN_NS (25 * NS_PER_S)
+
+/* Its exit code; -1: it did not end in time. */
+static int campaign_wait(pid_t pid, uint64_t until)
+{
+	int status = 0;
+
+	while (waitpid(pid, &status, WNOHANG) == 0) {
+		if (clock_now() > until) {
+			(void)kill(pid, SIGTERM);
+			(void)waitpid(pid, &status, 0);
+			return -1;
+		}
+		(void)usleep(20000);
+	}
+	return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+}
+
+/* Says yes to a larger budget as soon as the campaign waits for that: its doors get another policy then. */
+static bool raise_budget(struct review_try *try, uint64_t until)
+{
+	own(freep) char *state = xfmt("%s/state", try->dir);
+	const char *const argv[] = {try->options->hotcell, "campaign", "resume", "doors", "--state", state, "--budget", "requests=100000", NULL};
+
+	while (clock_now() < until) {
+		own(buf_done) struct buf said = {0};
+		int code = try_host(try, argv, &said);
+		if (code <= 0)
+			return code == 0;
+		(void)usleep(100000);
+	}
+	return false;
+}
+
+static void campaign(struct review_try *try, bool raises)
+{
+	const struct review_attack *attack = try->attack;
+	uint64_t until = clock_now() + CAMPAIGN_NS;
+
+	if (try->outside) {
+		try_not_applicable(try, "without a sandbox there are no doors");
+		return;
+	}
+	own(net_freep) struct net *net = net_open(try);
+	pid_t pid = net ? try_beside(try, &(struct try_command){.verb = "campaign run", .flags = attack->flags, .program = attack->program}) : -1;
+	if (pid < 0)
+		return;
+	bool raised = !raises || raise_budget(try, until);
+	int code = campaign_wait(pid, until);
+	if (!raised || code != 0)
+		try_failed(try, raised ? "the campaign ended with %d" : "its budget could not be raised, and it ended with %d", code);
+	try->tries = (unsigned)net_calls(net);
+	doors_judge(try, net);
+	try->own = NULL;
+	try->enter = NULL;
+}
+
+void doors_alone_reload(struct review_try *try)
+{
+	campaign(try, true);
+}
+
+void doors_alone_neighbours(struct review_try *try)
+{
+	campaign(try, false);
+}
