@@ -9,6 +9,7 @@
 #include "review/net.h"
 
 #define CAMPAIGN_NS (25 * NS_PER_S)
+#define BUDGET 3 /* requests, as in the row */
 
 /* Its exit code; -1: it did not end in time. */
 static int campaign_wait(pid_t pid, uint64_t until)
@@ -26,13 +27,15 @@ static int campaign_wait(pid_t pid, uint64_t until)
 	return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
 }
 
-/* Says yes to a larger budget as soon as the campaign waits for that: its doors get another policy then. */
-static bool raise_budget(struct review_try *try, uint64_t until)
+/* Says yes to a larger budget when the first is used up: its doors get another policy then. */
+static bool raise_budget(struct review_try *try, const struct net *net, uint64_t until)
 {
 	own(freep) char *state = xfmt("%s/state", try->dir);
 	const char *const argv[] = {try->options->hotcell, "campaign", "resume", "doors", "--state", state, "--budget", "requests=100000", NULL};
 
-	while (clock_now() < until) {
+	while (net_calls(net) < BUDGET && clock_now() < until)
+		(void)usleep(20000);
+	while (clock_now() < until) { /* until it has paused, it is told that it is at work already */
 		own(buf_done) struct buf said = {0};
 		int code = try_host(try, argv, &said);
 		if (code <= 0)
@@ -55,7 +58,7 @@ static void campaign(struct review_try *try, bool raises)
 	pid_t pid = net ? try_beside(try, &(struct try_command){.verb = "campaign run", .flags = attack->flags, .program = attack->program}) : -1;
 	if (pid < 0)
 		return;
-	bool raised = !raises || raise_budget(try, until);
+	bool raised = !raises || raise_budget(try, net, until);
 	int code = campaign_wait(pid, until);
 	if (!raised || code != 0)
 		try_failed(try, raised ? "the campaign ended with %d" : "its budget could not be raised, and it ended with %d", code);
