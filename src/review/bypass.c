@@ -111,7 +111,8 @@ static void judge_output_race(struct review_try *try)
 
 /* ---- case and encodings ---- */
 
-static const char *const secrets[] = {".env", ".netrc", "id_rsa", "server.pem", ".ssh/id_ed25519", ".aws/credentials", ".git/config"};
+static const char *const secrets[] = {
+	".env", ".netrc", "id_rsa", "server.pem", ".ssh/id_ed25519", ".aws/credentials", ".git/config"};
 
 static void plant_cases(struct review_try *try, const char *name)
 {
@@ -145,7 +146,8 @@ static void alone_case(struct review_try *try)
 static void alone_oracle(struct review_try *try)
 {
 	const char *base = try->outside ? "{dir}/mounted" : "/m";
-	own(freep) char *program = xfmt("bypass exists {canary} %s/.env %s/.env-not-there %s/.git %s/.git-not-there", base, base, base, base);
+	own(freep) char *program = xfmt("bypass exists {canary} %s/.env %s/.env-not-there %s/.git %s/.git-not-there", base, base,
+		base, base);
 
 	plant(try, "mounted/.env");
 	plant(try, "mounted/.git/config");
@@ -182,8 +184,9 @@ static void judge_pwned(struct review_try *try, const char *where)
 /* As arguments, in the environment, as names to hide and to forbid, as folder, and as the program itself. */
 static void alone_shell(struct review_try *try)
 {
-	static const char *const options[] = {"--env=X=", "--hide=", "--forbid=", "--workdir=/", "--output={dir}/out/", "--network-log={dir}/log/"};
-	const char *words[ARRAY_LEN(injections) + 5] = {try->outside ? "{review}/attack" : "/review/attack", "{mark}", "bypass", "words"};
+	static const char *const options[] = {
+		"--env=X=", "--hide=", "--forbid=", "--workdir=/", "--output={dir}/out/", "--network-log={dir}/log/"};
+	const char *words[ARRAY_LEN(injections) + 5] = {"{review}/attack", "{mark}", "bypass", "words"};
 	char count[16];
 
 	for (size_t i = 0; i < ARRAY_LEN(injections); i++)

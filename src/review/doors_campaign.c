@@ -31,7 +31,8 @@ static int campaign_wait(pid_t pid, uint64_t until)
 static bool raise_budget(struct review_try *try, const struct net *net, uint64_t until)
 {
 	own(freep) char *state = xfmt("%s/state", try->dir);
-	const char *const argv[] = {try->options->hotcell, "campaign", "resume", "doors", "--state", state, "--budget", "requests=100000", NULL};
+	const char *const argv[] = {
+		try->options->hotcell, "campaign", "resume", "doors", "--state", state, "--budget", "requests=100000", NULL};
 
 	while (net_calls(net) < BUDGET && clock_now() < until)
 		(void)usleep(20000);
@@ -47,7 +48,8 @@ static bool raise_budget(struct review_try *try, const struct net *net, uint64_t
 
 static void campaign(struct review_try *try, bool raises)
 {
-	const struct review_attack *attack = try->attack;
+	const struct try_command command = {
+		.verb = "campaign run", .flags = try->attack->flags, .program = try->attack->program};
 	uint64_t until = clock_now() + CAMPAIGN_NS;
 
 	if (try->outside) {
@@ -55,7 +57,7 @@ static void campaign(struct review_try *try, bool raises)
 		return;
 	}
 	own(net_freep) struct net *net = net_open(try);
-	pid_t pid = net ? try_beside(try, &(struct try_command){.verb = "campaign run", .flags = attack->flags, .program = attack->program}) : -1;
+	pid_t pid = net ? try_beside(try, &command) : -1;
 	if (pid < 0)
 		return;
 	bool raised = !raises || raise_budget(try, net, until);

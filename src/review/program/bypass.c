@@ -13,7 +13,8 @@ static void shown(const char *how, const char *what, long rc)
 	size_t len = (size_t)snprintf(line, sizeof(line), "%s-", how);
 
 	for (; *what && len < sizeof(line) - 5; what++)
-		len += (size_t)snprintf(line + len, sizeof(line) - len, *what > ' ' && *what < 127 && *what != '%' ? "%c" : "%%%02x", (unsigned char)*what);
+		len += (size_t)snprintf(line + len, sizeof(line) - len,
+			*what > ' ' && *what < 127 && *what != '%' ? "%c" : "%%%02x", (unsigned char)*what);
 	errno = error;
 	got(line, rc);
 }
@@ -69,16 +70,21 @@ static void put_code(char *ret, size_t size, const char *path, size_t code)
 	size_t len = strlen(ret);
 
 	for (; *path && len + 16 < size; path++)
-		len += (size_t)snprintf(ret + len, size - len, *path == '/' ? "%s" : *path == '.' ? "%s" : "%.1s",
-			*path == '/' ? codes[code].slash : *path == '.' ? codes[code].dot : path);
+		len += (size_t)snprintf(ret + len, size - len,
+			*path == '/'           ? "%s"
+				: *path == '.' ? "%s"
+					       : "%.1s",
+			*path == '/'           ? codes[code].slash
+				: *path == '.' ? codes[code].dot
+					       : path);
 }
 
 /* encodings PATH: the way there, in every spelling, from the root and from chains of '..' */
 static int attack_encodings(int argc, char **argv)
 {
-	static const char *const ups[] = { "", "../../../../../../../../../../../..", "/workspace/../../../../../../..", "....//....//....//....//....//..",
-		"/proc/self/root/../../..", "/proc/self/cwd/../../../..",
-		"/mnt", "/oldroot", "/.old", "/host" }; /* where the host's root may have been left */
+	static const char *const ups[] = { "", "../../../../../../../../../../../..", "/workspace/../../../../../../..",
+		"....//....//....//....//....//..", "/proc/self/root/../../..", "/proc/self/cwd/../../../..", "/mnt",
+		"/oldroot", "/.old", "/host" }; /* where the host's root may have been left */
 
 	if (argc != 1)
 		return 99;
@@ -104,7 +110,8 @@ static void cased(char *ret, size_t size, const char *name, int how)
 	size_t i = 0;
 
 	for (; name[i] && i + 1 < size; i++) {
-		bool upper = how == 1 || (how == 2 && (i == 0 || !isalpha((unsigned char)name[i - 1]))) || (how == 3 && i % 2);
+		bool upper = how == 1 || (how == 2 && (i == 0 || !isalpha((unsigned char)name[i - 1]))) ||
+			(how == 3 && i % 2);
 		ret[i] = (char)(upper ? toupper((unsigned char)name[i]) : name[i]);
 	}
 	ret[i] = '\0';
@@ -113,7 +120,8 @@ static void cased(char *ret, size_t size, const char *name, int how)
 /* folded FOLDER NAME...: each name in other cases, and by other ways */
 static int attack_folded(int argc, char **argv)
 {
-	static const char *const frames[] = { "%s/%s", "%s//%s", "%s/./%s", "%s/open/../%s", "/proc/self/root%s/%s", "%s/%s/", "%s/%s/.", "%s/%s " };
+	static const char *const frames[] = { "%s/%s", "%s//%s", "%s/./%s", "%s/open/../%s", "/proc/self/root%s/%s",
+		"%s/%s/", "%s/%s/.", "%s/%s " };
 
 	for (int i = 1; i < argc; i++) {
 		for (int how = 0; how < 4; how++) {
@@ -204,13 +212,14 @@ static int attack_hang(int argc, char **argv)
 
 /* ---- names ---- */
 
-/* names PATH: files in the working folder whose names mean more than a name to a shell, a decoder or a walker; what they
- * would do is make PATH */
+/* names PATH: files in the working folder whose names mean more than a name to a shell, a decoder or a walker; what
+ * they would do is make PATH */
 static int attack_names(int argc, char **argv)
 {
-	static const char *const frames[] = { "$(%s)", "`%s`", ";%s;", "|%s", "&%s&", "\n%s\n", "';%s;'", "\";%s;\"", "${IFS}%s", "-rf %s",
-		"--output=%s", "..%%2f..%%2f%s", "%%2e%%2e%%2f%s", "..\\..\\%s", "%%0a%s", "\033]0;%s\007", "..%s", "...", " %s", "%s ",
-		"\xc0\xae\xc0\xae\xc0\xaf%s", "%%s%%n%s", "~%s", "*", "?", "C:%s", "con", "%s\r" };
+	static const char *const frames[] = { "$(%s)", "`%s`", ";%s;", "|%s", "&%s&", "\n%s\n", "';%s;'", "\";%s;\"",
+		"${IFS}%s", "-rf %s", "--output=%s", "..%%2f..%%2f%s", "%%2e%%2e%%2f%s", "..\\..\\%s", "%%0a%s",
+		"\033]0;%s\007", "..%s", "...", " %s", "%s ", "\xc0\xae\xc0\xae\xc0\xaf%s", "%%s%%n%s", "~%s", "*", "?",
+		"C:%s", "con", "%s\r" };
 	char flat[256];
 	size_t len = 0;
 
@@ -251,7 +260,12 @@ static int attack_exists(int argc, char **argv)
 }
 
 const struct attack bypass_attacks[] = {
-	{ "encodings", attack_encodings }, { "folded", attack_folded }, { "hang", attack_hang }, { "names", attack_names },
-	{ "words", attack_words },	   { "exists", attack_exists }, { "swap", attack_swap },
+	{ "encodings", attack_encodings },
+	{ "folded", attack_folded },
+	{ "hang", attack_hang },
+	{ "names", attack_names },
+	{ "words", attack_words },
+	{ "exists", attack_exists },
+	{ "swap", attack_swap },
 	{ 0 },
 };

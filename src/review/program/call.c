@@ -30,7 +30,9 @@ void text_put(struct text *text, const char *format, ...)
 
 int call(void)
 {
-	struct sockaddr_in proxy = { .sin_family = AF_INET, .sin_port = htons(PROXY_PORT), .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+	struct sockaddr_in proxy = {
+		.sin_family = AF_INET, .sin_port = htons(PROXY_PORT), .sin_addr.s_addr = htonl(INADDR_LOOPBACK)
+	};
 	struct timeval patience = { .tv_sec = 12 };
 	int fd = socket(AF_INET, SOCK_STREAM, 0);
 

@@ -32,8 +32,8 @@ static void direct(const char *address, uint16_t port, int kind)
 /* direct: to addresses outside, past every door */
 static int attack_direct(int argc, char **argv)
 {
-	static const char *const addresses[] = { "93.184.215.14", "93.184.215.15", "10.0.0.1", "169.254.169.254", "192.168.1.1",
-		"100.64.0.1", "2606:2800:21f::14", "fd00::1", "2001:db8::1" };
+	static const char *const addresses[] = { "93.184.215.14", "93.184.215.15", "10.0.0.1", "169.254.169.254",
+		"192.168.1.1", "100.64.0.1", "2606:2800:21f::14", "fd00::1", "2001:db8::1" };
 	static const uint16_t ports[] = { 443, 80, 53 };
 
 	(void)argc, (void)argv;
@@ -59,7 +59,9 @@ static void spell(uint32_t address, int parts, const int *how, char *ret, size_t
 	int len = 0;
 
 	for (int i = 0; i < parts; i++) {
-		uint32_t number = i < parts - 1 ? address >> (24 - 8 * i) & 0xff : parts == 1 ? address : address & (0xffffffffu >> 8 * i);
+		uint32_t number = i < parts - 1 ? address >> (24 - 8 * i) & 0xff
+			: parts == 1            ? address
+						: address & (0xffffffffu >> 8 * i);
 		len += snprintf(ret + len, size - (size_t)len, i ? "." : "");
 		len += snprintf(ret + len, size - (size_t)len, ways[how[i]], number);
 	}
@@ -104,20 +106,25 @@ static void spellings_text(uint32_t address)
 {
 	char dotted[32], wide[128] = "", percent[128] = "", twice[256] = "", circled[128] = "";
 
-	snprintf(dotted, sizeof(dotted), "%u.%u.%u.%u", address >> 24, address >> 16 & 255, address >> 8 & 255, address & 255);
+	snprintf(dotted, sizeof(dotted), "%u.%u.%u.%u", address >> 24, address >> 16 & 255, address >> 8 & 255,
+		address & 255);
 	for (const char *at = dotted; *at; at++) {
 		bool dot = *at == '.';
 		sprintf(wide + strlen(wide), dot ? "\xef\xbc\x8e" : "\xef\xbc%c", 0x90 + (*at - '0'));
-		sprintf(circled + strlen(circled), dot ? "\xe3\x80\x82" : *at == '0' ? "\xe2\x93\xaa" : "\xe2\x91%c", 0x9f + (*at - '0'));
+		sprintf(circled + strlen(circled),
+			dot                  ? "\xe3\x80\x82"
+				: *at == '0' ? "\xe2\x93\xaa"
+					     : "\xe2\x91%c",
+			0x9f + (*at - '0'));
 		sprintf(percent + strlen(percent), "%%%02x", *at);
 		sprintf(twice + strlen(twice), "%%25%02x", *at);
 	}
 	const char *const forms[] = { wide, circled, percent, twice };
 	for (size_t i = 0; i < COUNT(forms); i++)
 		ask_for_text("%s:443", forms[i]);
-	static const char *const frames[] = { "good.test@%s:443", "good.test:443@%s:443", "%s:443@good.test", "%s#good.test:443",
-		"%s?good.test:443", "%s\\good.test:443", "%s/good.test:443", "%s;good.test:443", "%s..:443", "[%s]:443",
-		"good.test,%s:443", "%s%%00.good.test:443", " %s:443", "%s :443" };
+	static const char *const frames[] = { "good.test@%s:443", "good.test:443@%s:443", "%s:443@good.test",
+		"%s#good.test:443", "%s?good.test:443", "%s\\good.test:443", "%s/good.test:443", "%s;good.test:443",
+		"%s..:443", "[%s]:443", "good.test,%s:443", "%s%%00.good.test:443", " %s:443", "%s :443" };
 	for (size_t i = 0; i < COUNT(frames); i++) {
 		char made[256];
 		snprintf(made, sizeof(made), frames[i], dotted);
@@ -128,9 +135,10 @@ static void spellings_text(uint32_t address)
 /* literals: addresses in every spelling */
 static int attack_literals(int argc, char **argv)
 {
-	static const char *const odd[] = { "[::1]:443", "[::]:443", "[fe80::1]:443", "[::1%lo]:443", "[fe80::1%25eth0]:443", "[::1:443",
-		"::1]:443", "[]:443", "[good.test]:443", "127.1:443", "0:443", "0x:443", "localhost:443", "localhost.:443",
-		"localhost.localdomain:443", "ip6-localhost:443", "[0000:0000:0000:0000:0000:0000:0000:0001]:443" };
+	static const char *const odd[] = { "[::1]:443", "[::]:443", "[fe80::1]:443", "[::1%lo]:443",
+		"[fe80::1%25eth0]:443", "[::1:443", "::1]:443", "[]:443", "[good.test]:443", "127.1:443", "0:443",
+		"0x:443", "localhost:443", "localhost.:443", "localhost.localdomain:443", "ip6-localhost:443",
+		"[0000:0000:0000:0000:0000:0000:0000:0001]:443" };
 
 	(void)argc, (void)argv;
 	for (size_t i = 0; i < COUNT(plain); i++)
@@ -143,14 +151,15 @@ static int attack_literals(int argc, char **argv)
 /* private: an allowed name whose address is not public, by every way a name has to an address */
 static int attack_private(int argc, char **argv)
 {
-	static const char *const four[] = { "7f000001", "7f000035", "7ffffffe", "0a000001", "ac100001", "ac1ffffe", "c0a80001",
-		"64400001", "647ffffe", "a9fea9fe", "a9fe0001", "a83f8110", "00000000", "00000001", "c00000c0", "c6120001", "cb007101",
-		"f0000001", "e0000001", "ffffffff" };
+	static const char *const four[] = { "7f000001", "7f000035", "7ffffffe", "0a000001", "ac100001", "ac1ffffe",
+		"c0a80001", "64400001", "647ffffe", "a9fea9fe", "a9fe0001", "a83f8110", "00000000", "00000001",
+		"c00000c0", "c6120001", "cb007101", "f0000001", "e0000001", "ffffffff" };
 	static const char *const six[] = { "00000000000000000000000000000001", "00000000000000000000000000000000",
-		"fd000000000000000000000000000001", "fc000000000000000000000000000001", "fe800000000000000000000000000001",
-		"20010db8000000000000000000000001", "00000000000000000000ffff7f000001", "00000000000000000000ffff5db8d70f",
-		"0064ff9b00000000000000007f000001", "20027f00000100000000000000000000", "0000000000000000000000007f000001",
-		"ff020000000000000000000000000001" };
+		"fd000000000000000000000000000001", "fc000000000000000000000000000001",
+		"fe800000000000000000000000000001", "20010db8000000000000000000000001",
+		"00000000000000000000ffff7f000001", "00000000000000000000ffff5db8d70f",
+		"0064ff9b00000000000000007f000001", "20027f00000100000000000000000000",
+		"0000000000000000000000007f000001", "ff020000000000000000000000000001" };
 
 	(void)argc, (void)argv;
 	for (size_t i = 0; i < COUNT(four); i++) {
@@ -165,8 +174,8 @@ static int attack_private(int argc, char **argv)
 /* rebind: names whose address changes between two questions, and such with two addresses */
 static int attack_rebind(int argc, char **argv)
 {
-	static const char *const names[] = { "t-5db8d70e-7f000001", "t-7f000001-5db8d70e", "m-7f000001-5db8d70e", "m-5db8d70e-7f000001",
-		"t-5db8d70e-a9fea9fe", "m-a9fea9fe-0a000001" };
+	static const char *const names[] = { "t-5db8d70e-7f000001", "t-7f000001-5db8d70e", "m-7f000001-5db8d70e",
+		"m-5db8d70e-7f000001", "t-5db8d70e-a9fea9fe", "m-a9fea9fe-0a000001" };
 
 	(void)argc, (void)argv;
 	for (int round = 0; round < 3; round++)
@@ -187,9 +196,10 @@ static int ask_all(const char *const *targets, size_t count)
 /* denied: names that no rule allows; nobody may even be asked where they are */
 static int attack_denied(int argc, char **argv)
 {
-	static const char *const names[] = { "evil.test", "good.test.evil.test", "cell", "metadata.google.internal", "evilgood.test",
-		"good.test.evil", "good.testing", "ood.test", "test", "good", "sub.good.test", "wild.test", "evilwild.test",
-		"a.evilwild.test", "wild.test.evil", "a-wild.test", "goodxtest", "xgood.test", "good-.test", "wild.test.good.test" };
+	static const char *const names[] = { "evil.test", "good.test.evil.test", "cell", "metadata.google.internal",
+		"evilgood.test", "good.test.evil", "good.testing", "ood.test", "test", "good", "sub.good.test",
+		"wild.test", "evilwild.test", "a.evilwild.test", "wild.test.evil", "a-wild.test", "goodxtest",
+		"xgood.test", "good-.test", "wild.test.good.test" };
 	static const unsigned ports[] = { 80, 443, 8080 };
 
 	(void)argc, (void)argv;
@@ -202,11 +212,12 @@ static int attack_denied(int argc, char **argv)
 /* bytes: every byte that no name has, and what stands for one */
 static int attack_bytes(int argc, char **argv)
 {
-	static const char *const frames[][2] = { { "evil", ".good.test:80" }, { "good.test", ":80" }, { "evil.test", ".good.test:80" },
-		{ "", "good.test:80" } };
-	static const char *const odd[] = { "\xe3\x80\x82", "\xef\xbc\x8e", "\xef\xbd\xa1", "\xd0\xb0", "\xef\xbd\x87", "\xc2\xad",
-		"\xe2\x80\x8b", "%2e", "%252e", "%00", "%2500", "%c0%ae", "\xc0\xae", "\\", "user@", "user:word@", "\r\nX: y", "\t",
-		"evil.test@", "evil.test%40", "evil.test#", "evil.test%23@", "evil.test\\@" };
+	static const char *const frames[][2] = { { "evil", ".good.test:80" }, { "good.test", ":80" },
+		{ "evil.test", ".good.test:80" }, { "", "good.test:80" } };
+	static const char *const odd[] = { "\xe3\x80\x82", "\xef\xbc\x8e", "\xef\xbd\xa1", "\xd0\xb0", "\xef\xbd\x87",
+		"\xc2\xad", "\xe2\x80\x8b", "%2e", "%252e", "%00", "%2500", "%c0%ae", "\xc0\xae", "\\", "user@",
+		"user:word@", "\r\nX: y", "\t", "evil.test@", "evil.test%40", "evil.test#", "evil.test%23@",
+		"evil.test\\@" };
 	static struct text request, answer;
 
 	(void)argc, (void)argv;
@@ -217,7 +228,8 @@ static int attack_bytes(int argc, char **argv)
 			if (byte < 256 && (isalnum(byte) || byte == '-' || byte == '.' || byte == ':' || byte == '_'))
 				continue;
 			text_put(&target, "%s", frames[frame][0]);
-			text_add(&target, byte < 256 ? &one : odd[byte - 256], byte < 256 ? 1 : strlen(odd[byte - 256]));
+			text_add(
+				&target, byte < 256 ? &one : odd[byte - 256], byte < 256 ? 1 : strlen(odd[byte - 256]));
 			text_put(&target, "%s", frames[frame][1]);
 			request_make(&request, byte & 1, target.bytes, target.len);
 			told(byte & 1 ? "GET" : "CONNECT", target.bytes, target.len, ask(&request, &answer));
@@ -230,8 +242,9 @@ static int attack_bytes(int argc, char **argv)
 static int attack_forms(int argc, char **argv)
 {
 	static const char *const same[] = { "good.test:80", "GOOD.TEST:80", "Good.Test.:80", "gOOD.tEST.:80" };
-	static const char *const other[] = { "good.test..:80", ".good.test:80", "good..test:80", "..:80", ".:80", "-good.test:80",
-		"good-.test:80", "GOOD.TEST.EVIL:80", "EVIL.TEST:80", "gggggggggggggggggggggggggggggggggggggggggggggggggggggggggggggggg.test:80" };
+	static const char *const other[] = { "good.test..:80", ".good.test:80", "good..test:80", "..:80", ".:80",
+		"-good.test:80", "good-.test:80", "GOOD.TEST.EVIL:80", "EVIL.TEST:80",
+		"gggggggggggggggggggggggggggggggggggggggggggggggggggggggggggggggg.test:80" };
 
 	(void)argc, (void)argv;
 	for (size_t i = 0; i < COUNT(same); i++)
@@ -244,10 +257,13 @@ static int attack_lookalikes(int argc, char **argv)
 {
 	static const char *const names[] = { "xn--god-0na.test:80", "a.xn--god-0na.test:80", "XN--GOD-0NA.test:80",
 		"xn--80ak6aa92e.wild.test:80", "a.xn--p1ai.wild.test:80", "user@good.test:80", "user:word@good.test:80",
-		"good.test@evil.test:80", "good.test:80@evil.test:80", "evil.test%40good.test:80", "@good.test:80", "g%6fod.test:80",
-		"g%256fod.test:80", "good%2etest:80", "good%252etest:80", "good\xe3\x80\x82test:80", "good\xef\xbc\x8etest:80",
-		"\xef\xbd\x87ood.test:80", "g\xd0\xbe" "od.test:80", "evil.test\\.good.test:80", "evil.test/.wild.test:80",
-		"evil.test?.wild.test:80", "evil.test#.wild.test:80", "evil.test;.wild.test:80" };
+		"good.test@evil.test:80", "good.test:80@evil.test:80", "evil.test%40good.test:80", "@good.test:80",
+		"g%6fod.test:80", "g%256fod.test:80", "good%2etest:80", "good%252etest:80", "good\xe3\x80\x82test:80",
+		"good\xef\xbc\x8etest:80", "\xef\xbd\x87ood.test:80",
+		"g\xd0\xbe"
+		"od.test:80",
+		"evil.test\\.good.test:80", "evil.test/.wild.test:80", "evil.test?.wild.test:80",
+		"evil.test#.wild.test:80", "evil.test;.wild.test:80" };
 
 	(void)argc, (void)argv;
 	return ask_all(names, COUNT(names));
@@ -256,9 +272,9 @@ static int attack_lookalikes(int argc, char **argv)
 /* ports: others than the rule's, and texts that are some port to somebody */
 static int attack_ports(int argc, char **argv)
 {
-	static const char *const ports[] = { "22", "443", "81", "800", "65535", "0", "99999", "65536", "080", "0080", "+80", "-80", "80x",
-		"x80", "0x50", "4294967376", "18446744073709551696", "", "80:80", "80:", ":80", "\xef\xbc\x98\xef\xbc\x90", "80%20",
-		"8e1", "80@22", "22#80", "80\\22" };
+	static const char *const ports[] = { "22", "443", "81", "800", "65535", "0", "99999", "65536", "080", "0080",
+		"+80", "-80", "80x", "x80", "0x50", "4294967376", "18446744073709551696", "", "80:80", "80:", ":80",
+		"\xef\xbc\x98\xef\xbc\x90", "80%20", "8e1", "80@22", "22#80", "80\\22" };
 
 	(void)argc, (void)argv;
 	for (size_t i = 0; i < COUNT(ports); i++) {
@@ -303,7 +319,8 @@ static long ask_name_server(const char *server, const char *name)
 /* dns SECRET: carry it out in questions for names, by every way to a name server */
 static int attack_dns(int argc, char **argv)
 {
-	static const char *const servers[] = { "127.0.0.1", "127.0.0.53", "8.8.8.8", "93.184.215.14", "169.254.169.253" };
+	static const char *const servers[] = { "127.0.0.1", "127.0.0.53", "8.8.8.8", "93.184.215.14",
+		"169.254.169.253" };
 	char name[200], what[96];
 
 	if (argc != 1)
@@ -352,8 +369,9 @@ static int attack_timing(int argc, char **argv)
 /* leaks: what is told to a cell when something fails outside */
 static int attack_leaks(int argc, char **argv)
 {
-	static const char *const targets[] = { "a-7f000001.good.test:80", "a-0a000001.good.test:80", "q-fd000000000000000000000000000001.good.test:80",
-		"m-7f000001-0a000001.good.test:80", "a-5db8d70e.good.test:9", "evil.test:80", "a b:80", "good.test:99999" };
+	static const char *const targets[] = { "a-7f000001.good.test:80", "a-0a000001.good.test:80",
+		"q-fd000000000000000000000000000001.good.test:80", "m-7f000001-0a000001.good.test:80",
+		"a-5db8d70e.good.test:9", "evil.test:80", "a b:80", "good.test:99999" };
 	static struct text request, answer;
 
 	(void)argc, (void)argv;
@@ -366,8 +384,17 @@ static int attack_leaks(int argc, char **argv)
 }
 
 const struct attack doors_attacks[] = {
-	{ "direct", attack_direct },   { "literals", attack_literals }, { "private", attack_private }, { "rebind", attack_rebind },
-	{ "denied", attack_denied },   { "bytes", attack_bytes },       { "forms", attack_forms },     { "lookalikes", attack_lookalikes },
-	{ "ports", attack_ports },     { "dns", attack_dns },	        { "timing", attack_timing },   { "leaks", attack_leaks },
+	{ "direct", attack_direct },
+	{ "literals", attack_literals },
+	{ "private", attack_private },
+	{ "rebind", attack_rebind },
+	{ "denied", attack_denied },
+	{ "bytes", attack_bytes },
+	{ "forms", attack_forms },
+	{ "lookalikes", attack_lookalikes },
+	{ "ports", attack_ports },
+	{ "dns", attack_dns },
+	{ "timing", attack_timing },
+	{ "leaks", attack_leaks },
 	{ 0 },
 };

@@ -1,5 +1,5 @@
-/* What is said at the proxy of its cell and in its tunnels: hellos of TLS, requests that can be read in two ways, too much,
- * too slowly, too many. */
+/* What is said at the proxy of its cell and in its tunnels: hellos of TLS, requests that can be read in two ways, too
+ * much, too slowly, too many. */
 #include "review/program/call.h"
 
 #include <arpa/inet.h>
@@ -186,8 +186,9 @@ static void say_in_tunnel(const char *what, const char *target, const struct tex
 /* hellos: TLS whose name is not the tunnel's, in every way; and what is no TLS at all */
 static int attack_hellos(int argc, char **argv)
 {
-	static const char *const others[] = { "GET / HTTP/1.1\r\nHost: good.test\r\n\r\n", "SSH-2.0-x\r\n", "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n",
-		"CONNECT evil.test:443 HTTP/1.1\r\nHost: evil.test:443\r\n\r\n", "\x80\x2e\1\3\1", "\x17\3\3" };
+	static const char *const others[] = { "GET / HTTP/1.1\r\nHost: good.test\r\n\r\n", "SSH-2.0-x\r\n",
+		"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", "CONNECT evil.test:443 HTTP/1.1\r\nHost: evil.test:443\r\n\r\n",
+		"\x80\x2e\1\3\1", "\x17\3\3" };
 	static struct text said;
 
 	(void)argc, (void)argv;
@@ -212,39 +213,71 @@ static const struct {
 } posts[] = {
 	{ "Content-Length: 5\r\nTransfer-Encoding: chunked\r\n", "0\r\n\r\n" EVIL },
 	{ "Transfer-Encoding: chunked\r\nContent-Length: 5\r\n", "0\r\n\r\n" EVIL },
-	{ "Content-Length: 5\r\nContent-Length: 0\r\n", "hello" }, { "Content-Length: 5\r\nContent-Length: 5\r\n", "hello" },
-	{ "Content-Length: 5, 5\r\n", "hello" }, { "Content-Length: +5\r\n", "hello" }, { "Content-Length: -1\r\n", "hello" },
-	{ "Content-Length: 0x5\r\n", "hello" }, { "Content-Length: 05\r\n", "hello" }, { "Content-Length:\r\n", "hello" },
-	{ "Content-Length: 18446744073709551621\r\n", "hello" }, { "Content-Length : 5\r\n", "hello" }, { "Content_Length: 5\r\n", "hello" },
-	{ "Content-Length:\r\n 5\r\n", "hello" }, { "X: a\r\n b\r\n", "" }, { "Transfer-Encoding:\tchunked\r\n", "0\r\n\r\n" },
-	{ "Transfer_Encoding: chunked\r\n", "0\r\n\r\n" }, { "Transfer-Encoding: chunked\r\n\t, identity\r\n", "0\r\n\r\n" },
-	{ "Transfer-Encoding: xchunked\r\n", "0\r\n\r\n" }, { "Transfer-Encoding: identity\r\n", "" },
+	{ "Content-Length: 5\r\nContent-Length: 0\r\n", "hello" },
+	{ "Content-Length: 5\r\nContent-Length: 5\r\n", "hello" },
+	{ "Content-Length: 5, 5\r\n", "hello" },
+	{ "Content-Length: +5\r\n", "hello" },
+	{ "Content-Length: -1\r\n", "hello" },
+	{ "Content-Length: 0x5\r\n", "hello" },
+	{ "Content-Length: 05\r\n", "hello" },
+	{ "Content-Length:\r\n", "hello" },
+	{ "Content-Length: 18446744073709551621\r\n", "hello" },
+	{ "Content-Length : 5\r\n", "hello" },
+	{ "Content_Length: 5\r\n", "hello" },
+	{ "Content-Length:\r\n 5\r\n", "hello" },
+	{ "X: a\r\n b\r\n", "" },
+	{ "Transfer-Encoding:\tchunked\r\n", "0\r\n\r\n" },
+	{ "Transfer_Encoding: chunked\r\n", "0\r\n\r\n" },
+	{ "Transfer-Encoding: chunked\r\n\t, identity\r\n", "0\r\n\r\n" },
+	{ "Transfer-Encoding: xchunked\r\n", "0\r\n\r\n" },
+	{ "Transfer-Encoding: identity\r\n", "" },
 	{ "Transfer-Encoding: chunked, identity\r\n", "0\r\n\r\n" },
-	{ "Transfer-Encoding: chunked\r\nTransfer-Encoding: chunked\r\n", "0\r\n\r\n" }, { "Transfer-Encoding: \"chunked\"\r\n", "0\r\n\r\n" },
-	{ "Content-Length: 5\r\nConnection: content-length\r\n", "hello" }, { "Host: evil.test\r\n", "" }, { "X: a\nHost: evil.test\r\n", "" },
-	{ "X: a\rHost: evil.test\r\n", "" }, { ": a\r\n", "" }, { "nothing\r\n", "" }, { " X: a\r\n", "" },
-	{ "Transfer-Encoding: chunked\r\n", "5\r\nhelloX" }, { "Transfer-Encoding: chunked\r\n", "g\r\n" },
-	{ "Transfer-Encoding: chunked\r\n", "-5\r\nhello\r\n" }, { "Transfer-Encoding: chunked\r\n", "ffffffffffffffffff\r\n" },
+	{ "Transfer-Encoding: chunked\r\nTransfer-Encoding: chunked\r\n", "0\r\n\r\n" },
+	{ "Transfer-Encoding: \"chunked\"\r\n", "0\r\n\r\n" },
+	{ "Content-Length: 5\r\nConnection: content-length\r\n", "hello" },
+	{ "Host: evil.test\r\n", "" },
+	{ "X: a\nHost: evil.test\r\n", "" },
+	{ "X: a\rHost: evil.test\r\n", "" },
+	{ ": a\r\n", "" },
+	{ "nothing\r\n", "" },
+	{ " X: a\r\n", "" },
+	{ "Transfer-Encoding: chunked\r\n", "5\r\nhelloX" },
+	{ "Transfer-Encoding: chunked\r\n", "g\r\n" },
+	{ "Transfer-Encoding: chunked\r\n", "-5\r\nhello\r\n" },
+	{ "Transfer-Encoding: chunked\r\n", "ffffffffffffffffff\r\n" },
 };
 static const char *const requests[] = {
-	"GET http://good.test/ HTTP/1.1\r\nHost: evil.test\r\n\r\n", "GET http://good.test/ HTTP/1.1\r\nHost: good.test:8080\r\n\r\n",
-	"GET http://good.test/ HTTP/1.1\r\nHost: x@good.test\r\n\r\n", "GET http://good.test/ HTTP/1.1\r\nHost:\r\n\r\n",
-	"GET http://good.test/ HTTP/1.1\r\n\r\n", "CONNECT good.test:80 HTTP/1.1\r\nHost: evil.test:80\r\n\r\n",
+	"GET http://good.test/ HTTP/1.1\r\nHost: evil.test\r\n\r\n",
+	"GET http://good.test/ HTTP/1.1\r\nHost: good.test:8080\r\n\r\n",
+	"GET http://good.test/ HTTP/1.1\r\nHost: x@good.test\r\n\r\n",
+	"GET http://good.test/ HTTP/1.1\r\nHost:\r\n\r\n",
+	"GET http://good.test/ HTTP/1.1\r\n\r\n",
+	"CONNECT good.test:80 HTTP/1.1\r\nHost: evil.test:80\r\n\r\n",
 	"CONNECT good.test:80 HTTP/1.1\r\nHost: good.test:22\r\n\r\n",
 	"CONNECT good.test:80 HTTP/1.1\r\nHost: good.test:80\r\nContent-Length: 5\r\n\r\nhello",
 	"CONNECT good.test:80 HTTP/1.1\r\nHost: good.test:80\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
 	"CONNECT good.test:80 HTTP/1.1\r\nHost: good.test:80\r\n\r\n" EVIL,
 	"CONNECT good.test:80 HTTP/1.1\r\nHost: good.test:80\r\n\r\nCONNECT evil.test:80 HTTP/1.1\r\nHost: evil.test:80\r\n\r\n",
-	"GET / HTTP/1.1\r\nHost: good.test\r\n\r\n", "OPTIONS * HTTP/1.1\r\nHost: good.test\r\n\r\n",
-	"CONNECT http://good.test:80/ HTTP/1.1\r\nHost: good.test\r\n\r\n", "GET https://good.test/ HTTP/1.1\r\nHost: good.test\r\n\r\n",
-	"GET ftp://good.test/ HTTP/1.1\r\nHost: good.test\r\n\r\n", "GET http://good.test/#@evil.test HTTP/1.1\r\nHost: good.test\r\n\r\n",
-	"GET http://evil.test\\@good.test/ HTTP/1.1\r\nHost: good.test\r\n\r\n", "get http://good.test/ HTTP/1.1\r\nHost: good.test\r\n\r\n",
-	"GET http://good.test/\r\n\r\n", "GET http://good.test/ HTTP/2.0\r\nHost: good.test\r\n\r\n",
-	"GET http://good.test/ HTTP/1.10\r\nHost: good.test\r\n\r\n", "GET  http://good.test/ HTTP/1.1\r\nHost: good.test\r\n\r\n",
-	"GET\thttp://good.test/ HTTP/1.1\r\nHost: good.test\r\n\r\n", "\r\nGET http://good.test/ HTTP/1.1\r\nHost: good.test\r\n\r\n",
-	" GET http://good.test/ HTTP/1.1\r\nHost: good.test\r\n\r\n", "GET http://good.test/ HTTP/1.1\nHost: good.test\n\n",
-	"POST http://good.test/ HTTP/1.0\r\nHost: good.test\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n", "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n",
-	"\5\1\r\n", "\4\1\r\n",
+	"GET / HTTP/1.1\r\nHost: good.test\r\n\r\n",
+	"OPTIONS * HTTP/1.1\r\nHost: good.test\r\n\r\n",
+	"CONNECT http://good.test:80/ HTTP/1.1\r\nHost: good.test\r\n\r\n",
+	"GET https://good.test/ HTTP/1.1\r\nHost: good.test\r\n\r\n",
+	"GET ftp://good.test/ HTTP/1.1\r\nHost: good.test\r\n\r\n",
+	"GET http://good.test/#@evil.test HTTP/1.1\r\nHost: good.test\r\n\r\n",
+	"GET http://evil.test\\@good.test/ HTTP/1.1\r\nHost: good.test\r\n\r\n",
+	"get http://good.test/ HTTP/1.1\r\nHost: good.test\r\n\r\n",
+	"GET http://good.test/\r\n\r\n",
+	"GET http://good.test/ HTTP/2.0\r\nHost: good.test\r\n\r\n",
+	"GET http://good.test/ HTTP/1.10\r\nHost: good.test\r\n\r\n",
+	"GET  http://good.test/ HTTP/1.1\r\nHost: good.test\r\n\r\n",
+	"GET\thttp://good.test/ HTTP/1.1\r\nHost: good.test\r\n\r\n",
+	"\r\nGET http://good.test/ HTTP/1.1\r\nHost: good.test\r\n\r\n",
+	" GET http://good.test/ HTTP/1.1\r\nHost: good.test\r\n\r\n",
+	"GET http://good.test/ HTTP/1.1\nHost: good.test\n\n",
+	"POST http://good.test/ HTTP/1.0\r\nHost: good.test\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
+	"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n",
+	"\5\1\r\n",
+	"\4\1\r\n",
 };
 
 /* smuggle: requests that can be read in two ways */
@@ -255,7 +288,8 @@ static int attack_smuggle(int argc, char **argv)
 	(void)argc, (void)argv;
 	for (size_t i = 0; i < COUNT(posts); i++) {
 		request.len = 0;
-		text_put(&request, "POST http://good.test/ HTTP/1.1\r\nHost: good.test\r\n%s\r\n%s", posts[i].fields, posts[i].body);
+		text_put(&request, "POST http://good.test/ HTTP/1.1\r\nHost: good.test\r\n%s\r\n%s", posts[i].fields,
+			posts[i].body);
 		told("post", posts[i].fields, strlen(posts[i].fields), ask(&request, &answer));
 	}
 	for (size_t i = 0; i < COUNT(requests); i++) {
@@ -269,10 +303,12 @@ static int attack_smuggle(int argc, char **argv)
 /* pipeline: something behind an allowed request, in the same bytes or after them */
 static int attack_pipeline(int argc, char **argv)
 {
-	static const char *const firsts[] = { "GET http://good.test/ HTTP/1.1\r\nHost: good.test\r\n\r\n",
+	static const char *const firsts[] = {
+		"GET http://good.test/ HTTP/1.1\r\nHost: good.test\r\n\r\n",
 		"POST http://good.test/ HTTP/1.1\r\nHost: good.test\r\nContent-Length: 5\r\n\r\nhello",
 		"POST http://good.test/ HTTP/1.1\r\nHost: good.test\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n0\r\n\r\n",
-		"POST http://good.test/ HTTP/1.1\r\nHost: good.test\r\nTransfer-Encoding: chunked\r\n\r\n5;x=y\r\nhello\r\n0\r\n\r\n" };
+		"POST http://good.test/ HTTP/1.1\r\nHost: good.test\r\nTransfer-Encoding: chunked\r\n\r\n5;x=y\r\nhello\r\n0\r\n\r\n"
+	};
 	static const char *const seconds[] = { EVIL, "CONNECT evil.test:443 HTTP/1.1\r\nHost: evil.test:443\r\n\r\n",
 		"GET http://good.test/evil HTTP/1.1\r\nHost: good.test\r\n\r\n" };
 	static struct text request, answer;
@@ -315,7 +351,8 @@ static int attack_large(int argc, char **argv)
 	for (int which = 0; which < 5; which++) {
 		request.len = 0;
 		if (which == 0)
-			text_put(&request, "%sX: ", line), put_many(&request, 'a', 9000), text_put(&request, "\r\n\r\n");
+			text_put(&request, "%sX: ", line), put_many(&request, 'a', 9000),
+				text_put(&request, "\r\n\r\n");
 		if (which == 1) {
 			text_put(&request, "%s", line);
 			for (int i = 0; i < 150; i++)
@@ -325,7 +362,8 @@ static int attack_large(int argc, char **argv)
 		if (which == 2)
 			text_put(&request, "%sX: ", line), put_many(&request, 'a', 60000);
 		if (which == 3)
-			text_put(&request, "GET http://good.test/"), put_many(&request, 'a', 9000), text_put(&request, " HTTP/1.1\r\nHost: good.test\r\n\r\n");
+			text_put(&request, "GET http://good.test/"), put_many(&request, 'a', 9000),
+				text_put(&request, " HTTP/1.1\r\nHost: good.test\r\n\r\n");
 		if (which == 4)
 			put_many(&request, 'A', 20000);
 		got_number("large", ask(&request, &answer));
@@ -339,11 +377,12 @@ static int attack_large(int argc, char **argv)
 /* slow: a byte a second, and silence, wherever a door waits for something to be said; others are served meanwhile */
 static int attack_slow(int argc, char **argv)
 {
-	static const char head[] = "GET http://good.test/path/to/somewhere HTTP/1.1", hello[] = "\x16\3\1\1\0\1\0\0\xfc\3\3abcdefghijklmnopqrstu";
+	static const char head[] = "GET http://good.test/path/to/somewhere HTTP/1.1",
+			  hello[] = "\x16\3\1\1\0\1\0\0\xfc\3\3abcdefghijklmnopqrstu";
 	static struct text request, answer;
 	int status, ended = 0, served = 0, failed = 0;
-	struct pollfd slow[4] = { { call(), POLLIN, 0 }, { call(), POLLIN, 0 }, { tunnel("good.test:443", &status), POLLIN, 0 },
-		{ tunnel("good.test:443", &status), POLLIN, 0 } };
+	struct pollfd slow[4] = { { call(), POLLIN, 0 }, { call(), POLLIN, 0 },
+		{ tunnel("good.test:443", &status), POLLIN, 0 }, { tunnel("good.test:443", &status), POLLIN, 0 } };
 	const char *const said[4] = { head, "", hello, "" };
 	long long begun = now_ms();
 
@@ -376,7 +415,9 @@ static int attack_slow(int argc, char **argv)
 /* Connections to the proxy, each with a request, and none taken back. */
 static _Noreturn void hoard(int each, int line)
 {
-	struct sockaddr_in at = { .sin_family = AF_INET, .sin_port = htons(PROXY_PORT), .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+	struct sockaddr_in at = {
+		.sin_family = AF_INET, .sin_port = htons(PROXY_PORT), .sin_addr.s_addr = htonl(INADDR_LOOPBACK)
+	};
 	static struct text request;
 
 	request_make(&request, false, "good.test:8080", 14);
@@ -406,7 +447,8 @@ static int attack_greedy(int argc, char **argv)
 	for (int i = 0; i < processes; i++)
 		if (fork() == 0)
 			hoard(each, lines[1]);
-	while (total < (long long)processes * each && poll(&(struct pollfd){ lines[0], POLLIN, 0 }, 1, 3000) > 0 && read(lines[0], &byte, 1) == 1)
+	while (total < (long long)processes * each && poll(&(struct pollfd){ lines[0], POLLIN, 0 }, 1, 3000) > 0 &&
+		read(lines[0], &byte, 1) == 1)
 		total++;
 	got_number("connections", total);
 	ready();
@@ -435,7 +477,8 @@ static int attack_neighbours(int argc, char **argv)
 	return 0;
 }
 
-/* reload: until its budget is used up, and until it is raised, ask for what is denied; fails if that does not come about */
+/* reload: until its budget is used up, and until it is raised, ask for what is denied; fails if that does not come
+ * about */
 static int attack_reload(int argc, char **argv)
 {
 	static struct text evil, good, answer;
@@ -463,7 +506,9 @@ static int attack_reload(int argc, char **argv)
 
 static void bind_proxy(const char *what, int reuse)
 {
-	struct sockaddr_in at = { .sin_family = AF_INET, .sin_port = htons(PROXY_PORT), .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+	struct sockaddr_in at = {
+		.sin_family = AF_INET, .sin_port = htons(PROXY_PORT), .sin_addr.s_addr = htonl(INADDR_LOOPBACK)
+	};
 	int fd = socket(AF_INET, SOCK_STREAM, 0), one = 1;
 
 	if (reuse > 0)
@@ -474,7 +519,8 @@ static void bind_proxy(const char *what, int reuse)
 	close(fd);
 }
 
-/* orphan MS: goes on asking for what is denied while the process that serves its doors dies, and tries to take its place */
+/* orphan MS: goes on asking for what is denied while the process that serves its doors dies, and tries to take its
+ * place */
 static int attack_orphan(int argc, char **argv)
 {
 	static struct text evil, good, answer;
@@ -506,7 +552,8 @@ static int attack_orphan(int argc, char **argv)
 /* credential URL...: use a secret door, and read what it sends out from what comes back */
 static int attack_credential(int argc, char **argv)
 {
-	static const char *const fields[] = { "", "X-Echo: yes\r\n", "Connection: close, x-api-key\r\n", "x-api-key: mine\r\n", "Accept-Encoding: gzip\r\n" };
+	static const char *const fields[] = { "", "X-Echo: yes\r\n", "Connection: close, x-api-key\r\n",
+		"x-api-key: mine\r\n", "Accept-Encoding: gzip\r\n" };
 	static struct text request, answer;
 
 	for (size_t i = 0; argc == 2 && i < COUNT(fields); i++) {
@@ -521,7 +568,8 @@ static int attack_credential(int argc, char **argv)
 		request.len = answer.len = 0;
 		text_put(&request, "GET /v1/models HTTP/1.1\r\nHost: safe.door\r\n%s\r\n", fields[i]);
 		send(fd, request.bytes, request.len, MSG_NOSIGNAL);
-		while (answer.len < sizeof(answer.bytes) && (came = recv(fd, answer.bytes + answer.len, sizeof(answer.bytes) - answer.len, 0)) > 0)
+		while (answer.len < sizeof(answer.bytes) &&
+			(came = recv(fd, answer.bytes + answer.len, sizeof(answer.bytes) - answer.len, 0)) > 0)
 			answer.len += (size_t)came;
 		fwrite(answer.bytes, 1, answer.len, stdout);
 		got_number("\nanswered", (long long)answer.len);
@@ -531,8 +579,15 @@ static int attack_credential(int argc, char **argv)
 }
 
 const struct attack tunnel_attacks[] = {
-	{ "hellos", attack_hellos }, { "smuggle", attack_smuggle }, { "pipeline", attack_pipeline }, { "large", attack_large },
-	{ "neighbours", attack_neighbours }, { "reload", attack_reload },
-	{ "slow", attack_slow },     { "greedy", attack_greedy },   { "orphan", attack_orphan },     { "credential", attack_credential },
+	{ "hellos", attack_hellos },
+	{ "smuggle", attack_smuggle },
+	{ "pipeline", attack_pipeline },
+	{ "large", attack_large },
+	{ "neighbours", attack_neighbours },
+	{ "reload", attack_reload },
+	{ "slow", attack_slow },
+	{ "greedy", attack_greedy },
+	{ "orphan", attack_orphan },
+	{ "credential", attack_credential },
 	{ 0 },
 };
