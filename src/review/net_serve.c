@@ -71,12 +71,10 @@ static void put_record(struct buf *ret, unsigned name, unsigned type, const void
 
 static bool hex_read(const char *text, size_t digits, unsigned char *ret)
 {
-	for (size_t i = 0; i < digits / 2; i++) {
-		unsigned byte;
-		if (sscanf(text + 2 * i, "%2x", &byte) != 1)
-			return false;
-		ret[i] = (unsigned char)byte;
-	}
+	if (strspn(text, "0123456789abcdef") < digits)
+		return false;
+	for (size_t i = 0; i < digits / 2; i++)
+		(void)sscanf(text + 2 * i, "%2hhx", &ret[i]);
 	return true;
 }
 
