@@ -125,8 +125,8 @@ void doors_alone(struct review_try *try)
 	own(net_freep) struct net *net = net_open(try);
 	if (!net || try_run(try, &command) < 0)
 		return;
+	doors_judge(try, net); /* first: what was seen outside says more than what the cell was told */
 	try_judge(try);
-	doors_judge(try, net);
 	if (attack->judge)
 		attack->judge(try);
 	try->own = NULL;
