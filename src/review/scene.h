@@ -22,6 +22,9 @@ void scene_lend(const struct scene *scene);
 #define SCENE_CANARY_FD 137
 #define SCENE_ROOT_FD 138
 
+/* Every line "what RESULT" that the program printed. */
+typedef void try_said_fn(void *data, const char *what, const char *result);
+void try_each_said(const struct review_try *try, try_said_fn *fn, void *data);
 /* Counts what the program said it tried; what was "ok" and may not be is an escape. */
 void try_judge_said(struct review_try *try);
 

@@ -28,9 +28,7 @@ static bool line_split(char *line, char **ret_what, char **ret_result)
 	return true;
 }
 
-typedef void said_fn(void *data, const char *what, const char *result);
-
-static void each_said(const struct review_try *try, said_fn *fn, void *data)
+void try_each_said(const struct review_try *try, try_said_fn *fn, void *data)
 {
 	own(freep) char *copy = xstrdup(buf_text(&try->out)); /* up to a NUL: what follows one is nothing a program of ours says */
 	char *rest = copy;
@@ -61,7 +59,7 @@ const char *try_said(struct review_try *try, const char *what)
 	static struct search search;
 
 	search = (struct search){.what = what};
-	each_said(try, search_fn, &search);
+	try_each_said(try, search_fn, &search);
 	return search.found ? search.result : NULL;
 }
 
@@ -87,7 +85,7 @@ static void judge_fn(void *data, const char *what, const char *result)
 
 void try_judge_said(struct review_try *try)
 {
-	each_said(try, judge_fn, try);
+	try_each_said(try, judge_fn, try);
 }
 
 /* ---- hotcell's result ---- */

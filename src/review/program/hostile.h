@@ -35,6 +35,19 @@ static inline void got(const char *what, long rc)
 	got_text(what, name ? name : "E?");
 }
 
+/* For what must be refused in one way only: any other error comes from the kernel behind the filter, which was reached. */
+static inline void got_refused(const char *what, long rc, int error)
+{
+	char text[64];
+
+	if (rc >= 0 || errno == error) {
+		got(what, rc);
+		return;
+	}
+	snprintf(text, sizeof(text), "reached-%s", strerrorname_np(errno) ? strerrorname_np(errno) : "E?");
+	got_text(what, text);
+}
+
 static inline void got_number(const char *what, long long number)
 {
 	printf("%s %lld\n", what, number);
@@ -70,9 +83,24 @@ static inline void sleep_forever(void)
 		pause();
 }
 
+/* For who looks from the host: keeps all that was gained until told to end by SIGTERM. */
+static inline int hold(void)
+{
+	sigset_t end;
+	int number;
+
+	sigemptyset(&end);
+	sigaddset(&end, SIGTERM);
+	sigprocmask(SIG_BLOCK, &end, NULL);
+	ready();
+	(void)sigwait(&end, &number);
+	return 0;
+}
+
 /* The sections of the program: one a file. */
-extern const struct attack bypass_attacks[], doors_attacks[], exhaust_attacks[], kernel_attacks[], knock_attacks[],
-	leave_attacks[], paths_attacks[], procs_attacks[], traces_attacks[], tunnel_attacks[];
+extern const struct attack bypass_attacks[], doors_attacks[], exhaust_attacks[], gain_attacks[],
+	kernel_attacks[], knock_attacks[], leave_attacks[], neighbour_attacks[], paths_attacks[], procs_attacks[],
+	pry_attacks[], sweep_attacks[], traces_attacks[], tunnel_attacks[];
 
 /* Whether this is no whole cell: what would do harm on a machine is then done in small, or not at all. */
 static inline bool gentle(void)

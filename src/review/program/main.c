@@ -10,10 +10,20 @@ static const struct {
 	const char *name;
 	const struct attack *attacks;
 } sections[] = {
-	{ "bypass", bypass_attacks },	{ "doors", doors_attacks },   { "tunnel", tunnel_attacks },
-	{ "exhaust", exhaust_attacks }, { "kernel", kernel_attacks }, { "knock", knock_attacks },
-	{ "leave", leave_attacks },	{ "paths", paths_attacks },   { "procs", procs_attacks },
+	{ "bypass", bypass_attacks },
+	{ "doors", doors_attacks },
+	{ "exhaust", exhaust_attacks },
+	{ "gain", gain_attacks },
+	{ "kernel", kernel_attacks },
+	{ "knock", knock_attacks },
+	{ "leave", leave_attacks },
+	{ "neighbour", neighbour_attacks },
+	{ "paths", paths_attacks },
+	{ "procs", procs_attacks },
+	{ "pry", pry_attacks },
+	{ "sweep", sweep_attacks },
 	{ "traces", traces_attacks },
+	{ "tunnel", tunnel_attacks },
 };
 
 /* A cell is named "cell". Anywhere else these programs would do what they try. */

@@ -308,7 +308,7 @@ static int attack_tree(int argc, char **argv)
 	return 0;
 }
 
-/* zombies N: N orphans, then the zombies that are still in sight */
+/* zombies N [stay]: N orphans, then the zombies that are still in sight */
 static int attack_zombies(int argc, char **argv)
 {
 	int count = argc > 0 ? atoi(argv[0]) : 200, failed = 0, zombies = 0;
@@ -339,7 +339,7 @@ static int attack_zombies(int argc, char **argv)
 	}
 	got_number("failed", failed);
 	got_number("zombies", zombies);
-	return 0;
+	return argc > 1 ? hold() : 0;
 }
 
 /* status: how the kernel describes us: credentials, filters, namespaces, cgroup, limits */
