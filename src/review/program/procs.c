@@ -308,7 +308,7 @@ static int attack_tree(int argc, char **argv)
 	return 0;
 }
 
-/* zombies N [stay]: N orphans, then the zombies that are still in sight */
+/* zombies N: N orphans, then the zombies that are still in sight; N stay: for who looks from outside */
 static int attack_zombies(int argc, char **argv)
 {
 	int count = argc > 0 ? atoi(argv[0]) : 200, failed = 0, zombies = 0;
@@ -326,7 +326,7 @@ static int attack_zombies(int argc, char **argv)
 			(void)waitpid(pid, NULL, 0);
 	}
 	usleep(200000);
-	for (pid_t pid = 1; pid < 100000; pid++) {
+	for (pid_t pid = 1; argc < 2 && pid < 100000; pid++) {
 		char path[64], state = 0;
 
 		snprintf(path, sizeof(path), "/proc/%d/stat", pid);
