@@ -135,7 +135,7 @@ static void put_line(struct words *words, const struct review_try *try, const st
 	if (try->gentle)
 		put_word(words, xstrdup("--env=ATTACK_GENTLE=1"));
 	if (reports)
-		put_word(words, xfmt("--json-file=%s/result.json", scene_folder(try->scene)));
+		put_word(words, xfmt("--json-file=%s/%s.json", scene_folder(try->scene), try->mark + 1));
 	if (!try->outside) /* which has no mounts, and sees the host's files */
 		put_word(words, xfmt("--mount=%s:/review", scene_program(try->scene)));
 	put_words(words, try, command->flags);
@@ -285,7 +285,7 @@ static void forget(struct review_try *try)
 static void read_result(struct review_try *try)
 {
 	static const struct json_limits limits = {.bytes = RESULT_MAX, .values = 100000, .depth = 32};
-	own(freep) char *path = xfmt("%s/result.json", scene_folder(try->scene));
+	own(freep) char *path = xfmt("%s/%s.json", scene_folder(try->scene), try->mark + 1);
 	own(buf_done) struct buf text = {0};
 	struct err err;
 

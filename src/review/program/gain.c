@@ -180,7 +180,7 @@ static int attack_bpf(int argc, char **argv)
 static int attack_keys(int argc, char **argv)
 {
 	static const char *const kinds[] = { "user", "keyring", "logon", "big_key", "asymmetric", "encrypted", "trusted" };
-	long made[KEYS_MAX];
+	long made[KEYS_MAX], ring_of[KEYS_MAX];
 	size_t count = 0;
 	char what[96];
 
@@ -192,8 +192,10 @@ static int attack_keys(int argc, char **argv)
 			snprintf(what, sizeof(what), "add-%s%d", kinds[kind], to);
 			long key = syscall(SYS_add_key, kinds[kind], argv[0], ring ? NULL : "secret", ring ? 0 : 6, to);
 			got(what, key);
-			if (key > 0 && count < KEYS_MAX)
+			if (key > 0 && count < KEYS_MAX) {
+				ring_of[count] = to;
 				made[count++] = key;
+			}
 		}
 		snprintf(what, sizeof(what), "request-%s", kinds[kind]);
 		got(what, syscall(SYS_request_key, kinds[kind], argv[0], NULL, 0));
@@ -205,8 +207,8 @@ static int attack_keys(int argc, char **argv)
 	got("keyctl-get", syscall(SYS_keyctl, 0 /* GET_KEYRING_ID */, -5, 0));
 	got("keyctl-describe", syscall(SYS_keyctl, 6 /* DESCRIBE */, -4, what, sizeof(what)));
 	(void)hold();
-	while (count > 0)
-		(void)syscall(SYS_keyctl, 21 /* INVALIDATE */, made[--count]);
+	while (count-- > 0)
+		(void)syscall(SYS_keyctl, 9 /* UNLINK */, made[count], ring_of[count]);
 	return 0;
 }
 

@@ -27,6 +27,7 @@ static struct names names_of(const char *name)
 	static const char *const folders[] = { "/tmp", "/dev/shm", "/var/tmp", "/run" };
 	struct names names = { .key = 0x5f3759 };
 
+	name += *name == '@';
 	for (const char *c = name; *c; c++)
 		names.key = names.key * 31 + *c;
 	names.key &= 0x7fffffff;

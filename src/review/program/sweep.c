@@ -73,12 +73,12 @@ static int attack_namespaces(int argc, char **argv)
 	int done[2];
 
 	(void)argc, (void)argv;
-	if (pipe(done) < 0)
-		return 1;
 	sweep_spaces(CLONE, "clone", 0);
 	sweep_spaces(CLONE, "clone-upper", UPPER);
 	sweep_spaces(CLONE, "clone-parent", CLONE_PARENT);
 	sweep_spaces(CLONE3, "clone3", 0);
+	if (pipe(done) < 0)
+		return 1;
 	pid_t pid = fork(); /* unshare changes who calls it */
 	if (pid == 0) {
 		(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
@@ -188,40 +188,25 @@ static int attack_foreign(int argc, char **argv)
 	return 0;
 }
 
-/* A few numbers end who calls them from the wrong place: never in this process. */
-static void try_number(long number)
-{
-	char what[32];
-	int status = 0;
-
-	snprintf(what, sizeof(what), "call-%ld", number);
-	if (number > 340) {
-		got_refused(what, syscall(number, 0, 0, 0, 0, 0, 0), ENOSYS);
-		return;
-	}
-	pid_t pid = fork();
-	if (pid == 0)
-		_exit(syscall(number, 0, 0, 0, 0, 0, 0) == -1 && errno == ENOSYS ? 0 : 1);
-	(void)waitpid(pid, &status, 0);
-	got_text(what, WIFEXITED(status) && WEXITSTATUS(status) == 0 ? "ENOSYS" : "reached-signal");
-}
-
 /* unknown: numbers between and beyond those that this kernel's programs use */
 static int attack_unknown(int argc, char **argv)
 {
 	static const long ranges[][2] = {
 #ifdef __x86_64__
-		{ 335, 423 },
+		{ 337, 423 }, /* about the two before, which end who calls them, the kernel asks no filter */
 #else
 		{ 300, 423 },
 #endif
 		{ 447, 447 /* memfd_secret */ }, { 457, 461 }, { 463, 4200 }, { 0xfffe, 0x10001 }, { 0x3ffffff0, 0x3fffffff },
 	};
+	char what[32];
 
 	(void)argc, (void)argv;
 	for (size_t i = 0; i < COUNT(ranges); i++)
-		for (long number = ranges[i][0]; number <= ranges[i][1]; number++)
-			try_number(number);
+		for (long number = ranges[i][0]; number <= ranges[i][1]; number++) {
+			snprintf(what, sizeof(what), "call-%ld", number);
+			got_refused(what, syscall(number, 0, 0, 0, 0, 0, 0), ENOSYS);
+		}
 	return 0;
 }
 
@@ -236,6 +221,7 @@ static void keep(int fd)
 		close(fd);
 }
 
+/* One protocol in all spellings is enough: each argument is compared by itself. */
 static void try_family(unsigned long family, unsigned long type, unsigned long protocol)
 {
 	const struct {
@@ -247,7 +233,7 @@ static void try_family(unsigned long family, unsigned long type, unsigned long p
 	};
 	char what[96];
 
-	for (size_t i = 0; i < COUNT(spellings); i++) {
+	for (size_t i = 0; i < (protocol ? 1 : COUNT(spellings)); i++) {
 		snprintf(what, sizeof(what), "socket-%lu-%lu-%lu%s", family, type, protocol, spellings[i].name);
 		long fd = syscall(SYS_socket, family | spellings[i].family, type | spellings[i].type, protocol | spellings[i].protocol);
 		got(what, fd);
