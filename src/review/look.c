@@ -371,8 +371,8 @@ static int socket_option(pid_t pid, int fd, int option)
 
 static void check_gain(struct review_try *try, pid_t pid, int fd, const char *target)
 {
-	static const char *const kinds[] = {"[io_uring]", "[aio]", "[perf_event]", "[userfaultfd]", "bpf-map", "bpf-prog", "bpf_link",
-		"[fanotify]", "[fscontext]", "seccomp notify"};
+	static const char *const kinds[] = {"[io_uring]", "[aio]", "[perf_event]", "[userfaultfd]", "bpf-map", "bpf-prog",
+		"bpf_link", "[fanotify]", "[fscontext]", "seccomp notify"};
 
 	for (size_t i = 0; i < ARRAY_LEN(kinds); i++)
 		if (begins(target, "anon_inode:") && strstr(target, kinds[i]))
@@ -430,7 +430,8 @@ static void check_reached(void *data, const char *what, const char *result)
 	struct review_try *try = data;
 
 	if (begins(result, "reached-"))
-		try_escaped(try, "'%.100s' was not refused as it should: '%.40s' is the kernel's answer", what, result + strlen("reached-"));
+		try_escaped(try, "'%.100s' was not refused as it should: '%.40s' is the kernel's answer", what,
+			result + strlen("reached-"));
 }
 
 void look_reached(struct review_try *try)

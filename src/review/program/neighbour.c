@@ -85,7 +85,8 @@ static int attack_find(int argc, char **argv)
 		return 99;
 	struct names names = names_of(argv[0]);
 	struct sockaddr_in address = loopback(names.port);
-	int stream = socket(AF_UNIX, SOCK_STREAM, 0), datagram = socket(AF_UNIX, SOCK_DGRAM, 0), net = socket(AF_INET, SOCK_STREAM, 0);
+	int stream = socket(AF_UNIX, SOCK_STREAM, 0), datagram = socket(AF_UNIX, SOCK_DGRAM, 0),
+	    net = socket(AF_INET, SOCK_STREAM, 0);
 
 	got("abstract", connect(stream, (struct sockaddr *)&names.abstract, names.abstract_len));
 	got("abstract-send", sendto(datagram, "x", 1, 0, (struct sockaddr *)&names.abstract, names.abstract_len));

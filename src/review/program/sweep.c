@@ -17,8 +17,8 @@
 
 /* ---- namespaces ---- */
 
-static const unsigned long kinds[] = { 0x80 /* time */, CLONE_NEWNS, CLONE_NEWCGROUP, CLONE_NEWUTS, CLONE_NEWIPC, CLONE_NEWUSER,
-	CLONE_NEWPID, CLONE_NEWNET };
+static const unsigned long kinds[] = { 0x80 /* time */, CLONE_NEWNS, CLONE_NEWCGROUP, CLONE_NEWUTS, CLONE_NEWIPC,
+	CLONE_NEWUSER, CLONE_NEWPID, CLONE_NEWNET };
 #define COMBINATIONS (1u << COUNT(kinds))
 
 static unsigned long combination(unsigned number)
@@ -41,7 +41,8 @@ static long make_spaces(enum form form, unsigned long flags)
 
 	if (form == UNSHARE)
 		return syscall(SYS_unshare, flags);
-	pid = form == CLONE ? syscall(SYS_clone, flags | SIGCHLD, NULL, NULL, NULL, NULL) : syscall(SYS_clone3, &args, sizeof(args));
+	pid = form == CLONE ? syscall(SYS_clone, flags | SIGCHLD, NULL, NULL, NULL, NULL)
+			    : syscall(SYS_clone3, &args, sizeof(args));
 	if (pid == 0) {
 		(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
 		(void)prctl(PR_SET_NAME, "gained");
@@ -326,7 +327,8 @@ static void try_cgroup_mounts(unsigned long flags)
 /* cgroup: a cgroup file system of our own, release_agent, other cgroups */
 static int attack_cgroup(int argc, char **argv)
 {
-	static const unsigned long spaces[] = { CLONE_NEWNS, CLONE_NEWUSER | CLONE_NEWNS, CLONE_NEWUSER | CLONE_NEWNS | CLONE_NEWCGROUP };
+	static const unsigned long spaces[] = { CLONE_NEWNS, CLONE_NEWUSER | CLONE_NEWNS,
+		CLONE_NEWUSER | CLONE_NEWNS | CLONE_NEWCGROUP };
 	static const char *const files[] = { "/sys/fs/cgroup/memory/release_agent", "/sys/fs/cgroup/rdma/release_agent",
 		"/sys/fs/cgroup/cgroup.procs", "/sys/fs/cgroup/memory/cgroup.procs", "/sys/fs/cgroup/unified/cgroup.procs",
 		"/sys/fs/cgroup/cgroup.subtree_control", "/sys/fs/cgroup/memory/memory.limit_in_bytes", "/sys/fs/cgroup/pids/tasks" };
