@@ -117,6 +117,7 @@ const struct review_attack review_kernel[] = {
 		.id = "kernel.setns",
 		.technique = "enter namespaces by path and by pidfd, and climb from its own to their owners and parents",
 		.safe = "refused",
+		.without = "user-namespace",
 		.program = "sweep setns",
 		.tries = 100,
 	},

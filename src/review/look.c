@@ -405,6 +405,26 @@ void look_gains(struct review_try *try)
 	look_release(try);
 }
 
+/* ---- procfs ---- */
+
+void look_proc(struct review_try *try)
+{
+	own(buf_done) struct buf mounts = {0};
+	pid_t pids[CELL_MAX];
+	char point[256], options[256];
+
+	if (!try_processes(try, pids, CELL_MAX) || !try_proc(try, pids[0], "mountinfo", &mounts))
+		try_failed(try, "its mounts were not found on the host");
+	char *rest = mounts.data;
+	for (char *line; (line = strsep(&rest, "\n"));) {
+		const char *type = strstr(line, " - ");
+		if (type && begins(type + 3, "proc ") && sscanf(line, "%*s %*s %*s %*s %255s %255s", point, options) == 2 &&
+			!begins(options, "ro"))
+			try_escaped(try, "the procfs on '%s' may be written to", point);
+	}
+	look_release(try);
+}
+
 /* ---- secrets ---- */
 
 void look_secrets(struct review_try *try)

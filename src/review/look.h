@@ -41,6 +41,7 @@ void look_session(struct review_try *try); /* its own, without a terminal */
 void look_descriptors(struct review_try *try); /* 0, 1 and 2 only, and nothing of the host's */
 void look_gains(struct review_try *try); /* no descriptor of what only a filter refuses; no namespaces but the first's */
 void look_priority(struct review_try *try); /* neither real-time nor before others */
+void look_proc(struct review_try *try); /* every procfs it sees is read-only */
 void look_secrets(struct review_try *try); /* none in the arguments and environments of hotcell's own processes */
 
 /* For rows' `judge`: an error that only the kernel behind the filter gives is an escape. */
