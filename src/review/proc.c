@@ -19,13 +19,21 @@
 static void judge_others(struct review_try *try)
 {
 	char name[16];
-	const char *pids = try_said(try, "pids");
+	const char *pids = try_said(try, "pids"), *files = try_said(try, "files");
 
+	if (files && atoi(files) == 0)
+		try_not_applicable(try, "this cell has no /proc");
 	(void)snprintf(name, sizeof(name), "victim-%.8s", scene_token(try->scene));
 	if (memmem(buf_text(&try->out), try->out.len, name, strlen(name)))
 		try_escaped(try, "it saw a process of the host by its name");
 	if (pids && atoi(pids) > 8)
 		try_escaped(try, "it saw %s processes", pids);
+}
+
+static void judge_environ(struct review_try *try)
+{
+	if (!memmem(buf_text(&try->out), try->out.len, "PATH=", 5))
+		try_failed(try, "it told of no environment");
 }
 
 static void check_masked(void *data, const char *what, const char *result)
@@ -280,6 +288,7 @@ const struct review_attack review_proc[] = {
 		.safe = "nothing of hotcell's is in it",
 		.without = "clean-environment",
 		.program = "procs env",
+		.judge = judge_environ,
 	},
 	{
 		.id = "proc.secrets",

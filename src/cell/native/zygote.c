@@ -461,8 +461,8 @@ static _Noreturn void zygote_main(int socket, const struct cgroup_host *cgroup, 
 	(void)signal(SIGPIPE, SIG_IGN);
 	if (dup3(socket, 3, O_CLOEXEC) == 3)
 		socket = 3;
-	if (!weakened("clean-descriptors"))
-		(void)close_range(4, ~0U, 0);
+	/* left out in part: our own other end would keep us from ever seeing the supervisor's */
+	(void)close_range(4, weakened("clean-descriptors") ? 99 : ~0U, 0);
 	int null = open("/dev/null", O_RDWR | O_CLOEXEC);
 	for (int i = 0; i < 3; i++)
 		(void)dup2(null, i);
