@@ -261,6 +261,7 @@ const struct review_attack review_proc[] = {
 		.without = "non-root no-capabilities no-new-privileges seccomp",
 		.program = "gain ids",
 		.tries = 50,
+		.but = "keepcaps", /* it has none to keep */
 		.during = look_credentials,
 	},
 	{
@@ -318,7 +319,7 @@ const struct review_attack review_proc[] = {
 		.id = "proc.tamper",
 		.technique = "make the cell's first process slow, small and deaf, so that nobody ends the cell",
 		.safe = "ended at its time",
-		.flags = "--timeout=700ms --processes=40",
+		.flags = "--timeout=1500ms --processes=40",
 		.program = "procs tamper",
 		.outcomes = "timeout",
 		.tries = 8,
