@@ -19,15 +19,16 @@
 static void judge_others(struct review_try *try)
 {
 	char name[16];
-	const char *pids = try_said(try, "pids"), *files = try_said(try, "files");
+	const char *said = try_said(try, "files");
 
-	if (files && atoi(files) == 0)
+	if (said && atoi(said) == 0)
 		try_not_applicable(try, "this cell has no /proc");
+	said = try_said(try, "pids");
 	(void)snprintf(name, sizeof(name), "victim-%.8s", scene_token(try->scene));
 	if (memmem(buf_text(&try->out), try->out.len, name, strlen(name)))
 		try_escaped(try, "it saw a process of the host by its name");
-	if (pids && atoi(pids) > 8)
-		try_escaped(try, "it saw %s processes", pids);
+	if (said && atoi(said) > 8)
+		try_escaped(try, "it saw %s processes", said);
 }
 
 static void judge_environ(struct review_try *try)
