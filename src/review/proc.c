@@ -11,7 +11,10 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/fs.h"
 #include "review/look.h"
+
+#define NONE_WORKSPACE "/tmp/hotcell-none-" /* how the backend without a sandbox names its folders */
 
 /* ---- what /proc tells ---- */
 
@@ -202,6 +205,17 @@ static void during_kill(struct review_try *try)
 	(void)kill(try->hotcell, SIGKILL);
 }
 
+/* Where there is no cell, nobody is left to remove the folder that the program was started in. */
+static void remove_workspace(const struct look_processes *were)
+{
+	char path[256];
+	struct err err;
+
+	for (size_t i = 0; i < were->count; i++)
+		if (try_link(were->items[i].pid, "cwd", path, sizeof(path)) && strncmp(path, NONE_WORKSPACE, strlen(NONE_WORKSPACE)) == 0)
+			(void)!fs_remove_tree(AT_FDCWD, path, &err);
+}
+
 /* Without a supervisor there is no result: only who is left counts. */
 static void attack_orphans(struct review_try *try)
 {
@@ -212,6 +226,8 @@ static void attack_orphans(struct review_try *try)
 		return;
 	if (try->status != -SIGKILL)
 		try_failed(try, "hotcell ended with %d before it could be killed", try->status);
+	if (try->outside && try->own)
+		remove_workspace(try->own);
 	judge_gone(try);
 	size_t count = try_processes(try, left, ARRAY_LEN(left));
 	if (count > 0)
