@@ -47,7 +47,7 @@ struct piece {
 	size_t text_len;
 	bool cover; /* over a file of that name, which the image has */
 	int tree; /* a detached mount, or */
-	dev_t device; /* a device to be made, where we may; else `tree` */
+	dev_t device; /* a device to be made, where we may; else bound: `tree` is the file itself, no mount yet */
 	bool is_dir;
 	const struct cell_mount *mount; /* the user's, for which names may be hidden */
 };
@@ -106,7 +106,7 @@ static void builder_done(struct builder *b)
 static int tree_open(int dir, const char *path, uint64_t attributes, struct err *err)
 {
 	own(fd_closep) int tree = open_tree(dir, path,
-		OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | AT_SYMLINK_NOFOLLOW | AT_RECURSIVE);
+		OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | AT_SYMLINK_NOFOLLOW | AT_RECURSIVE | AT_EMPTY_PATH);
 	struct mount_attr attr = { .attr_set = attributes };
 
 	if (tree < 0)
@@ -294,15 +294,15 @@ static int collect_devices(struct builder *b, struct err *err)
 
 	for (size_t i = 0; i < ARRAY_LEN(devices); i++) {
 		struct stat st;
-		own(fd_closep) int tree = tree_open(root, devices[i].path, MOUNT_ATTR_NOSUID | MOUNT_ATTR_NOEXEC, err);
-		if (tree < 0)
-			return -1;
+		own(fd_closep) int device = openat(root, devices[i].path, O_PATH | O_NOFOLLOW | O_CLOEXEC);
+		if (device < 0)
+			return err_errno(err, errno, "open '/%s'", devices[i].path);
 		/* what was opened must be the device itself, not something put in its place (CVE-2025-31133) */
-		if (fstat(tree, &st) < 0 || !S_ISCHR(st.st_mode) ||
+		if (fstat(device, &st) < 0 || !S_ISCHR(st.st_mode) ||
 			st.st_rdev != makedev(devices[i].major, devices[i].minor))
 			return err_set(err, EINVAL, "'/%s' is not the device it should be", devices[i].path);
 		struct piece *piece = piece_add(b, devices[i].path);
-		piece->tree = fd_take(&tree);
+		piece->tree = fd_take(&device);
 		piece->device = st.st_rdev;
 	}
 	piece_add(b, "dev/fd")->link = xstrdup("/proc/self/fd");
@@ -604,6 +604,17 @@ static int parent_of(struct builder *b, const char *target, const char **ret_nam
 	return b->parent_fd;
 }
 
+/* Real root makes the device itself: one mount less to copy for every cell. */
+static int place_device(const struct builder *b, int dir, const char *name, const struct piece *piece, struct err *err)
+{
+	if (b->outer_uid != 0 && mknodat(dir, name, S_IFCHR | 0666, piece->device) == 0)
+		return fchmodat(dir, name, 0666, 0);
+	/* not bound before it has to be: letting go of a mount that was never used waits for all CPUs (0.1 ms) */
+	own(fd_closep) int tree = tree_open(piece->tree, "", MOUNT_ATTR_NOSUID | MOUNT_ATTR_NOEXEC, err);
+	own(fd_closep) int point = tree < 0 ? -1 : mount_point(dir, name, piece, err);
+	return point < 0 ? -1 : attach(tree, point, piece->target, err);
+}
+
 static int place(struct builder *b, const struct piece *piece, struct err *err)
 {
 	const char *name;
@@ -618,9 +629,8 @@ static int place(struct builder *b, const struct piece *piece, struct err *err)
 	}
 	if (piece->tree < 0)
 		return piece->cover ? place_cover(dir, name, piece, err) : place_text(dir, name, piece, err);
-	/* real root makes the device itself: one mount less to copy for every cell */
-	if (piece->device != 0 && b->outer_uid != 0 && mknodat(dir, name, S_IFCHR | 0666, piece->device) == 0)
-		return fchmodat(dir, name, 0666, 0);
+	if (piece->device != 0)
+		return place_device(b, dir, name, piece, err);
 	own(fd_closep) int point = mount_point(dir, name, piece, err);
 	return point < 0 ? -1 : place_mount(b, piece, point, err);
 }

@@ -154,7 +154,8 @@ static int slot_take(const struct yard *yard, struct slot *slot, pid_t holder, s
 }
 
 /* Making a network takes the kernel longest of all: the first one is begun before the root is built, on
- * another CPU. */
+ * another CPU, and before the yard has mounts of its own. Whoever shares those while the yard changes its root
+ * counts as in a chroot, and may make no user namespace. */
 static int holder_begin(const struct yard *yard, bool user_ns, struct holder *ret, struct err *err)
 {
 	pid_t self = getpid();
@@ -162,9 +163,7 @@ static int holder_begin(const struct yard *yard, bool user_ns, struct holder *re
 
 	if (pipe2(tell, O_CLOEXEC) < 0)
 		return err_errno(err, errno, "make a pipe");
-	/* Born with mounts of its own: while the yard changes its root, whoever shares or copies its mounts
-	 * counts as in a chroot, and may make no user namespace. */
-	ret->pid = (pid_t)syscall(SYS_clone, CLONE_NEWNS | SIGCHLD, 0, 0, 0, 0);
+	ret->pid = fork();
 	if (ret->pid == 0)
 		holder_main(yard, self, tell[1], user_ns);
 	int cause = errno;
@@ -316,6 +315,8 @@ static int yard_build(struct yard *yard, int memfd, enum hide_how *ret_hide, str
 	yard->outer_gid = wire_get_u32(&reader);
 	if (template_decode(&yard->t, &reader, err) < 0)
 		return -1;
+	if (holder_begin(yard, yard->t.user_ns, &yard->early, err) < 0)
+		return -1;
 	if (unshare(CLONE_NEWNS | (weakened("uts-namespace") ? 0 : CLONE_NEWUTS)) < 0)
 		return err_errno(err, errno, "make a mount namespace");
 	if (mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0)
@@ -325,11 +326,10 @@ static int yard_build(struct yard *yard, int memfd, enum hide_how *ret_hide, str
 	yard->host_proc = open("/proc", O_PATH | O_DIRECTORY | O_CLOEXEC);
 	if (yard->host_proc < 0)
 		return err_errno(err, errno, "open /proc");
-	if (holder_begin(yard, yard->t.user_ns, &yard->early, err) < 0)
-		return -1;
 	struct err may_fail; /* if the machine runs out of memory, cells go first */
 	(void)!fs_write_value(yard->host_proc, "self/oom_score_adj", "500", &may_fail);
-	seal_bounding_set();
+	if (!yard->t.user_ns) /* else entering the cell's fills it again */
+		seal_bounding_set();
 	yard->covers = root_covers(yard->host_proc);
 	if (filters_build(yard, err) < 0)
 		return -1;
