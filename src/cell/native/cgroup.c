@@ -1,5 +1,6 @@
-/* Cgroups, from the supervisor's side: one folder of ours below our own cgroup in each hierarchy
- * that has a controller we need, and one folder a slot below that.
+/* Cgroups, from the supervisor's side: a folder for each slot in each hierarchy that has a controller
+ * we need. On v1 these lie in our own cgroup, and their names tell whose they are. On v2 they lie in
+ * one folder of ours there, to which the controllers are delegated.
  *
  * A cell's init enters its slot by itself. On v1 it writes "0" to `tasks`: the kernel lets a single
  * thread move itself without its global lock (0.04 ms; a parent's write to cgroup.procs waits for
@@ -18,10 +19,12 @@
 
 #include "cell/native/cgroup_paths.h"
 
+#define SLOT_PREFIX "s"
+
 struct hierarchy {
-	char *own; /* the cgroup we are in */
-	char *path; /* our folder: <own>/hotcell-<pid>.<pid namespace> */
-	int fd; /* of it; -1: none */
+	char *folder; /* the slots' folders are in it; NULL: there is none. v1: the cgroup we are in; v2: ours */
+	char *prefix; /* their names are this and a number */
+	int fd; /* of the folder, once made; -1: none */
 	bool v2;
 };
 
@@ -57,12 +60,29 @@ static unsigned long pid_space(void)
 }
 
 /* hotcell-<pid>.<pid namespace>, the beginning of all our folders' names; the caller frees. */
-static char *own_name(const char *own_path)
+static char *own_name(void)
 {
-	return xfmt("%s/hotcell-%d.%lx", own_path, (int)getpid(), pid_space());
+	return xfmt("hotcell-%d.%lx", (int)getpid(), pid_space());
 }
 
-/* Removes hotcell-<pid> folders whose process is gone: what a killed supervisor left. */
+/* Removes the empty folders whose name is the prefix and a number; false if one had to stay. */
+static bool sweep_slots(const char *folder, const char *prefix)
+{
+	DIR *dir = opendir(folder);
+	struct dirent *entry;
+	size_t len = strlen(prefix);
+	bool clean = true;
+
+	while (dir != NULL && (entry = readdir(dir)) != NULL)
+		if (strncmp(entry->d_name, prefix, len) == 0 && isdigit((unsigned char)entry->d_name[len]) &&
+			unlinkat(dirfd(dir), entry->d_name, AT_REMOVEDIR) < 0 && errno != ENOENT)
+			clean = false;
+	if (dir != NULL)
+		(void)closedir(dir);
+	return clean;
+}
+
+/* Removes the folders hotcell-<pid>... whose process is gone: what a killed supervisor left. */
 static void sweep_dead(const char *own_path)
 {
 	DIR *dir = opendir(own_path);
@@ -73,20 +93,14 @@ static void sweep_dead(const char *own_path)
 		unsigned long space = 0;
 		if (sscanf(entry->d_name, "hotcell-%d.%lx%n", &pid, &space, &used) != 2 || pid <= 0 || space != pid_space())
 			continue;
-		if (entry->d_name[used] != '\0' && entry->d_name[used] != '-')
+		if (entry->d_name[used] != '\0' && strchr("-.", entry->d_name[used]) == NULL)
 			continue;
 		own(freep) char *proc = xfmt("/proc/%d", pid);
 		if (access(proc, F_OK) == 0)
 			continue;
-		own(freep) char *base = xfmt("%s/%s", own_path, entry->d_name);
-		DIR *slots = opendir(base);
-		struct dirent *slot;
-		while (slots != NULL && (slot = readdir(slots)) != NULL)
-			if (slot->d_type == DT_DIR && slot->d_name[0] == 's')
-				(void)unlinkat(dirfd(slots), slot->d_name, AT_REMOVEDIR);
-		if (slots != NULL)
-			(void)closedir(slots);
-		(void)rmdir(base);
+		own(freep) char *folder = xfmt("%s/%s", own_path, entry->d_name);
+		(void)sweep_slots(folder, SLOT_PREFIX);
+		(void)rmdir(folder);
 	}
 	if (dir != NULL)
 		(void)closedir(dir);
@@ -94,20 +108,24 @@ static void sweep_dead(const char *own_path)
 
 static void hierarchy_name(struct hierarchy *at, const char *own_path, bool v2, unsigned number)
 {
-	at->own = xstrdup(own_path);
-	own(freep) char *name = own_name(own_path);
-	at->path = number == 0 ? xstrdup(name) : xfmt("%s-%u", name, number);
+	own(freep) char *name = own_name();
+	own(freep) char *ours = number == 0 ? xstrdup(name) : xfmt("%s-%u", name, number);
+
+	at->folder = v2 ? xfmt("%s/%s", own_path, ours) : xstrdup(own_path);
+	at->prefix = v2 ? xstrdup(SLOT_PREFIX) : xfmt("%s." SLOT_PREFIX, ours);
 	at->v2 = v2;
 }
 
+/* On v1 the first slot's folder shows whether we may make any. */
 static int hierarchy_make(struct hierarchy *at, struct err *err)
 {
-	sweep_dead(at->own);
-	if (mkdir(at->path, 0755) < 0 && errno != EEXIST)
-		return err_errno(err, errno, "make cgroup '%s'", at->path);
-	at->fd = open(at->path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	own(freep) char *path = at->v2 ? xstrdup(at->folder) : xfmt("%s/%s0", at->folder, at->prefix);
+
+	if (mkdir(path, 0755) < 0 && errno != EEXIST)
+		return err_errno(err, errno, "make cgroup '%s'", path);
+	at->fd = open(at->folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (at->fd < 0)
-		return err_errno(err, errno, "open cgroup '%s'", at->path);
+		return err_errno(err, errno, "open cgroup '%s'", at->folder);
 	return 0;
 }
 
@@ -134,8 +152,8 @@ static int v2_step_aside(struct cgroup_host *host, const char *own_path, struct 
 	if (!alone_in(own_dir))
 		return err_set(err, ERR_MISSING, "our cgroup '%s' also holds other processes", own_path);
 	host->own_v2 = xstrdup(own_path);
-	own(freep) char *name = own_name(own_path);
-	host->supervisor_v2 = xfmt("%s-sup", name);
+	own(freep) char *name = own_name();
+	host->supervisor_v2 = xfmt("%s/%s-sup", own_path, name);
 	if (mkdir(host->supervisor_v2, 0755) < 0)
 		return err_errno(err, errno, "make cgroup '%s'", host->supervisor_v2);
 	(void)snprintf(pid, sizeof(pid), "%d", (int)getpid());
@@ -182,14 +200,21 @@ static int v2_make(struct cgroup_host *host, const char *own_path, struct err *e
 	return fs_write_value(host->at[MEMORY].fd, "cgroup.subtree_control", "+memory +cpu +pids", err);
 }
 
-static void hierarchy_forget(struct hierarchy *at, bool keep)
+static void hierarchy_forget(struct hierarchy *at)
 {
-	if (at->path != NULL && !keep)
-		(void)rmdir(at->path);
-	free(at->path);
-	free(at->own);
-	at->path = at->own = NULL;
+	free(at->folder);
+	free(at->prefix);
+	at->folder = at->prefix = NULL;
 	fd_close(&at->fd);
+}
+
+/* Whether we may make folders there, as far as that can be told without doing it. */
+static void hierarchy_expect(struct hierarchy *at, struct err *err)
+{
+	if (faccessat(AT_FDCWD, at->folder, W_OK, AT_EACCESS) == 0)
+		return;
+	(void)err_errno(err, errno, "make a cgroup in '%s'", at->folder);
+	hierarchy_forget(at);
 }
 
 struct cgroup_host *cgroup_open(struct err *err)
@@ -214,12 +239,14 @@ struct cgroup_host *cgroup_open(struct err *err)
 			continue;
 		any_v1 = true;
 		hierarchy_name(&host->at[c], found.v1[c], false, host->number);
+		hierarchy_expect(&host->at[c], &why);
 	}
 	if (!any_v1 && found.v2 == NULL)
 		(void)err_set(&why, ERR_MISSING, "no cgroup file system is mounted");
 	if (!any_v1 && found.v2 != NULL && v2_make(host, found.v2, &why) < 0) {
+		(void)cgroup_sweep(host);
 		for (int c = 0; c < CONTROLLER_COUNT; c++)
-			hierarchy_forget(&host->at[c], false);
+			hierarchy_forget(&host->at[c]);
 		v2_step_back(host);
 		free(host->supervisor_v2);
 		host->supervisor_v2 = NULL;
@@ -228,17 +255,34 @@ struct cgroup_host *cgroup_open(struct err *err)
 	return host;
 }
 
-void cgroup_make(struct cgroup_host *host)
+static unsigned controllers(const struct cgroup_host *host)
 {
-	struct err why = { 0 };
+	unsigned bits = 0;
 
 	for (int c = 0; c < CONTROLLER_COUNT; c++)
-		if (host->at[c].path != NULL && host->at[c].fd < 0 && hierarchy_make(&host->at[c], &why) < 0)
-			hierarchy_forget(&host->at[c], false);
-	bool all = host->at[MEMORY].fd >= 0 && host->at[CPU].fd >= 0 && host->at[PIDS].fd >= 0;
-	if (!all && host->why[0] == '\0')
+		bits |= host->at[c].folder != NULL ? 1u << c : 0;
+	return bits;
+}
+
+bool cgroup_make(struct cgroup_host *host)
+{
+	struct err why = { 0 };
+	const unsigned expected = controllers(host), all = (1u << CONTROLLER_COUNT) - 1;
+
+	for (int c = 0; c < CONTROLLER_COUNT; c++)
+		if (host->at[c].folder != NULL && host->at[c].fd < 0 && hierarchy_make(&host->at[c], &why) < 0)
+			hierarchy_forget(&host->at[c]);
+	if (controllers(host) != all && host->why[0] == '\0')
 		(void)snprintf(host->why, sizeof(host->why), "%.190s",
 			why.text[0] != '\0' ? why.text : "a controller is not mounted");
+	return controllers(host) == expected;
+}
+
+void cgroup_sweep_dead(const struct cgroup_host *host)
+{
+	for (int c = 0; c < CONTROLLER_COUNT; c++)
+		if (host->at[c].folder != NULL && !host->at[c].v2)
+			sweep_dead(host->at[c].folder);
 }
 
 bool cgroup_sweep(const struct cgroup_host *host)
@@ -246,14 +290,11 @@ bool cgroup_sweep(const struct cgroup_host *host)
 	bool clean = true;
 
 	for (int c = 0; c < CONTROLLER_COUNT; c++) {
-		DIR *dir = host->at[c].path == NULL ? NULL : opendir(host->at[c].path);
-		struct dirent *entry;
-		while (dir != NULL && (entry = readdir(dir)) != NULL)
-			if (entry->d_type == DT_DIR && entry->d_name[0] == 's')
-				(void)unlinkat(dirfd(dir), entry->d_name, AT_REMOVEDIR);
-		if (dir != NULL)
-			(void)closedir(dir);
-		if (host->at[c].path != NULL && rmdir(host->at[c].path) < 0 && errno != ENOENT)
+		const struct hierarchy *at = &host->at[c];
+		if (at->folder == NULL)
+			continue;
+		clean = sweep_slots(at->folder, at->prefix) && clean;
+		if (at->v2 && rmdir(at->folder) < 0 && errno != ENOENT)
 			clean = false;
 	}
 	return clean; /* the zygote is itself in supervisor_v2: the next supervisor removes that */
@@ -268,7 +309,7 @@ struct cgroup_host *cgroup_free(struct cgroup_host *host)
 		v2_step_back(host);
 	}
 	for (int c = 0; c < CONTROLLER_COUNT; c++)
-		hierarchy_forget(&host->at[c], host->left);
+		hierarchy_forget(&host->at[c]);
 	free(host->own_v2);
 	free(host->supervisor_v2);
 	free(host);
@@ -282,17 +323,17 @@ void cgroup_leave(struct cgroup_host *host)
 
 bool cgroup_memory(const struct cgroup_host *host)
 {
-	return host->at[MEMORY].fd >= 0;
+	return host->at[MEMORY].folder != NULL;
 }
 
 bool cgroup_cpu(const struct cgroup_host *host)
 {
-	return host->at[CPU].fd >= 0;
+	return host->at[CPU].folder != NULL;
 }
 
 bool cgroup_pids(const struct cgroup_host *host)
 {
-	return host->at[PIDS].fd >= 0;
+	return host->at[PIDS].folder != NULL;
 }
 
 const char *cgroup_why(const struct cgroup_host *host)
@@ -303,7 +344,7 @@ const char *cgroup_why(const struct cgroup_host *host)
 const char *cgroup_kind(const struct cgroup_host *host)
 {
 	for (int c = 0; c < CONTROLLER_COUNT; c++)
-		if (host->at[c].fd >= 0)
+		if (host->at[c].folder != NULL)
 			return host->at[c].v2 ? "cgroup v2" : "cgroup v1";
 	return "";
 }
@@ -360,20 +401,27 @@ static int limit_v2(const struct cgroup_slot *slot, const struct cell_limits *li
 	return set_number(dir, "pids.max", limits->processes + 2, err);
 }
 
-static int slot_folder(struct cgroup_slot *slot, int c, const char *name, struct err *err)
+static void slot_name(const struct cgroup_slot *slot, int c, char ret[NAME_MAX])
+{
+	(void)snprintf(ret, NAME_MAX, "%s%u", slot->host->at[c].prefix, slot->index);
+}
+
+static int slot_folder(struct cgroup_slot *slot, int c, struct err *err)
 {
 	struct hierarchy *at = &slot->host->at[c];
+	char name[NAME_MAX];
 
+	slot_name(slot, c, name);
 	if (mkdirat(at->fd, name, 0755) < 0 && errno != EEXIST)
-		return err_errno(err, errno, "make cgroup '%s/%s'", at->path, name);
+		return err_errno(err, errno, "make cgroup '%s/%s'", at->folder, name);
 	slot->dir[c] = openat(at->fd, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (slot->dir[c] < 0)
-		return err_errno(err, errno, "open cgroup '%s/%s'", at->path, name);
+		return err_errno(err, errno, "open cgroup '%s/%s'", at->folder, name);
 	if (at->v2)
 		return 0;
 	slot->enter[slot->enter_count] = openat(slot->dir[c], "tasks", O_WRONLY | O_CLOEXEC);
 	if (slot->enter[slot->enter_count] < 0)
-		return err_errno(err, errno, "open '%s/%s/tasks'", at->path, name);
+		return err_errno(err, errno, "open '%s/%s/tasks'", at->folder, name);
 	slot->enter_count++;
 	return 0;
 }
@@ -406,18 +454,16 @@ struct cgroup_slot *cgroup_slot_open(struct cgroup_host *host, unsigned index, c
 	struct err *err)
 {
 	struct cgroup_slot *slot = xcalloc(1, sizeof(*slot));
-	char name[16];
 
 	slot->host = host;
 	slot->index = index;
 	for (int c = 0; c < CONTROLLER_COUNT; c++)
 		slot->dir[c] = slot->enter[c] = -1;
 	slot->now = slot->peak = slot->events = slot->cpu_time[0] = slot->cpu_time[1] = -1;
-	(void)snprintf(name, sizeof(name), "s%u", index);
 	int failed = 0;
 	for (int c = 0; c < CONTROLLER_COUNT && failed == 0; c++)
 		if (host->at[c].fd >= 0 && !(c > 0 && host->at[c].v2))
-			failed = slot_folder(slot, c, name, err);
+			failed = slot_folder(slot, c, err);
 	slot->v2 = host->at[MEMORY].fd >= 0 && host->at[MEMORY].v2;
 	if (failed == 0)
 		memory_files(slot);
@@ -434,11 +480,10 @@ struct cgroup_slot *cgroup_slot_open(struct cgroup_host *host, unsigned index, c
 
 struct cgroup_slot *cgroup_slot_free(struct cgroup_slot *slot)
 {
-	char name[16];
+	char name[NAME_MAX];
 
 	if (slot == NULL)
 		return NULL;
-	(void)snprintf(name, sizeof(name), "s%u", slot->index);
 	fd_close(&slot->now);
 	fd_close(&slot->peak);
 	fd_close(&slot->events);
@@ -446,8 +491,10 @@ struct cgroup_slot *cgroup_slot_free(struct cgroup_slot *slot)
 	fd_close(&slot->cpu_time[1]);
 	for (int c = 0; c < CONTROLLER_COUNT; c++) {
 		fd_close(&slot->enter[c]);
-		if (slot->dir[c] >= 0 && !slot->host->left)
+		if (slot->dir[c] >= 0 && !slot->host->left) {
+			slot_name(slot, c, name);
 			(void)unlinkat(slot->host->at[c].fd, name, AT_REMOVEDIR);
+		}
 		fd_close(&slot->dir[c]);
 	}
 	free(slot);

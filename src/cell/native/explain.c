@@ -327,7 +327,7 @@ static void predict(const struct cell_spec *spec, bool possible, struct cell_rec
 	struct cgroup_host *cgroup = cgroup_open(&err);
 	uint32_t facts = FACT_NO_CAPS | FACT_NPROC | FACT_PINNED | FACT_WATCHED;
 
-	cgroup_make(cgroup);
+	(void)cgroup_make(cgroup);
 	if (!possible || native_user_ns_works())
 		facts |= FACT_USER_NS;
 	if (landlock_abi() > 0)

@@ -55,10 +55,33 @@ static struct cell_backend_pool *native_open(struct loop *loop, struct err *err)
 		free(pool);
 		return NULL;
 	}
-	/* while the zygote starts */
-	cgroup_make(pool->cgroup);
-	pool->user_ns = native_user_ns_works();
+	pool->user_ns = !pretend("no-userns");
 	return pool;
+}
+
+/* Tries for real what was only expected; false if something is not so. */
+static bool pool_settle(struct cell_backend_pool *pool)
+{
+	bool expected = pool->user_ns;
+
+	if (pool->settled)
+		return true;
+	pool->settled = true;
+	bool held = cgroup_make(pool->cgroup);
+	pool->user_ns = native_user_ns_works();
+	return held && pool->user_ns == expected;
+}
+
+/* The first yard is begun with what is expected, which is tried while it builds the root. */
+static struct kind *pool_kind(struct cell_backend_pool *pool, const struct cell_spec *spec, struct err *err)
+{
+	struct kind *kind = kind_get(pool, spec, err);
+
+	if (kind == NULL || pool_settle(pool))
+		return kind;
+	pool->kinds = kind->next; /* it is the only one */
+	(void)kind_free(kind);
+	return kind_get(pool, spec, err);
 }
 
 /* One that is stopped would do nothing for us. */
@@ -96,7 +119,7 @@ static void native_close(struct cell_backend_pool *pool, bool leaving)
 static int native_warm(struct cell_backend_pool *pool, const struct cell_spec *spec, unsigned count,
 	struct err *err)
 {
-	struct kind *kind = kind_get(pool, spec, err);
+	struct kind *kind = pool_kind(pool, spec, err);
 
 	if (kind == NULL)
 		return -1;
@@ -116,10 +139,12 @@ static int run_keep_stdio(struct cell_backend_run *run, const int stdio[3], stru
 }
 
 /* What its receipt will say, if all goes as it should: enough to refuse before anything runs. */
-static int check_required(const struct cell_backend_pool *pool, const struct cell_spec *spec,
+static int check_required(struct cell_backend_pool *pool, const struct cell_spec *spec,
 	const struct cell_receipt *receipt, struct err *err)
 {
 	struct cell_receipt expected = *receipt;
+
+	(void)pool_settle(pool);
 	uint32_t facts = FACT_SECCOMP | FACT_SECCOMP_COUNTED | FACT_PROC | FACT_NPROC | FACT_PINNED | FACT_CGROUP_NS |
 			 FACT_NO_CAPS | FACT_WATCHED | (pool->user_ns ? FACT_USER_NS : 0) |
 			 (pool->landlock ? FACT_LANDLOCK : 0);
@@ -133,7 +158,7 @@ static struct cell_backend_run *native_start(struct cell_backend_pool *pool, con
 {
 	if (spec->require != NULL && check_required(pool, spec, receipt, err) < 0)
 		return NULL;
-	struct kind *kind = kind_get(pool, spec, err);
+	struct kind *kind = pool_kind(pool, spec, err);
 	kinds_tidy(pool);
 	if (kind == NULL)
 		return NULL;
@@ -170,6 +195,7 @@ static struct cell_backend_run *native_start(struct cell_backend_pool *pool, con
 	if (!pool->asked_init) { /* while the first cell is made */
 		pool->asked_init = true;
 		pool->left_to_init = orphans_are_reaped();
+		cgroup_sweep_dead(pool->cgroup);
 	}
 	return run;
 }

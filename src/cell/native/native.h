@@ -204,10 +204,12 @@ MUST_CHECK int seal_self(const struct birth *birth, int *ret_listener, uint32_t 
 /* ---- cgroups (supervisor) ---- */
 
 struct cgroup_slot;
-/* Finds our cgroups and, on v2, steps aside; cgroup_make then makes our folders, and may come after the
- * zygote was forked. Neither fails for want of cgroups: see why. */
+/* Finds our cgroups and, on v2, steps aside. What it says there is, is only expected on v1 until cgroup_make,
+ * which makes the first folders for real, and may come after the zygote was forked; false if less is there than
+ * was expected. Neither fails for want of cgroups: see why. */
 MUST_CHECK struct cgroup_host *cgroup_open(struct err *err);
-void cgroup_make(struct cgroup_host *host);
+bool cgroup_make(struct cgroup_host *host);
+void cgroup_sweep_dead(const struct cgroup_host *host); /* what killed supervisors left; on v2 done already */
 struct cgroup_host *cgroup_free(struct cgroup_host *host); /* removes what we made */
 void cgroup_leave(struct cgroup_host *host); /* to the zygote, to be removed by it: free only frees then */
 /* Removes what is empty, for the zygote after our death; true when nothing is left. */
