@@ -17,6 +17,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/mount.h>
+#include <sys/sendfile.h>
 #include <sys/stat.h>
 #include <sys/statfs.h>
 #include <sys/syscall.h>
@@ -45,6 +46,7 @@ struct piece {
 	char *link; /* a symbolic link with this text, or */
 	char *text; /* a small file with this content, or */
 	size_t text_len;
+	int copy; /* a copy of this small file, or */
 	bool cover; /* over a file of that name, which the image has */
 	int tree; /* a detached mount, or */
 	dev_t device; /* a device to be made, where we may; else bound: `tree` is the file itself, no mount yet */
@@ -71,7 +73,7 @@ static struct piece *piece_add(struct builder *b, const char *target)
 		b->pieces = xrealloc(b->pieces, b->cap, sizeof(*b->pieces));
 	}
 	struct piece *piece = &b->pieces[b->count++];
-	*piece = (struct piece){ .target = xstrdup(target), .tree = -1 };
+	*piece = (struct piece){ .target = xstrdup(target), .copy = -1, .tree = -1 };
 	return piece;
 }
 
@@ -89,6 +91,7 @@ static void piece_done(struct piece *piece)
 	free(piece->target);
 	free(piece->link);
 	free(piece->text);
+	fd_close(&piece->copy);
 	fd_close(&piece->tree);
 }
 
@@ -141,10 +144,9 @@ static int collect_entry(struct builder *b, int dir, const char *name, const cha
 		return 0;
 	}
 	if (S_ISREG(st.st_mode) && st.st_size <= COPY_MAX && strcmp(b->t->image, "host") == 0) {
-		own(buf_done) struct buf text = { 0 };
-		struct err unreadable;
-		if (fs_read_small(dir, name, COPY_MAX, &text, &unreadable) == 0)
-			piece_text(b, target, &text);
+		own(fd_closep) int file = openat(dir, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+		if (file >= 0 && fstat(file, &st) == 0 && S_ISREG(st.st_mode)) /* one that we may not read is left out */
+			piece_add(b, target)->copy = fd_take(&file);
 		return 0;
 	}
 	if (!S_ISDIR(st.st_mode) && !S_ISREG(st.st_mode))
@@ -402,6 +404,19 @@ static int open_parent(const char *target, const char **ret_name, struct err *er
 	return fd_take(&dir);
 }
 
+/* In the kernel: the pages of a buffer of ours would cost more than the copy. */
+static bool copy_file(int from, int to)
+{
+	size_t left = COPY_MAX;
+	ssize_t got = 1;
+
+	while (left > 0 && got > 0) {
+		got = sendfile(to, from, NULL, left);
+		left -= got > 0 ? (size_t)got : 0;
+	}
+	return got >= 0;
+}
+
 static int place_text(int dir, const char *name, const struct piece *piece, struct err *err)
 {
 	own(fd_closep) int fd = openat(dir, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0644);
@@ -411,6 +426,8 @@ static int place_text(int dir, const char *name, const struct piece *piece, stru
 		return errno == EEXIST ? 0 : err_errno(err, errno, "make '/%s' in the image", piece->target);
 	if (len > 0 && write(fd, piece->text, len) != (ssize_t)len)
 		return err_errno(err, errno, "write '/%s'", piece->target);
+	if (piece->copy >= 0 && !copy_file(piece->copy, fd))
+		return err_errno(err, errno, "copy '/%s'", piece->target);
 	return 0;
 }
 
