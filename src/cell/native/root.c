@@ -46,7 +46,7 @@ struct piece {
 	char *link; /* a symbolic link with this text, or */
 	char *text; /* a small file with this content, or */
 	size_t text_len;
-	int copy; /* a copy of this small file, or */
+	int copy; /* a copy of this one, as long as that, or */
 	bool cover; /* over a file of that name, which the image has */
 	int tree; /* a detached mount, or */
 	dev_t device; /* a device to be made, where we may; else bound: `tree` is the file itself, no mount yet */
@@ -84,6 +84,15 @@ static void piece_text(struct builder *b, const char *target, struct buf *conten
 
 	piece->text_len = content->len;
 	piece->text = buf_take(content);
+}
+
+/* A copy of a small file; takes the descriptor. */
+static void piece_copy(struct builder *b, const char *target, int *file, size_t size)
+{
+	struct piece *piece = piece_add(b, target);
+
+	piece->text_len = size;
+	piece->copy = fd_take(file);
 }
 
 static void piece_done(struct piece *piece)
@@ -127,14 +136,13 @@ static uint64_t nothing_special(void)
 #define RO (MOUNT_ATTR_RDONLY | nothing_special())
 
 /* Takes one entry of the image as what it is: a link stays a link, a small file is copied, the rest
- * is bound read-only. A missing one is fine. */
-static int collect_entry(struct builder *b, int dir, const char *name, const char *target, struct err *err)
+ * is bound read-only. */
+static int collect_known(struct builder *b, int dir, const char *name, const char *target, const struct stat *known,
+	struct err *err)
 {
-	struct stat st;
+	struct stat st = *known;
 	char link[4096];
 
-	if (fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
-		return 0;
 	if (S_ISLNK(st.st_mode)) {
 		ssize_t len = readlinkat(dir, name, link, sizeof(link) - 1);
 		if (len < 0)
@@ -143,10 +151,10 @@ static int collect_entry(struct builder *b, int dir, const char *name, const cha
 		piece_add(b, target)->link = xstrdup(link);
 		return 0;
 	}
-	if (S_ISREG(st.st_mode) && st.st_size <= COPY_MAX && strcmp(b->t->image, "host") == 0) {
+	if (S_ISREG(st.st_mode) && st.st_size <= COPY_MAX && strcmp(b->t->image, "host") == 0) { /* unreadable: left out */
 		own(fd_closep) int file = openat(dir, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
-		if (file >= 0 && fstat(file, &st) == 0 && S_ISREG(st.st_mode)) /* one that we may not read is left out */
-			piece_add(b, target)->copy = fd_take(&file);
+		if (file >= 0 && fstat(file, &st) == 0 && S_ISREG(st.st_mode) && st.st_size <= COPY_MAX)
+			piece_copy(b, target, &file, (size_t)st.st_size);
 		return 0;
 	}
 	if (!S_ISDIR(st.st_mode) && !S_ISREG(st.st_mode))
@@ -160,34 +168,79 @@ static int collect_entry(struct builder *b, int dir, const char *name, const cha
 	return 0;
 }
 
+/* A missing one is fine. */
+static int collect_entry(struct builder *b, int dir, const char *name, const char *target, struct err *err)
+{
+	struct stat st;
+
+	return fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) < 0 ? 0 : collect_known(b, dir, name, target, &st, err);
+}
+
+struct listing {
+	_Alignas(struct dirent64) char room[1024]; /* what needs more is not small */
+	size_t len;
+};
+
+/* The names in a folder, "." and ".." among them; false if they are more than a few. */
+static bool list_small(int folder, struct listing *ret)
+{
+	ssize_t got;
+
+	for (ret->len = 0; (got = getdents64(folder, ret->room + ret->len, sizeof(ret->room) - ret->len)) > 0;
+		ret->len += (size_t)got)
+		;
+	return got == 0;
+}
+
+static bool is_dots(const char *name)
+{
+	return strcmp(name, ".") == 0 || strcmp(name, "..") == 0;
+}
+
+static unsigned listing_count(const struct listing *list)
+{
+	unsigned count = 0;
+
+	for (size_t at = 0; at < list->len; at += ((const struct dirent64 *)(list->room + at))->d_reclen)
+		count += !is_dots(((const struct dirent64 *)(list->room + at))->d_name);
+	return count;
+}
+
+static bool collect_tree(struct builder *b, int dir, const char *name, const char *target, unsigned *left);
+
+/* One of few: a folder as small, a link or a small file, if anybody may read it. */
+static bool collect_small(struct builder *b, int folder, const char *name, const char *target, unsigned *left)
+{
+	own(freep) char *below = xfmt("%s/%s", target, name);
+	struct stat st;
+	struct err none;
+
+	if (fstatat(folder, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
+		return false;
+	if (S_ISDIR(st.st_mode))
+		return (st.st_mode & 0005) == 0005 && collect_tree(b, folder, name, below, left);
+	return (S_ISLNK(st.st_mode) || (S_ISREG(st.st_mode) && (st.st_mode & 0004) != 0)) && st.st_size <= COPY_MAX &&
+		collect_known(b, folder, name, below, &st, &none) == 0;
+}
+
 /* Takes what is in a folder as pieces of their own, if that is little and anybody may read it. */
 static bool collect_tree(struct builder *b, int dir, const char *name, const char *target, unsigned *left)
 {
-	struct stat st;
 	own(fd_closep) int folder = openat(dir, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-	/* a large one is not even listed: it is as large as it once was, on most file systems */
-	int fd = folder < 0 || fstat(folder, &st) < 0 || st.st_size > 4096 ? -1 : fcntl(folder, F_DUPFD_CLOEXEC, 3);
-	DIR *list = fd < 0 ? NULL : fdopendir(fd);
-	unsigned before = *left;
-	bool small = list != NULL;
-	struct dirent *entry;
-	struct err none;
+	struct listing list;
 
-	while (small && (entry = readdir(list)) != NULL) {
-		if (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0)
-			continue;
-		own(freep) char *below = xfmt("%s/%s", target, entry->d_name);
-		small = *left > 0 && fstatat(folder, entry->d_name, &st, AT_SYMLINK_NOFOLLOW) == 0;
-		if (small && S_ISDIR(st.st_mode))
-			small = (st.st_mode & 0005) == 0005 && collect_tree(b, folder, entry->d_name, below, left);
-		else if (small)
-			small = (S_ISLNK(st.st_mode) || (S_ISREG(st.st_mode) && (st.st_mode & 0004) != 0)) &&
-				st.st_size <= COPY_MAX && collect_entry(b, folder, entry->d_name, below, &none) == 0;
-		*left -= small;
+	if (folder < 0 || !list_small(folder, &list))
+		return false;
+	unsigned count = listing_count(&list);
+	if (count == 0 || count > *left) /* an empty folder is no piece */
+		return false;
+	*left -= count;
+	for (size_t at = 0; at < list.len; at += ((struct dirent64 *)(list.room + at))->d_reclen) {
+		const char *entry = ((struct dirent64 *)(list.room + at))->d_name;
+		if (!is_dots(entry) && !collect_small(b, folder, entry, target, left))
+			return false;
 	}
-	if (list != NULL)
-		(void)closedir(list);
-	return small && *left < before; /* an empty folder is no piece */
+	return true;
 }
 
 /* An entry of /etc, bound as a whole or taken apart. */
@@ -195,12 +248,16 @@ static int collect_etc(struct builder *b, int root, const char *path, struct err
 {
 	unsigned left = COPY_TREE_MAX;
 	size_t before = b->count;
+	struct stat st;
 
-	if (collect_tree(b, root, path, path, &left))
+	if (fstatat(root, path, &st, AT_SYMLINK_NOFOLLOW) < 0)
+		return 0;
+	/* a large one is not even listed: it is as large as it once was, on most file systems */
+	if (S_ISDIR(st.st_mode) && st.st_size <= 4096 && collect_tree(b, root, path, path, &left))
 		return 0;
 	while (b->count > before)
 		piece_done(&b->pieces[--b->count]);
-	return collect_entry(b, root, path, path, err);
+	return collect_known(b, root, path, path, &st, err);
 }
 
 static int collect_host(struct builder *b, struct err *err)
@@ -272,7 +329,7 @@ static int collect_image(struct builder *b, struct err *err)
 	while (failed == 0 && (entry = readdir(dir)) != NULL) {
 		const char *name = entry->d_name;
 		struct stat st;
-		if (strcmp(name, ".") == 0 || strcmp(name, "..") == 0)
+		if (is_dots(name))
 			continue;
 		if (!is_ours(name))
 			failed = collect_entry(b, image, name, name, err);
@@ -405,14 +462,13 @@ static int open_parent(const char *target, const char **ret_name, struct err *er
 }
 
 /* In the kernel: the pages of a buffer of ours would cost more than the copy. */
-static bool copy_file(int from, int to)
+static bool copy_file(int from, int to, size_t size)
 {
-	size_t left = COPY_MAX;
 	ssize_t got = 1;
 
-	while (left > 0 && got > 0) {
-		got = sendfile(to, from, NULL, left);
-		left -= got > 0 ? (size_t)got : 0;
+	while (size > 0 && got > 0) { /* one that has grown shorter since ends it */
+		got = sendfile(to, from, NULL, size);
+		size -= got > 0 ? (size_t)got : 0;
 	}
 	return got >= 0;
 }
@@ -420,13 +476,12 @@ static bool copy_file(int from, int to)
 static int place_text(int dir, const char *name, const struct piece *piece, struct err *err)
 {
 	own(fd_closep) int fd = openat(dir, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0644);
-	size_t len = piece->text == NULL ? 0 : piece->text_len;
 
 	if (fd < 0)
 		return errno == EEXIST ? 0 : err_errno(err, errno, "make '/%s' in the image", piece->target);
-	if (len > 0 && write(fd, piece->text, len) != (ssize_t)len)
+	if (piece->text != NULL && piece->text_len > 0 && write(fd, piece->text, piece->text_len) != (ssize_t)piece->text_len)
 		return err_errno(err, errno, "write '/%s'", piece->target);
-	if (piece->copy >= 0 && !copy_file(piece->copy, fd))
+	if (piece->copy >= 0 && !copy_file(piece->copy, fd, piece->text_len))
 		return err_errno(err, errno, "copy '/%s'", piece->target);
 	return 0;
 }
@@ -625,7 +680,7 @@ static int parent_of(struct builder *b, const char *target, const char **ret_nam
 static int place_device(const struct builder *b, int dir, const char *name, const struct piece *piece, struct err *err)
 {
 	if (b->outer_uid != 0 && mknodat(dir, name, S_IFCHR | 0666, piece->device) == 0)
-		return fchmodat(dir, name, 0666, 0);
+		return 0;
 	/* not bound before it has to be: letting go of a mount that was never used waits for all CPUs (0.1 ms) */
 	own(fd_closep) int tree = tree_open(piece->tree, "", MOUNT_ATTR_NOSUID | MOUNT_ATTR_NOEXEC, err);
 	own(fd_closep) int point = tree < 0 ? -1 : mount_point(dir, name, piece, err);
@@ -751,9 +806,11 @@ int root_build(const struct template *t, uint32_t outer_uid, uint32_t outer_gid,
 		return err_errno(err, errno, "enter the cell's root");
 	if (make_folders(err) < 0)
 		return -1;
+	mode_t mask = umask(0); /* what is made here has the mode it is made with */
 	for (size_t i = 0; i < b.count; i++)
 		if (place(&b, &b.pieces[i], err) < 0)
 			return -1;
+	(void)umask(mask);
 	if (forbid(&b, err) < 0)
 		return -1;
 	*ret_hide = b.hide;
