@@ -8,7 +8,10 @@
  *
  * A yard builds one template's root in a mount namespace of its own, moves into it, and from then on
  * forks a stall for each slot on MSG_MAKE (stall.c). The net and user namespaces of a slot are made once
- * and used again for each cell of that slot in turn. None of these processes ever has a second thread. */
+ * and used again for each cell of that slot in turn. None of these processes ever has a second thread.
+ *
+ * The first stall is forked before the root is built, and takes the first MSG_MAKE by itself: it enters its
+ * cgroup and network on another CPU meanwhile, and then waits for the root. */
 #include "cell/native/native.h"
 
 #include <errno.h>
@@ -59,19 +62,14 @@ struct slot {
 	int net_ns, user_ns; /* -1: not made yet */
 };
 
-struct holder { /* a process that holds a new slot's namespaces */
-	pid_t pid; /* 0: none */
-	int ready; /* an errno comes when it is, or 0 */
-};
-
 struct yard {
 	int socket, host_proc;
-	struct holder early; /* begun before there was a slot for it */
 	struct template t;
 	struct buf bytes; /* what t's strings point into */
 	uint32_t outer_uid, outer_gid, covers;
 	struct slot *slots;
 	size_t slot_count;
+	bool prepared; /* what its stalls inherit: covers, filters */
 	struct sock_fprog counted, plain;
 };
 
@@ -88,122 +86,100 @@ static int loopback_up(void)
 	return fd < 0 ? -1 : ioctl(fd, SIOCSIFFLAGS, &request);
 }
 
-/* Holds the namespaces of a new slot open until the yard has descriptors of them. */
-static int holder_become(const struct yard *yard, pid_t parent, bool user_ns)
-{
-	die_with(parent);
-	if (unshare(CLONE_NEWNET) < 0)
-		return errno;
-	(void)loopback_up(); /* a cell without loopback is poorer, not weaker */
-	/* kernel quotas (inotify, timers, ...) count against the namespace's owner: not real root */
-	if (user_ns && yard->outer_uid != 0 &&
-		(setgroups(0, NULL) < 0 || setresgid(yard->outer_gid, yard->outer_gid, yard->outer_gid) < 0 ||
-			setresuid(yard->outer_uid, yard->outer_uid, yard->outer_uid) < 0))
-		return errno;
-	if (user_ns && unshare(CLONE_NEWUSER) < 0)
-		return errno;
-	die_with(parent); /* after the change of user, which undoes it */
-	return 0;
-}
+/* ---- a slot's network and user namespace ---- */
 
-static _Noreturn void holder_main(const struct yard *yard, pid_t parent, int tell, bool user_ns)
-{
-	int failed = holder_become(yard, parent, user_ns);
-
-	(void)!write(tell, &failed, sizeof(failed));
-	for (;;)
-		(void)pause();
-}
-
-static int proc_write(const struct yard *yard, pid_t pid, const char *file, const char *text, struct err *err)
-{
-	char path[64];
-
-	(void)snprintf(path, sizeof(path), "%d/%s", (int)pid, file);
-	return fs_write_value(yard->host_proc, path, text, err);
-}
-
-static int proc_ns(const struct yard *yard, pid_t pid, const char *name, struct err *err)
-{
-	char path[64];
-
-	(void)snprintf(path, sizeof(path), "%d/ns/%s", (int)pid, name);
-	int fd = openat(yard->host_proc, path, O_RDONLY | O_CLOEXEC);
-	if (fd < 0)
-		return err_errno(err, errno, "open a new cell's %s namespace", name);
-	return fd;
-}
-
-static int slot_take(const struct yard *yard, struct slot *slot, pid_t holder, struct err *err)
+/* By itself, which everybody may for one number, his own, if he forgoes setgroups. */
+static int holder_map(const struct yard *yard, struct err *err)
 {
 	char map[64];
 
-	slot->net_ns = proc_ns(yard, holder, "net", err);
-	if (slot->net_ns < 0)
+	(void)prctl(PR_SET_DUMPABLE, 1, 0, 0, 0); /* a change of user made our files in /proc root's */
+	if (fs_write_value(yard->host_proc, "self/setgroups", "deny", err) < 0)
 		return -1;
-	if (!yard->t.user_ns || slot->user_ns >= 0)
-		return 0;
 	(void)snprintf(map, sizeof(map), "%u %u 1", yard->t.uid, yard->outer_uid);
-	if (proc_write(yard, holder, "uid_map", map, err) < 0)
+	if (fs_write_value(yard->host_proc, "self/uid_map", map, err) < 0)
 		return -1;
 	(void)snprintf(map, sizeof(map), "%u %u 1", yard->t.gid, yard->outer_gid);
-	if (proc_write(yard, holder, "gid_map", map, err) < 0)
-		return -1;
-	slot->user_ns = proc_ns(yard, holder, "user", err);
-	return slot->user_ns < 0 ? -1 : 0;
+	return fs_write_value(yard->host_proc, "self/gid_map", map, err);
 }
 
-/* Making a network takes the kernel longest of all: the first one is begun before the root is built, on
- * another CPU, and before the yard has mounts of its own. Whoever shares those while the yard changes its root
- * counts as in a chroot, and may make no user namespace. */
-static int holder_begin(const struct yard *yard, bool user_ns, struct holder *ret, struct err *err)
+static int holder_become(const struct yard *yard, pid_t parent, bool user_ns, struct err *err)
+{
+	die_with(parent);
+	if (unshare(CLONE_NEWNET) < 0)
+		return err_errno(err, errno, "make a network for a cell");
+	(void)loopback_up(); /* a cell without loopback is poorer, not weaker */
+	if (!user_ns)
+		return 0;
+	/* kernel quotas (inotify, timers, ...) count against the namespace's owner: not real root */
+	if (yard->outer_uid != 0 &&
+		(setgroups(0, NULL) < 0 || setresgid(yard->outer_gid, yard->outer_gid, yard->outer_gid) < 0 ||
+			setresuid(yard->outer_uid, yard->outer_uid, yard->outer_uid) < 0))
+		return err_errno(err, errno, "become a cell's user");
+	die_with(parent); /* after the change of user, which undoes it */
+	if (unshare(CLONE_NEWUSER) < 0)
+		return err_errno(err, errno, "make a user namespace for a cell");
+	return holder_map(yard, err);
+}
+
+/* Makes the namespaces of a new slot, sends them, and goes. */
+static _Noreturn void holder_main(const struct yard *yard, pid_t parent, int socket, bool user_ns)
+{
+	static const char *const names[] = { "self/ns/net", "self/ns/user" };
+	const size_t count = user_ns ? 2 : 1;
+	struct buf message = { 0 };
+	struct err err = { 0 };
+	int fds[2] = { -1, -1 };
+	int failed = holder_become(yard, parent, user_ns, &err);
+
+	for (size_t i = 0; i < count && failed == 0; i++) {
+		fds[i] = openat(yard->host_proc, names[i], O_RDONLY | O_CLOEXEC);
+		failed = fds[i] < 0 ? err_errno(&err, errno, "open a new cell's '%s'", names[i]) : 0;
+	}
+	message_put_err(&message, &err);
+	(void)!wire_send(socket, message.data, message.len, fds, failed == 0 ? count : 0);
+	_exit(0);
+}
+
+/* Making a network takes the kernel longest of all. Returns where the namespaces come. */
+static int holder_begin(const struct yard *yard, bool user_ns, struct err *err)
 {
 	pid_t self = getpid();
-	int tell[2];
+	int pair[2];
 
-	if (pipe2(tell, O_CLOEXEC) < 0)
-		return err_errno(err, errno, "make a pipe");
-	ret->pid = fork();
-	if (ret->pid == 0)
-		holder_main(yard, self, tell[1], user_ns);
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
+		return err_errno(err, errno, "make a socket pair");
+	pid_t pid = fork();
+	if (pid == 0)
+		holder_main(yard, self, pair[1], user_ns);
 	int cause = errno;
-	(void)close(tell[1]);
-	ret->ready = tell[0];
-	if (ret->pid > 0)
-		return 0;
-	fd_close(&ret->ready);
-	ret->pid = 0;
+	(void)close(pair[1]);
+	if (pid > 0)
+		return pair[0];
+	(void)close(pair[0]);
 	return err_errno(err, cause, "start a process for new namespaces");
 }
 
-/* It never ends by itself. One that was killed is there a little longer, without anything left to take. */
-static bool holder_is_gone(pid_t pid)
+/* Takes the socket. */
+static int slot_fill(struct slot *slot, int holder, struct err *err)
 {
-	for (int tries = 0; tries < 50 && kill(pid, 0) == 0; tries++)
-		(void)nanosleep(&(struct timespec){ 0, (long)NS_PER_MS }, NULL);
-	return kill(pid, 0) < 0;
-}
+	int fds[2] = { -1, -1 };
+	size_t count = 0;
+	char message[512];
+	ssize_t len = wire_recv(holder, message, sizeof(message), fds, 2, &count, 0);
+	struct wire_reader reader = { .data = message, .len = len < 0 ? 0 : (size_t)len };
 
-static int slot_fill(struct yard *yard, struct slot *slot, struct err *err)
-{
-	struct holder holder = yard->early;
-	int failed = EPIPE, result = 0;
-
-	yard->early = (struct holder){ 0, -1 };
-	if (holder.pid == 0)
-		result = holder_begin(yard, yard->t.user_ns && slot->user_ns < 0, &holder, err);
-	if (result == 0 && read(holder.ready, &failed, sizeof(failed)) != (ssize_t)sizeof(failed))
-		failed = EPIPE;
-	if (result == 0 && failed != 0)
-		result = err_errno(err, failed, "make a network and a user namespace for a cell");
-	fd_close(&holder.ready);
-	if (result == 0)
-		result = slot_take(yard, slot, holder.pid, err);
-	if (result < 0 && holder.pid > 0 && holder_is_gone(holder.pid))
-		(void)err_set(err, ERR_LOST, "a process that makes the cell was killed from outside");
-	if (holder.pid > 0)
-		(void)kill(holder.pid, SIGKILL); /* reaped by the kernel: we ignore SIGCHLD */
-	return result;
+	(void)close(holder);
+	if (len <= 0)
+		return err_set(err, ERR_LOST, "a process that makes the cell was killed from outside");
+	if (count == 0) {
+		message_get_err(&reader, err);
+		return -1;
+	}
+	slot->net_ns = fds[0];
+	if (count == 2)
+		slot->user_ns = fds[1];
+	return 0;
 }
 
 static struct slot *slot_get(struct yard *yard, uint32_t index, bool fresh_net, struct err *err)
@@ -218,9 +194,40 @@ static struct slot *slot_get(struct yard *yard, uint32_t index, bool fresh_net, 
 	struct slot *slot = &yard->slots[index];
 	if (fresh_net)
 		fd_close(&slot->net_ns);
-	if (slot->net_ns < 0 && slot_fill(yard, slot, err) < 0)
-		return NULL;
-	return slot;
+	if (slot->net_ns >= 0)
+		return slot;
+	int holder = holder_begin(yard, yard->t.user_ns && slot->user_ns < 0, err);
+	return holder < 0 || slot_fill(slot, holder, err) < 0 ? NULL : slot;
+}
+
+/* ---- stalls ---- */
+
+struct make { /* a MSG_MAKE */
+	uint32_t index, flags;
+	int fds[WIRE_MAX_FDS]; /* control, the stall's socket, then the cgroup's */
+	size_t count;
+};
+
+/* False when the supervisor is gone; its cells see the same. */
+static bool make_take(const struct yard *yard, struct make *ret, struct err *err)
+{
+	char message[64];
+
+	*ret = (struct make){ .index = NO_SLOT };
+	ssize_t len = wire_recv(yard->socket, message, sizeof(message), ret->fds, WIRE_MAX_FDS, &ret->count, 0);
+	struct wire_reader reader = { .data = message, .len = len < 0 ? 0 : (size_t)len };
+	uint32_t kind = wire_get_u32(&reader);
+	ret->index = wire_get_u32(&reader);
+	ret->flags = wire_get_u32(&reader);
+	if (len > 0 && (kind != MSG_MAKE || reader.bad || ret->count < 2 || ret->index > 1u << 20))
+		(void)err_set(err, EPROTO, "the yard got a damaged message");
+	return len > 0;
+}
+
+static void make_done(struct make *make)
+{
+	for (size_t i = 0; i < make->count; i++)
+		(void)close(make->fds[i]);
 }
 
 static int stall_enter(const int *tasks, size_t count, int net_ns, struct err *err)
@@ -233,62 +240,68 @@ static int stall_enter(const int *tasks, size_t count, int net_ns, struct err *e
 	return 0;
 }
 
-/* fds: control, the stall's socket, then the cgroup's. */
-static int make_stall(struct yard *yard, uint32_t index, uint32_t flags, const int *fds, size_t count,
-	struct err *err)
+/* Until the root is built; then it is ours too, and nothing is left of the one we were born in. With word of it come
+ * the yard's mounts and its view of /proc. */
+static int first_wait(struct yard *yard, int go, struct err *err)
 {
-	struct slot *slot = slot_get(yard, index, (flags & MAKE_FRESH_NET) != 0, err);
-	bool v2 = (flags & MAKE_CGROUP_V2) != 0;
+	int fds[2] = { -1, -1 };
+	char word;
+	size_t count = 0;
 
-	if (slot == NULL)
-		return -1;
+	if (wire_recv(go, &word, 1, fds, 2, &count, 0) != 1 || count != 2)
+		_exit(0); /* the yard has told why */
+	int failed = setns(fds[0], CLONE_NEWNS) < 0 ? err_errno(err, errno, "enter the cell's root") : 0;
+	(void)close(fds[0]);
+	(void)close(go);
+	fd_close(&yard->host_proc);
+	yard->host_proc = fds[1];
+	return failed;
+}
+
+/* The rest of this process's life. `go`: where it waits for the root; -1: that is built. */
+static _Noreturn void stall_become(struct yard *yard, const struct slot *slot, struct make *make, int go)
+{
 	struct birth birth = { .t = &yard->t, .outer_uid = yard->outer_uid, .outer_gid = yard->outer_gid,
-		.control = fds[0], .user_ns = slot->user_ns,
-		.filter = &yard->counted, .filter_plain = &yard->plain, .slot = index, .covers = yard->covers,
+		.control = make->fds[0], .user_ns = slot->user_ns,
+		.filter = &yard->counted, .filter_plain = &yard->plain, .slot = make->index, .covers = yard->covers,
 		.sockets = -1, .ruleset = -1 };
-	struct clone_args args = { .exit_signal = SIGCHLD };
-	if (v2 && count > 2) {
-		args.flags |= CLONE_INTO_CGROUP;
-		args.cgroup = (uint64_t)fds[2];
+	bool v2 = (make->flags & MAKE_CGROUP_V2) != 0;
+	struct err err;
+
+	if (stall_enter(make->fds + 2, v2 ? 0 : make->count - 2, slot->net_ns, &err) < 0 ||
+		(go >= 0 && first_wait(yard, go, &err) < 0)) {
+		yard_fail(yard, make->index, &err);
+		_exit(125);
 	}
-	pid_t self = getpid(), pid = (pid_t)syscall(SYS_clone3, &args, sizeof(args));
+	for (size_t i = 2; i < make->count; i++)
+		(void)close(make->fds[i]);
+	stall_main(&birth, yard->socket, make->fds[1], yard->host_proc);
+}
+
+/* Forks; a v2 cgroup is one to be born in. */
+static pid_t stall_fork(const struct make *make, uint64_t flags, struct err *err)
+{
+	struct clone_args args = { .flags = flags, .exit_signal = (flags & CLONE_PARENT) != 0 ? 0 : SIGCHLD };
+
+	if ((make->flags & MAKE_CGROUP_V2) != 0 && make->count > 2) {
+		args.flags |= CLONE_INTO_CGROUP;
+		args.cgroup = (uint64_t)make->fds[2];
+	}
+	pid_t pid = (pid_t)syscall(SYS_clone3, &args, sizeof(args));
+	return pid < 0 ? err_errno(err, errno, "start a slot's process") : pid;
+}
+
+static int make_stall(struct yard *yard, struct make *make, struct err *err)
+{
+	const struct slot *slot = slot_get(yard, make->index, (make->flags & MAKE_FRESH_NET) != 0, err);
+	pid_t self = getpid(), pid = slot == NULL ? -1 : stall_fork(make, 0, err);
+
 	if (pid == 0) {
 		die_with(self);
-		if (stall_enter(fds + 2, v2 ? 0 : count - 2, slot->net_ns, err) < 0) {
-			yard_fail(yard, index, err);
-			_exit(125);
-		}
-		for (size_t i = 2; i < count; i++)
-			(void)close(fds[i]);
-		stall_main(&birth, yard->socket, fds[1], yard->host_proc);
+		stall_become(yard, slot, make, -1);
 	}
-	return pid < 0 ? err_errno(err, errno, "start a slot's process") : 0;
+	return pid < 0 ? -1 : 0;
 }
-
-static void yard_serve(struct yard *yard)
-{
-	char message[64];
-	int fds[WIRE_MAX_FDS];
-
-	for (;;) {
-		size_t count = 0;
-		ssize_t len = wire_recv(yard->socket, message, sizeof(message), fds, WIRE_MAX_FDS, &count, 0);
-		struct wire_reader reader = { .data = message, .len = len < 0 ? 0 : (size_t)len };
-		struct err err;
-		if (len <= 0)
-			return; /* the supervisor is gone; its cells see the same */
-		uint32_t kind = wire_get_u32(&reader), index = wire_get_u32(&reader), flags = wire_get_u32(&reader);
-		if (kind != MSG_MAKE || reader.bad || count < 2 || index > 1u << 20)
-			(void)err_set(&err, EPROTO, "the yard got a damaged message");
-		else if (make_stall(yard, index, flags, fds, count, &err) == 0)
-			err.code = 0;
-		if (err.code != 0)
-			yard_fail(yard, index, &err);
-		for (size_t i = 0; i < count; i++)
-			(void)close(fds[i]);
-	}
-}
-
 static int filters_build(struct yard *yard, struct err *err)
 {
 	size_t len;
@@ -306,58 +319,147 @@ static int filters_build(struct yard *yard, struct err *err)
 	return 0;
 }
 
-static int yard_build(struct yard *yard, int memfd, enum hide_how *ret_hide, struct err *err)
+/* A uts namespace, and the cell's name in it. */
+static int take_name(struct err *err)
 {
-	if (wire_from_memfd(memfd, MAX_JOB_BYTES, &yard->bytes, err) < 0)
+	if (weakened("uts-namespace"))
+		return 0;
+	if (unshare(CLONE_NEWUTS) < 0 || sethostname("cell", 4) < 0 || setdomainname("(none)", 6) < 0)
+		return err_errno(err, errno, "name the cell");
+	return 0;
+}
+
+/* What every stall of the yard inherits. */
+static int yard_prepare(struct yard *yard, struct err *err)
+{
+	struct err may_fail;
+
+	/* if the machine runs out of memory, cells go first */
+	(void)!fs_write_value(yard->host_proc, "self/oom_score_adj", "500", &may_fail);
+	if (!yard->t.user_ns) /* else entering the cell's fills it again */
+		seal_bounding_set();
+	yard->covers = root_covers(yard->host_proc);
+	yard->prepared = take_name(err) == 0 && filters_build(yard, err) == 0;
+	return yard->prepared ? 0 : -1;
+}
+
+static void yard_serve(struct yard *yard)
+{
+	for (;;) {
+		struct make make;
+		struct err err = { 0 };
+		if (!make_take(yard, &make, &err))
+			return;
+		if (err.code != 0 || (!yard->prepared && yard_prepare(yard, &err) < 0) || make_stall(yard, &make, &err) < 0)
+			yard_fail(yard, make.index, &err);
+		make_done(&make);
+	}
+}
+
+static int proc_open(struct yard *yard, struct err *err)
+{
+	yard->host_proc = open("/proc", O_PATH | O_DIRECTORY | O_CLOEXEC);
+	return yard->host_proc < 0 ? err_errno(err, errno, "open /proc") : 0;
+}
+
+/* In a child of the yard, beside it. What fails is told once it is known for which slot. */
+static _Noreturn void first_main(struct yard *yard, pid_t parent, int go)
+{
+	struct slot slot = { -1, -1 };
+	struct make make;
+	struct err err = { 0 }, failed = { 0 };
+
+	die_with(parent);
+	int holder = proc_open(yard, &failed) < 0 ? -1 : holder_begin(yard, yard->t.user_ns, &failed);
+	if (holder >= 0)
+		(void)!yard_prepare(yard, &failed);
+	if (!make_take(yard, &make, &err))
+		_exit(0);
+	if (err.code == 0)
+		err = failed;
+	pid_t pid = err.code != 0 || slot_fill(&slot, holder, &err) < 0 ? -1 : 0;
+	if (pid == 0 && (make.flags & MAKE_CGROUP_V2) != 0) /* in our place: beside us, not below */
+		pid = stall_fork(&make, CLONE_PARENT, &err);
+	if (pid == 0) {
+		die_with(parent);
+		stall_become(yard, &slot, &make, go);
+	}
+	if (pid < 0)
+		yard_fail(yard, make.index, &err);
+	_exit(0);
+}
+
+/* Returns where the first stall waits for word of the root; -1: there is none, and the yard makes it when asked. Begun
+ * before the yard has mounts of its own: while those change their root, whoever shares them counts as in a chroot, and
+ * may make no user namespace. */
+static int first_begin(struct yard *yard)
+{
+	pid_t self = getpid();
+	int go[2];
+
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, go) < 0)
+		return -1;
+	pid_t pid = fork();
+	if (pid == 0) {
+		(void)close(go[0]);
+		first_main(yard, self, go[1]);
+	}
+	(void)close(go[1]);
+	if (pid < 0)
+		fd_close(&go[0]);
+	return go[0];
+}
+
+static void first_go(const struct yard *yard, int first)
+{
+	own(fd_closep) int mounts = openat(yard->host_proc, "self/ns/mnt", O_RDONLY | O_CLOEXEC);
+	const int fds[2] = { mounts, yard->host_proc };
+
+	if (first >= 0 && mounts >= 0)
+		(void)!wire_send(first, "g", 1, fds, 2);
+}
+
+static int yard_build(struct yard *yard, int memfd, int *ret_first, enum hide_how *ret_hide, struct err *err)
+{
+	int got = wire_from_memfd(memfd, MAX_JOB_BYTES, &yard->bytes, err);
+	(void)close(memfd);
+	if (got < 0)
 		return -1;
 	struct wire_reader reader = { .data = yard->bytes.data, .len = yard->bytes.len };
 	yard->outer_uid = wire_get_u32(&reader);
 	yard->outer_gid = wire_get_u32(&reader);
 	if (template_decode(&yard->t, &reader, err) < 0)
 		return -1;
-	if (holder_begin(yard, yard->t.user_ns, &yard->early, err) < 0)
-		return -1;
-	if (unshare(CLONE_NEWNS | (weakened("uts-namespace") ? 0 : CLONE_NEWUTS)) < 0)
+	*ret_first = first_begin(yard);
+	if (unshare(CLONE_NEWNS) < 0)
 		return err_errno(err, errno, "make a mount namespace");
 	if (mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0)
 		return err_errno(err, errno, "part from the host's mounts");
-	if (!weakened("uts-namespace") && (sethostname("cell", 4) < 0 || setdomainname("(none)", 6) < 0))
-		return err_errno(err, errno, "name the cell");
-	yard->host_proc = open("/proc", O_PATH | O_DIRECTORY | O_CLOEXEC);
-	if (yard->host_proc < 0)
-		return err_errno(err, errno, "open /proc");
-	struct err may_fail; /* if the machine runs out of memory, cells go first */
-	(void)!fs_write_value(yard->host_proc, "self/oom_score_adj", "500", &may_fail);
-	if (!yard->t.user_ns) /* else entering the cell's fills it again */
-		seal_bounding_set();
-	yard->covers = root_covers(yard->host_proc);
-	if (filters_build(yard, err) < 0)
+	if (proc_open(yard, err) < 0)
 		return -1;
 	return root_build(&yard->t, yard->outer_uid, yard->outer_gid, yard->host_proc, ret_hide, err);
 }
 
 void yard_main(int socket, int memfd)
 {
-	struct yard yard = { .socket = socket, .host_proc = -1, .early = { 0, -1 } };
+	struct yard yard = { .socket = socket, .host_proc = -1 };
+	own(fd_closep) int first = -1;
 	own(buf_done) struct buf message = { 0 };
 	enum hide_how hide = HIDE_NOTHING;
 	struct err err;
 
 	(void)prctl(PR_SET_NAME, "hotcell-yard", 0, 0, 0);
 	(void)umask(022);
-	if (yard_build(&yard, memfd, &hide, &err) < 0) {
-		if (yard.early.pid > 0)
-			(void)kill(yard.early.pid, SIGKILL);
+	if (yard_build(&yard, memfd, &first, &hide, &err) < 0) {
 		yard_fail(&yard, NO_SLOT, &err);
 		_exit(125);
 	}
-	(void)close(memfd);
 	wire_put_u32(&message, MSG_READY);
 	wire_put_u32(&message, hide);
-	(void)!wire_send(socket, message.data, message.len, NULL, 0);
+	(void)!wire_send(socket, message.data, message.len, NULL, 0); /* before any cell is told of */
+	first_go(&yard, first);
+	fd_close(&first);
 	yard_serve(&yard);
-	if (yard.early.pid > 0)
-		(void)kill(yard.early.pid, SIGKILL);
 	wait_for_children();
 	_exit(0);
 }
