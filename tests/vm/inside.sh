@@ -44,6 +44,14 @@ check "root on v2: the time of children nobody waited for is counted" 1 \
 	"$(echo "$seen" | sed -n 's/.*"user_ms":\([0-9]*\).*/\1/p' | awk '{ print ($1 > 100) }')"
 check "root on v2: nothing is left of the cgroups" "" "$(ls -d /sys/fs/cgroup/root1/*/ 2>/dev/null)"
 
+most=$(cat /proc/sys/user/max_user_namespaces)
+echo 0 > /proc/sys/user/max_user_namespaces
+seen=$(in_scope root1 root "$HOTCELL run --json -q -- true")
+check "root without user namespaces: a cell is made all the same" exited "$(echo "$seen" | outcome)"
+check "root without user namespaces: and it says so" "off *" "$(echo "$seen" | state user-namespace)"
+check "root without user namespaces: nothing is left of the cgroups" "" "$(ls -d /sys/fs/cgroup/root1/*/ 2>/dev/null)"
+echo "$most" > /proc/sys/user/max_user_namespaces
+
 scope shared
 sleep 100 &
 echo $! > /sys/fs/cgroup/shared/cgroup.procs

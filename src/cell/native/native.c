@@ -59,17 +59,32 @@ static struct cell_backend_pool *native_open(struct loop *loop, struct err *err)
 	return pool;
 }
 
-/* Tries for real what was only expected; false if something is not so. */
-static bool pool_settle(struct cell_backend_pool *pool)
+/* These try for real what was only expected; false if it is not so. */
+
+static bool pool_try_cgroups(struct cell_backend_pool *pool)
+{
+	bool tried = pool->tried_cgroups;
+
+	pool->tried_cgroups = true;
+	return tried || cgroup_make(pool->cgroup);
+}
+
+static bool pool_try_user_ns(struct cell_backend_pool *pool)
 {
 	bool expected = pool->user_ns;
 
-	if (pool->settled)
-		return true;
-	pool->settled = true;
-	bool held = cgroup_make(pool->cgroup);
 	pool->user_ns = native_user_ns_works();
-	return held && pool->user_ns == expected;
+	return pool->user_ns == expected;
+}
+
+/* The first kind, if it was asked for what is not there. */
+static struct kind *pool_another_kind(struct cell_backend_pool *pool, const struct cell_spec *spec, struct err *err)
+{
+	struct kind *wrong = pool->kinds;
+
+	pool->kinds = wrong->next;
+	(void)kind_free(wrong);
+	return kind_get(pool, spec, err);
 }
 
 /* The first yard is begun with what is expected, which is tried while it builds the root. */
@@ -77,11 +92,7 @@ static struct kind *pool_kind(struct cell_backend_pool *pool, const struct cell_
 {
 	struct kind *kind = kind_get(pool, spec, err);
 
-	if (kind == NULL || pool_settle(pool))
-		return kind;
-	pool->kinds = kind->next; /* it is the only one */
-	(void)kind_free(kind);
-	return kind_get(pool, spec, err);
+	return kind == NULL || pool_try_cgroups(pool) ? kind : pool_another_kind(pool, spec, err);
 }
 
 /* One that is stopped would do nothing for us. */
@@ -119,6 +130,7 @@ static void native_close(struct cell_backend_pool *pool, bool leaving)
 static int native_warm(struct cell_backend_pool *pool, const struct cell_spec *spec, unsigned count,
 	struct err *err)
 {
+	(void)pool_try_user_ns(pool);
 	struct kind *kind = pool_kind(pool, spec, err);
 
 	if (kind == NULL)
@@ -144,13 +156,43 @@ static int check_required(struct cell_backend_pool *pool, const struct cell_spec
 {
 	struct cell_receipt expected = *receipt;
 
-	(void)pool_settle(pool);
+	(void)pool_try_cgroups(pool);
+	(void)pool_try_user_ns(pool);
 	uint32_t facts = FACT_SECCOMP | FACT_SECCOMP_COUNTED | FACT_PROC | FACT_NPROC | FACT_PINNED | FACT_CGROUP_NS |
 			 FACT_NO_CAPS | FACT_WATCHED | (pool->user_ns ? FACT_USER_NS : 0) |
 			 (pool->landlock ? FACT_LANDLOCK : 0);
 
 	receipt_fill(&expected, pool->cgroup, facts, HIDE_NOTHING, &spec->limits, spec->uid);
 	return cell_require_check(cell_required(spec), &expected, err);
+}
+
+static void run_take_slot(struct cell_backend_run *run, struct slot *slot)
+{
+	slot->run = run;
+	run->slot = slot;
+	if (slot->state == READY)
+		slot->state = RUNNING;
+	else if (slot->state != MAKING)
+		slot->state = WANTED;
+}
+
+/* What can be done while the first cell is made. */
+static struct cell_backend_run *first_started(struct cell_backend_pool *pool, struct cell_backend_run *run,
+	const struct cell_spec *spec, struct err *err)
+{
+	if (!pool_try_user_ns(pool) && !run->over) { /* root's cell can do without: another yard makes it */
+		run->slot->run = NULL;
+		struct kind *kind = pool_another_kind(pool, spec, err);
+		if (kind == NULL) {
+			run_free(run);
+			return NULL;
+		}
+		run_take_slot(run, slot_for_run(kind));
+		kind_pump(kind);
+	}
+	pool->left_to_init = orphans_are_reaped();
+	cgroup_sweep_dead(pool->cgroup);
+	return run;
 }
 
 static struct cell_backend_run *native_start(struct cell_backend_pool *pool, const struct cell_spec *spec,
@@ -180,24 +222,16 @@ static struct cell_backend_run *native_start(struct cell_backend_pool *pool, con
 		.backstop_ms = spec->limits.timeout_ms + BACKSTOP_MS,
 		.need = receipt_needs(cell_required(spec)) };
 	job_encode(&run->job, &job);
-	slot->run = run;
-	run->slot = slot;
-	if (ready) {
-		slot->state = RUNNING;
-		if (at_once)
-			slot_send_job(slot, stdio);
-		else
-			slot_begin_soon(slot);
-	} else if (slot->state != MAKING) {
-		slot->state = WANTED;
-	}
+	run_take_slot(run, slot);
+	if (at_once)
+		slot_send_job(slot, stdio);
+	else if (ready)
+		slot_begin_soon(slot);
 	kind_pump(kind);
-	if (!pool->asked_init) { /* while the first cell is made */
-		pool->asked_init = true;
-		pool->left_to_init = orphans_are_reaped();
-		cgroup_sweep_dead(pool->cgroup);
-	}
-	return run;
+	if (pool->started)
+		return run;
+	pool->started = true;
+	return first_started(pool, run, spec, err);
 }
 
 static void on_grace(void *data)

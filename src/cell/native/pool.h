@@ -53,10 +53,10 @@ struct kind { /* a template and its yard */
 struct cell_backend_pool {
 	struct loop *loop;
 	struct cgroup_host *cgroup;
-	bool user_ns, landlock; /* until it is settled, root's user namespaces and v1's cgroups are only expected */
-	bool settled;
+	bool user_ns, landlock;
+	bool tried_cgroups, started; /* until then cgroups, and root's user namespaces, are only expected */
 	uint64_t cleanup_failures;
-	bool asked_init, left_to_init; /* whether process 1 reaps what we leave to it */
+	bool left_to_init; /* whether process 1 reaps what we leave to it */
 	bool troubled; /* something below us did not answer: see to its end */
 	int zygote;
 	pid_t zygote_pid;
