@@ -248,8 +248,10 @@ static int first_wait(struct yard *yard, int go, struct err *err)
 	char word;
 	size_t count = 0;
 
-	if (wire_recv(go, &word, 1, fds, 2, &count, 0) != 1 || count != 2)
+	if (wire_recv(go, &word, 1, fds, 2, &count, 0) != 1)
 		_exit(0); /* the yard has told why */
+	if (count != 2)
+		return err_set(err, ERR_LIMIT, "the yard has no descriptor left for the cell's root: see 'ulimit -n'");
 	int failed = setns(fds[0], CLONE_NEWNS) < 0 ? err_errno(err, errno, "enter the cell's root") : 0;
 	(void)close(fds[0]);
 	(void)close(go);
@@ -302,6 +304,7 @@ static int make_stall(struct yard *yard, struct make *make, struct err *err)
 	}
 	return pid < 0 ? -1 : 0;
 }
+
 static int filters_build(struct yard *yard, struct err *err)
 {
 	size_t len;
@@ -415,8 +418,8 @@ static void first_go(const struct yard *yard, int first)
 	own(fd_closep) int mounts = openat(yard->host_proc, "self/ns/mnt", O_RDONLY | O_CLOEXEC);
 	const int fds[2] = { mounts, yard->host_proc };
 
-	if (first >= 0 && mounts >= 0)
-		(void)!wire_send(first, "g", 1, fds, 2);
+	if (first >= 0)
+		(void)!wire_send(first, "g", 1, fds, mounts < 0 ? 0 : 2);
 }
 
 static int yard_build(struct yard *yard, int memfd, int *ret_first, enum hide_how *ret_hide, struct err *err)
