@@ -117,7 +117,8 @@ static char *locate(const char *mountinfo, const char *controller, const char *p
 {
 	for (const char *at = mountinfo; *at != '\0';) {
 		size_t len = strcspn(at, "\n");
-		own(freep) char *line = strndup(at, len);
+		/* all others are left alone: there may be thousands, and this is done before anything else */
+		own(freep) char *line = memmem(at, len, " - cgroup", strlen(" - cgroup")) == NULL ? NULL : strndup(at, len);
 		struct mount_line mount;
 
 		at += len + (at[len] == '\n');
