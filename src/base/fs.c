@@ -304,6 +304,16 @@ int fs_remove_tree(int dir, const char *name, struct err *err)
 
 /* Small things */
 
+int fs_open_named(int dir, const char *path, int flags, mode_t mode, struct err *err)
+{
+	bool special = strncmp(path, "/dev/", 5) == 0 || strncmp(path, "/proc/", 6) == 0;
+	int fd = openat(dir, path, flags | O_NOCTTY | O_CLOEXEC | (special ? 0 : O_NOFOLLOW), mode);
+
+	if (fd < 0 && errno == ELOOP && !special)
+		return err_set(err, ERR_USAGE, "'%s' is a symbolic link: name what it points to", path);
+	return fd < 0 ? err_errno(err, errno, "open '%s'", path) : fd;
+}
+
 int fs_mkdirs(const char *path, struct err *err)
 {
 	own(freep) char *so_far = xstrdup(path);

@@ -58,6 +58,10 @@ MUST_CHECK int fs_find(int dir, const char *const *globs, uint64_t max_entries, 
 typedef int fs_file_fn(void *data, int dir, const char *name, const char *path, struct err *err);
 MUST_CHECK int fs_each_file(int dir, const char *const *skip, uint64_t max_entries, fs_file_fn *fn, void *data, struct err *err);
 
+/* Opens a file that the user named. Its last step may be no symbolic link, since a cell that could write there may have put it
+ * in place; but for those of /dev and /proc, such as /dev/stdin. `dir` may be AT_FDCWD. */
+MUST_CHECK int fs_open_named(int dir, const char *path, int flags, mode_t mode, struct err *err);
+
 /* mkdir -p below an absolute or relative path, mode 0755; refuses symbolic links on the last step. */
 MUST_CHECK int fs_mkdirs(const char *path, struct err *err);
 /* Removes a tree without following links; a missing one is fine. Used only below folders of ours. */

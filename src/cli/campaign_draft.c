@@ -30,15 +30,14 @@
 /* Every run reads it from its beginning: no pipe will do. */
 static int stdin_open(const char *from, struct err *err)
 {
-	own(fd_closep) int in = open(from, O_RDONLY | O_NOCTTY | O_NONBLOCK | O_CLOEXEC);
+	own(fd_closep) int in = fs_open_named(AT_FDCWD, from, O_RDONLY | O_NONBLOCK, 0, err);
 	struct stat st;
 
-	if (in < 0 || fstat(in, &st) < 0) {
-		(void)err_errno(err, errno, "--stdin: open '%s'", from);
+	if (in < 0) {
 		err->code = ERR_USAGE;
-		return -1;
+		return err_wrap(err, "--stdin");
 	}
-	if (!S_ISREG(st.st_mode) || (uint64_t)st.st_size > STDIN_MAX)
+	if (fstat(in, &st) < 0 || !S_ISREG(st.st_mode) || (uint64_t)st.st_size > STDIN_MAX)
 		return err_set(err, ERR_USAGE, "--stdin: '%s' must be a file of at most 1 GB", from);
 	return fd_take(&in);
 }

@@ -11,6 +11,7 @@
 #include <sys/stat.h>
 
 #include "base/clock.h"
+#include "base/fs.h"
 #include "base/json.h"
 #include "cli/backend.h"
 #include "cli/manifest_check.h"
@@ -305,18 +306,19 @@ static int files_open(struct run *run, struct err *err)
 		return err_set(err, ERR_USAGE,
 			"--stdin and --tty exclude each other: a terminal is its own input");
 	if (options->stdin_file) {
-		run->stdin_fd = open(options->stdin_file, O_RDONLY | O_NOCTTY | O_CLOEXEC);
-		if (run->stdin_fd < 0 || fstat(run->stdin_fd, &st) < 0)
-			return err_errno(err, errno, "--stdin: open '%s'", options->stdin_file);
+		run->stdin_fd = fs_open_named(AT_FDCWD, options->stdin_file, O_RDONLY, 0, err);
+		if (run->stdin_fd < 0)
+			return err_wrap(err, "--stdin");
+		if (fstat(run->stdin_fd, &st) < 0)
+			return err_errno(err, errno, "--stdin: look at '%s'", options->stdin_file);
 		if (S_ISDIR(st.st_mode))
 			return err_set(err, EISDIR, "--stdin: '%s' is a folder; name a file",
 				options->stdin_file);
 	}
 	if (options->json_file) {
-		run->json_fd = open(options->json_file,
-			O_WRONLY | O_CREAT | O_TRUNC | O_NOCTTY | O_CLOEXEC, 0644);
+		run->json_fd = fs_open_named(AT_FDCWD, options->json_file, O_WRONLY | O_CREAT | O_TRUNC, 0644, err);
 		if (run->json_fd < 0)
-			return err_errno(err, errno, "--json-file: open '%s'", options->json_file);
+			return err_wrap(err, "--json-file");
 	}
 	return 0;
 }

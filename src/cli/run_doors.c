@@ -31,11 +31,9 @@ int run_doors_build(struct run_doors *doors, const struct run_options *options, 
 
 /* ---- files ---- */
 
-static int log_open(int folder, const char *name, const char *shown, struct err *err)
+static int log_open(int folder, const char *name, struct err *err)
 {
-	int fd = openat(folder, name, O_WRONLY | O_CREAT | O_TRUNC | O_APPEND | O_NOCTTY | O_CLOEXEC, 0644);
-
-	return fd < 0 ? err_errno(err, errno, "make '%s'", shown) : fd;
+	return fs_open_named(folder, name, O_WRONLY | O_CREAT | O_TRUNC | O_APPEND, 0644, err);
 }
 
 static int replay_open(const char *folder, struct err *err)
@@ -74,13 +72,13 @@ int run_doors_files(struct run_doors *doors, const struct run_options *options, 
 	if (options->doors.replay && (doors->replay = replay_open(options->doors.replay, err)) < 0)
 		return -1;
 	if (options->doors.log)
-		doors->log = log_open(AT_FDCWD, options->doors.log, options->doors.log, err);
+		doors->log = log_open(AT_FDCWD, options->doors.log, err);
 	else if (doors->output >= 0)
-		doors->log = log_open(doors->output, NETWORK_LOG, NETWORK_LOG, err);
+		doors->log = log_open(doors->output, NETWORK_LOG, err);
 	if (doors->log < 0 && (options->doors.log || doors->output >= 0))
-		return -1;
+		return err_wrap(err, "--network-log");
 	if (options->doors.record)
-		doors->record = log_open(doors->output, NETWORK_EXCHANGES, NETWORK_EXCHANGES, err);
+		doors->record = log_open(doors->output, NETWORK_EXCHANGES, err);
 	return options->doors.record && doors->record < 0 ? -1 : 0;
 }
 

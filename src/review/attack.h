@@ -5,6 +5,7 @@
  *	{canary}	a file of the host with a token in it, readable by everybody, in a folder that no cell is shown
  *	{review}	where the attack program is: /review in a cell
  *	{dir}		a folder of the host for this attack alone, empty, which everybody may enter; try_dir
+ *	{shown}		where an attack finds {dir} that is mounted at /shown: there, or {dir} itself without a cell
  *	{token}		32 characters that are nowhere but in the canaries
  *	{mark}		"@" and what this attack's processes are known by; comes first in their arguments
  *	{victim}	the process id of a process of the host, with the token in its memory and environment
@@ -69,6 +70,7 @@ struct try_command {
 	const char *const *words; /* or a command of its own, word by word; NULL-terminated */
 	const char *verb; /* NULL: "run" */
 	void (*during)(struct review_try *try);
+	bool terminal; /* hotcell has a terminal for stdin, stdout and stderr; what it shows is all in `out` */
 };
 int try_run(struct review_try *try, const struct try_command *command);
 /* Starts one that runs beside what follows, and prints and reports to nobody: its process id, which is the caller's to

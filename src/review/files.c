@@ -1,21 +1,473 @@
 /* Attacks on files and paths. */
-#include "review/attack.h"
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "review/files.h"
+#include "review/props.h"
+#include "review/scene.h"
+
+/* ---- a file that is only shown ---- */
+
+static void shown_before(struct review_try *try)
+{
+	props_file(try, "file", "as it was", 0644);
+}
+
+static void shown_judge(struct review_try *try)
+{
+	props_same(try, "file", "as it was", 0644);
+}
+
+static void stdin_before(struct review_try *try)
+{
+	if (try->outside)
+		try_not_applicable(try, "a program is given a pipe, with a cell or without");
+	else
+		shown_before(try);
+}
+
+/* ---- our own programs ---- */
+
+struct programs {
+	struct stat hotcell, attack;
+};
+
+static void programs_look(const struct review_try *try, struct programs *ret)
+{
+	own(freep) char *attack = xfmt("%s/attack", scene_program(try->scene));
+
+	*ret = (struct programs){0};
+	(void)stat(try->options->hotcell, &ret->hotcell);
+	(void)stat(attack, &ret->attack);
+}
+
+static void programs_before(struct review_try *try)
+{
+	try->own = xcalloc(1, sizeof(struct programs));
+	programs_look(try, try->own);
+}
+
+static bool is_same_file(const struct stat *a, const struct stat *b)
+{
+	return a->st_ino == b->st_ino && a->st_size == b->st_size && a->st_mode == b->st_mode &&
+		a->st_mtim.tv_sec == b->st_mtim.tv_sec && a->st_mtim.tv_nsec == b->st_mtim.tv_nsec;
+}
+
+static void programs_judge(struct review_try *try)
+{
+	own(freep) struct programs *was = try->own;
+	struct programs now;
+
+	programs_look(try, &now);
+	if (!is_same_file(&was->hotcell, &now.hotcell))
+		try_escaped(try, "hotcell's own file was changed");
+	if (!is_same_file(&was->attack, &now.attack))
+		try_escaped(try, "a program in a read-only mount was changed");
+}
+
+static void ambush_before(struct review_try *try)
+{
+	if (try->outside)
+		try_not_applicable(try, "without a cell there is nothing to enter");
+}
+
+static void ambush_judge(struct review_try *try)
+{
+	const char *seen = try_said(try, "newcomers-seen");
+
+	files_looked(try);
+	if (!seen || strcmp(seen, "0") == 0)
+		try_failed(try, "it saw nobody come");
+}
+
+/* ---- set-id ---- */
+
+static void set_id_before(struct review_try *try)
+{
+	props_program(try, "set-id", 06755);
+	props_program(try, "set-uid", 04755);
+}
+
+static void left_judge(struct review_try *try)
+{
+	static const char *const names[] = {"fchmod", "chmod", "fchmodat", "fchmodat2", "open", "openat", "openat2", "creat", "mknod",
+		"mknodat", "tmpfile"};
+	struct stat st;
+
+	for (size_t i = 0; i < ARRAY_LEN(names); i++) {
+		own(freep) char *path = props_path(try, names[i]);
+		if (lstat(path, &st) == 0 && (st.st_mode & (S_ISUID | S_ISGID)))
+			try_escaped(try, "a set-id file of user %u was left on the host by '%s'", (unsigned)st.st_uid, names[i]);
+	}
+}
+
+static void attributes_before(struct review_try *try)
+{
+	if (try->outside && geteuid() != 0)
+		try_not_applicable(try, "without a cell the kernel holds it: an ordinary user may do none of it");
+}
+
+static void attributes_judge(struct review_try *try)
+{
+	own(freep) char *path = props_path(try, "attributes");
+	struct stat st;
+
+	if (lstat(path, &st) < 0)
+		try_failed(try, "it made no file");
+	else if (st.st_uid != geteuid())
+		try_escaped(try, "a file that it made belongs to user %u on the host", (unsigned)st.st_uid);
+	if (unlink(path) < 0)
+		try_escaped(try, "the host cannot remove a file that it made");
+}
+
+/* ---- sockets in a mount ---- */
+
+static void sockets_before(struct review_try *try)
+{
+	own(freep) char *path = props_path(try, "agent.sock");
+	struct sockaddr_un name = {.sun_family = AF_UNIX};
+	own(fd_closep) int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+
+	if (strlen(path) >= sizeof(name.sun_path)) {
+		try_failed(try, "'%s' is too long for a socket's path", path);
+		return;
+	}
+	memcpy(name.sun_path, path, strlen(path) + 1);
+	if (fd < 0 || bind(fd, (struct sockaddr *)&name, sizeof(name)) < 0 || listen(fd, 4) < 0 || chmod(path, 0777) < 0) {
+		try_failed(try, "listen on '%s'", path);
+		return;
+	}
+	try->own = xcalloc(1, sizeof(int));
+	*(int *)try->own = fd_take(&fd);
+}
+
+static void sockets_judge(struct review_try *try)
+{
+	own(freep) int *listener = try->own;
+	own(fd_closep) int fd = *listener;
+	own(fd_closep) int came = accept4(fd, NULL, NULL, SOCK_CLOEXEC);
+
+	if (came >= 0)
+		try_escaped(try, "it reached a socket of the host in a folder that it was shown");
+}
+
+/* ---- cells side by side ---- */
+
+static void shared_alone(struct review_try *try)
+{
+	own(freep) char *program = xfmt("shown leave %s {shown}/go", try->mark + 1);
+	const struct try_command leave = {.flags = "--mount {dir}:/shown", .program = program, .during = files_shared_during};
+	const struct try_command look = {.program = "paths list /tmp /dev/shm"}; /* without a cell nothing is left there */
+
+	if (try_run(try, try->outside ? &look : &leave) < 0)
+		return;
+	try_judge(try);
+	if (!try->outside)
+		files_looked(try);
+	if (try->outside && strstr(buf_text(&try->out), " entry"))
+		try_escaped(try, "it sees what others have in /tmp and /dev/shm");
+}
 
 const struct review_attack review_files[] = {
 	{
 		.id = "files.absolute",
-		.technique = "read a file of the host by its path",
+		.technique = "read a file of the host by its path, and others that hold secrets",
 		.safe = "it is not there",
-		.without = "mount-namespace",
-		.program = "paths read {canary} /etc/shadow /root/.ssh/id_rsa",
-		.tries = 3,
+		.without = "private-tmp",
+		.program = "paths read {canary} /etc/shadow /etc/gshadow /root/.ssh/id_rsa /etc/ssh/ssh_host_rsa_key /proc/1/environ "
+			   "/var/lib/dpkg/status /run/utmp /etc/machine-id",
+		.tries = 9,
 	},
 	{
 		.id = "files.climb",
 		.technique = "read a file of the host by chains of '..' and other ways up",
 		.safe = "every way ends inside the cell",
-		.without = "mount-namespace",
+		.without = "private-tmp",
 		.program = "paths climb {canary}",
+		.tries = 10,
+	},
+	{
+		.id = "files.spelling",
+		.technique = "read a file of the host by other spellings of its path, and from each process's root, folder and descriptors",
+		.safe = "every way ends inside the cell",
+		.without = "private-tmp",
+		.program = "reach spell {canary}",
+		.tries = 60,
+	},
+	{
+		.id = "files.write",
+		.technique = "make a file in every folder of the first levels, and at every mount",
+		.safe = "refused but in the cell's own scratch space",
+		.program = "paths write",
+		.but = "/tmp /workspace /dev/shm",
+		.tries = 20,
+	},
+	{
+		.id = "files.system",
+		.technique = "append to, truncate, rename, remove, change the mode of programs and files of the machine that are shown",
+		.safe = "refused, and nothing is changed",
+		.program = "paths system /usr/bin/env /etc/passwd {review}/attack /usr /etc/ld.so.cache",
+		.before = programs_before,
+		.judge = programs_judge,
+		.tries = 5,
+	},
+	{
+		.id = "files.shown",
+		.technique = "append to, truncate, rename, remove, change the mode of a file in a read-only mount",
+		.safe = "refused, and nothing is changed",
+		.without = "mounts-read-only",
+		.flags = "--mount {dir}:/shown",
+		.program = "paths overwrite {shown}/file",
+		.before = shown_before,
+		.judge = shown_judge,
+		.tries = 5,
+	},
+	{
+		.id = "files.page-cache",
+		.technique = "write to a file in a read-only mount through its pages: maps, /proc/self/mem and map_files, pipes, reopening",
+		.cve = "CVE-2016-5195, CVE-2022-0847",
+		.safe = "nothing is changed",
+		.flags = "--mount {dir}:/shown",
+		.program = "reach page-cache {shown}/file",
+		.before = shown_before,
+		.judge = shown_judge,
+		.tries = 15,
+	},
+	{
+		.id = "files.stdin",
+		.technique = "open the file behind stdin anew, for writing",
+		.safe = "there is no file behind it",
+		.flags = "--stdin {dir}/file",
+		.program = "reach stdin",
+		.before = stdin_before,
+		.judge = shown_judge,
+		.tries = 3,
+	},
+	{
+		.id = "files.mounts",
+		.technique = "find a mount that is writable, honours set-id bits or devices, or shows the host's root",
+		.safe = "none: the host reads the flags of the cell's mounts in its own /proc",
+		.without = "mount-namespace read-only-root mount-nosuid mount-nodev mounts-read-only proc-read-only tmp-noexec",
+		.flags = "--mount {dir}:/shown",
+		.program = "shown flags {shown}/go",
+		.during = files_mounts_during,
+		.judge = files_looked,
+		.tries = 5,
+	},
+	{
+		.id = "files.descriptors",
+		.technique = "go to the host by a descriptor that was left open: fchdir, openat, opening anew",
+		.cve = "CVE-2024-21626, CVE-2016-9962",
+		.safe = "no descriptor leads out",
+		.without = "clean-descriptors",
+		.program = "reach descriptors {canary}",
+		.tries = 10,
+	},
+	{
+		.id = "files.workdir",
+		.technique = "start in a folder that is a link of /proc to a descriptor or a process's root",
+		.cve = "CVE-2024-21626",
+		.safe = "refused, or inside the cell",
+		.outcomes = "exited setup-failed",
+		.alone = files_workdir,
+	},
+	{
+		.id = "files.exe",
+		.technique = "overwrite what started us: /proc/self/exe, /proc/1/exe, its memory",
+		.cve = "CVE-2019-5736",
+		.safe = "refused, and our programs are what they were",
+		.program = "paths exe",
+		.before = programs_before,
+		.judge = programs_judge,
+		.tries = 8,
+	},
+	{
+		.id = "files.ambush",
+		.technique = "lie in wait for who enters the cell (hotcell exec): its program, memory, root, descriptors, environment",
+		.cve = "CVE-2019-5736, CVE-2016-9962",
+		.safe = "nothing of it leads out of the cell",
+		.flags = "--mount {dir}:/shown",
+		.program = "reach ambush {canary} {shown}/go",
+		.before = ambush_before,
+		.during = files_ambush_during,
+		.judge = ambush_judge,
+		.tries = 2,
+	},
+	{
+		.id = "files.race",
+		.technique = "swap a mount's source for a link while it is being mounted",
+		.cve = "CVE-2021-30465",
+		.safe = "the link is never followed",
+		.outcomes = "exited setup-failed",
+		.alone = files_race,
+	},
+	{
+		.id = "files.target-links",
+		.technique = "a link in one mount where another is to be mounted",
+		.cve = "CVE-2021-30465",
+		.safe = "refused",
+		.outcomes = "setup-failed",
+		.alone = files_target_links,
+	},
+	{
+		.id = "files.image-links",
+		.technique = "an image whose /dev, /proc, /sys, /tmp, /run or /workspace is a link or a file",
+		.cve = "CVE-2019-19921",
+		.safe = "refused",
+		.outcomes = "setup-failed",
+		.alone = files_image_links,
+	},
+	{
+		.id = "files.image-devices",
+		.technique = "an image with links for /dev/null, /dev/console and what hides other files",
+		.cve = "CVE-2025-31133, CVE-2025-52565",
+		.safe = "the cell has its own devices, and every link ends inside",
+		.outcomes = "exited",
+		.alone = files_image_devices,
+	},
+	{
+		.id = "files.fake-proc",
+		.technique = "mount folders of the caller's over /proc, /dev and their parts, so that writes of the runtime go there",
+		.cve = "CVE-2025-52881, CVE-2019-19921",
+		.safe = "refused, or /proc is still the kernel's; the folder is as it was",
+		.outcomes = "exited setup-failed",
+		.alone = files_fake_proc,
+	},
+	{
+		.id = "files.swapped",
+		.technique = "a folder that is kept between runs is replaced by a link: as mount, image, output, log",
+		.cve = "CVE-2024-42472",
+		.safe = "the link is not followed",
+		.outcomes = "exited setup-failed",
+		.alone = files_swapped,
+	},
+	{
+		.id = "files.devices",
+		.technique = "make and open devices: well-known ones, all that the kernel tells of, and those of a mounted /dev",
+		.safe = "refused",
+		.without = "mount-nodev",
+		.flags = "--mount /dev:/devices",
+		.program = "paths mknod",
+		.tries = 30,
+	},
+	{
+		.id = "files.set-id",
+		.technique = "run set-id programs: of our own making, in a mount, the machine's; and setuid itself",
+		.safe = "no rights are gained",
+		.without = "no-new-privileges non-root",
+		.flags = "--mount {dir}:/shown",
+		.program = "reach set-id {shown}/go {shown}",
+		.before = set_id_before,
+		.during = files_set_id_during,
+		.judge = files_looked,
+		.tries = 3,
+	},
+	{
+		.id = "files.set-id-left",
+		.technique = "leave set-id files in a writable mount, by every call that takes a mode, also in its upper half",
+		.safe = "none is left",
+		.without = "seccomp seccomp-setid",
+		.flags = "--mount {dir}:/shown:rw",
+		.program = "paths suid {shown}",
+		.but = "*", /* the observer's to say */
+		.judge = left_judge,
+		.tries = 12,
+	},
+	{
+		.id = "files.attributes",
+		.technique = "leave files in a writable mount that the host cannot remove, or would trust: flags, attributes, owners, devices",
+		.safe = "refused; they belong to the folder's owner",
+		.flags = "--mount {dir}:/shown:rw",
+		.program = "shown attributes {shown}",
+		.before = attributes_before,
+		.judge = attributes_judge,
+		.tries = 12,
+	},
+	{
+		.id = "files.handles",
+		.technique = "open a file of the host by its handle: the canary's own, and guessed ones",
+		.safe = "refused",
+		.without = "seccomp seccomp-handles",
+		.alone = files_handles,
+	},
+	{
+		.id = "files.mount",
+		.technique = "mount, bind, remount, move, and every new call of that family",
+		.cve = "CVE-2021-41133, CVE-2022-0185, CVE-2021-22555",
+		.safe = "refused",
+		.without = "seccomp seccomp-mounts",
+		.program = "paths mount",
+		.tries = 3,
+	},
+	{
+		.id = "files.uncover",
+		.technique = "unmount everything to see what it covers, and read what /proc tells of the kernel",
+		.safe = "refused, and nothing is told",
+		.without = "proc-covers",
+		.alone = files_uncover,
+	},
+	{
+		.id = "files.knobs",
+		.technique = "write to our own entries of /proc",
+		.safe = "refused: /proc is read-only as a whole",
+		.without = "proc-read-only",
+		.flags = "--mount {dir}:/shown",
+		.program = "shown knobs {shown}/go",
+		.during = files_knobs_during,
+		.judge = files_looked,
+		.tries = 8,
+	},
+	{
+		.id = "files.run-from",
+		.technique = "run a program from /tmp and /dev/shm: by name, descriptor, loader, map",
+		.safe = "refused",
+		.without = "tmp-noexec",
+		.alone = files_run_from,
+	},
+	{
+		.id = "files.shared",
+		.technique = "leave files where another cell or the host might look: /tmp, /dev/shm, /run",
+		.safe = "nobody else sees them",
+		.without = "private-tmp",
+		.but = "/tmp /dev/shm",
+		.alone = shared_alone,
+	},
+	{
+		.id = "files.hidden",
+		.technique = "read secrets in a mount by their usual names, in any case, and after renaming what they lie in",
+		.safe = "they are not there",
+		.without = "hidden-files",
+		.alone = files_hidden,
+	},
+	{
+		.id = "files.sockets",
+		.technique = "connect to a socket of the host that lies in a mounted folder",
+		.safe = "it is not there",
+		.without = "hidden-files",
+		.flags = "--mount {dir}:/shown",
+		.program = "shown sockets {shown}/agent.sock",
+		.before = sockets_before,
+		.judge = sockets_judge,
+		.tries = 3,
+	},
+	{
+		.id = "files.ruleset",
+		.technique = "count the Landlock rulesets that can still be stacked: one of sixteen must be in force",
+		.safe = "a second statement of where may be written is in force",
+		.without = "landlock",
+		.program = "reach layers",
+		.tries = 2,
+	},
+	{
+		.id = "files.watch",
+		.technique = "be told of others' files by fanotify, in every class, also with the upper half of the flags set",
+		.safe = "refused",
+		.without = "seccomp",
+		.program = "reach watch",
 		.tries = 10,
 	},
 	{0},

@@ -342,7 +342,7 @@ static bool put_name(const struct scene *scene, const struct review_try *try, co
 		{"canary", scene->canary, 0}, {"dir", try->dir, 0}, {"token", scene->token, 0}, {"mark", try->mark, 0},
 		{"victim", NULL, scene->victim}, {"port", NULL, scene->port}, {"socket", scene->socket, 0},
 		{"abstract", scene->abstract, 0}, {"shm", NULL, scene->shm},
-		{"review", try->outside ? scene->program : "/review", 0},
+		{"review", try->outside ? scene->program : "/review", 0}, {"shown", try->outside ? try->dir : "/shown", 0},
 	};
 
 	for (size_t i = 0; i < ARRAY_LEN(names); i++) {

@@ -6,9 +6,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
+#include <termios.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -154,7 +156,7 @@ static void pipes_done(struct pipes *pipes)
 	fd_close(&pipes->err);
 }
 
-_Noreturn static void become(const struct review_try *try, char *const *argv, int out, int err)
+_Noreturn static void become(const struct review_try *try, char *const *argv, int in, int out, int err)
 {
 	sigset_t none;
 
@@ -164,8 +166,7 @@ _Noreturn static void become(const struct review_try *try, char *const *argv, in
 	(void)signal(SIGPIPE, SIG_DFL);
 	if (try->enter && !try->enter(try))
 		_exit(127);
-	int empty = open("/dev/null", O_RDONLY | O_CLOEXEC);
-	(void)dup2(empty, STDIN_FILENO);
+	(void)dup2(in >= 0 ? in : open("/dev/null", O_RDONLY | O_CLOEXEC), STDIN_FILENO);
 	(void)dup2(out, STDOUT_FILENO);
 	(void)dup2(err, STDERR_FILENO);
 	if (strcmp(argv[0], try->options->hotcell) == 0) {
@@ -176,6 +177,38 @@ _Noreturn static void become(const struct review_try *try, char *const *argv, in
 	}
 	(void)execvp(argv[0], argv);
 	_exit(127);
+}
+
+/* A terminal that changes nothing of what is written to it. */
+static int start_on_terminal(struct review_try *try, char *const *argv, struct pipes *ret)
+{
+	struct termios raw;
+	char name[64];
+
+	ret->out = posix_openpt(O_RDWR | O_NOCTTY | O_CLOEXEC);
+	if (ret->out < 0 || grantpt(ret->out) < 0 || unlockpt(ret->out) < 0 || ptsname_r(ret->out, name, sizeof(name)) != 0) {
+		try_failed(try, "no terminal: %s", strerror(errno));
+		return -1;
+	}
+	own(fd_closep) int slave = open(name, O_RDWR | O_NOCTTY | O_CLOEXEC);
+	if (slave < 0 || tcgetattr(slave, &raw) < 0) {
+		try_failed(try, "no terminal: %s", strerror(errno));
+		return -1;
+	}
+	cfmakeraw(&raw);
+	(void)tcsetattr(slave, TCSANOW, &raw);
+	pid_t pid = fork();
+	if (pid == 0) {
+		(void)setsid();
+		(void)ioctl(slave, TIOCSCTTY, 0);
+		become(try, argv, slave, slave, slave);
+	}
+	if (pid < 0) {
+		try_failed(try, "no process: %s", strerror(errno));
+		return -1;
+	}
+	try->hotcell = pid;
+	return 0;
 }
 
 static int start(struct review_try *try, char *const *argv, struct pipes *ret)
@@ -193,7 +226,7 @@ static int start(struct review_try *try, char *const *argv, struct pipes *ret)
 	}
 	pid_t pid = fork();
 	if (pid == 0)
-		become(try, argv, out[1], err[1]);
+		become(try, argv, -1, out[1], err[1]);
 	(void)close(out[1]), (void)close(err[1]);
 	ret->out = out[0], ret->err = err[0];
 	if (pid < 0) {
@@ -295,15 +328,15 @@ static void read_result(struct review_try *try)
 }
 
 /* To the end, or the end of its time. */
-static bool run_words(struct review_try *try, char *const *argv, void (*during)(struct review_try *))
+static bool run_words(struct review_try *try, char *const *argv, const struct try_command *command)
 {
 	own(pipes_done) struct pipes pipes = {-1, -1};
 	uint64_t begun = clock_now(), until = begun + TRY_TIMEOUT_MS * NS_PER_MS;
 
 	forget(try);
-	if (start(try, argv, &pipes) < 0)
+	if ((command->terminal ? start_on_terminal : start)(try, argv, &pipes) < 0)
 		return false;
-	bool ended = listen_to(try, &pipes, until, during);
+	bool ended = listen_to(try, &pipes, until, command->during);
 	if (!ended && try->hotcell > 0)
 		(void)kill(try->hotcell, SIGTERM); /* its chance to tidy up */
 	try->status = wait_for(try, ended ? until : clock_now() + 2 * NS_PER_S);
@@ -322,7 +355,7 @@ int try_run(struct review_try *try, const struct try_command *command)
 		try_failed(try, "its command line has too many words");
 		return -1;
 	}
-	if (!run_words(try, words.items, command->during))
+	if (!run_words(try, words.items, command))
 		return -1;
 	read_result(try);
 	return 0;
@@ -336,7 +369,7 @@ pid_t try_beside(struct review_try *try, const struct try_command *command)
 	put_line(&words, try, command, false);
 	pid_t pid = fork();
 	if (pid == 0)
-		become(try, words.items, nowhere, nowhere);
+		become(try, words.items, -1, nowhere, nowhere);
 	if (pid < 0)
 		try_failed(try, "no process: %s", strerror(errno));
 	return pid;
@@ -344,7 +377,7 @@ pid_t try_beside(struct review_try *try, const struct try_command *command)
 
 int try_host(struct review_try *try, const char *const *argv, struct buf *ret)
 {
-	if (!run_words(try, (char *const *)(uintptr_t)argv, NULL))
+	if (!run_words(try, (char *const *)(uintptr_t)argv, &(struct try_command){0}))
 		return -1;
 	buf_add(ret, buf_text(&try->out), try->out.len);
 	return try->status;

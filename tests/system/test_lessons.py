@@ -63,6 +63,20 @@ def test_a_mount_is_no_way_to_the_sockets_in_it(place, mode):
             server.accept()
 
 
+@pytest.mark.parametrize("option", [["--json-file"], ["--stdin"], ["--network-log"], ["--audit"]])
+def test_a_link_that_a_cell_left_where_a_file_is_named_is_not_followed(place, option):
+    """What one run leaves in a writable mount must not steer the next one's own files."""
+    victim, kept = place / "victim", place / "kept"
+    victim.write_text("precious\n")
+    kept.mkdir()
+    run("--mount", f"{kept}:/p:rw", "--", "ln", "-s", str(victim), "/p/file")
+    assert (kept / "file").is_symlink()
+    doors = ["--allow", "example.com"] if option == ["--network-log"] else []
+    ran = run(*option, kept / "file", *doors, "--", "cat")
+    assert ran.code in (2, 125) and b"precious" not in ran.out, ran
+    assert victim.read_text() == "precious\n"
+
+
 def test_a_stopped_supervisor_does_not_stop_the_clock():
     with Live("-t", "500ms", "--", "sleep", "30") as cell:
         deadline = time.monotonic() + 10

@@ -794,6 +794,30 @@ static void folders_are_made_with_all_above_them(void **state)
 	assert_int_equal(fs_mkdirs("/", &world->err), 0);
 }
 
+static void a_named_file_is_opened_unless_it_is_a_link(void **state)
+{
+	struct world *world = *state;
+
+	int fd = fs_open_named(world->top, "named", O_WRONLY | O_CREAT | O_TRUNC, 0644, &world->err);
+	assert_true(fd >= 0);
+	assert_int_equal(write(fd, "kept", 4), 4);
+	assert_int_equal(close(fd), 0);
+	assert_int_equal(symlinkat("named", world->top, "link"), 0);
+	assert_int_equal(symlinkat("nowhere", world->top, "dangling"), 0);
+	for (int i = 0; i < 2; i++) {
+		assert_int_equal(fs_open_named(world->top, i ? "dangling" : "link", O_WRONLY | O_CREAT | O_TRUNC, 0644, &world->err), -1);
+		assert_int_equal(world->err.code, ERR_USAGE);
+		assert_non_null(strstr(world->err.text, "symbolic link"));
+	}
+	struct stat st;
+	assert_int_equal(fstatat(world->top, "named", &st, 0), 0);
+	assert_int_equal(st.st_size, 4);
+	assert_int_equal(fstatat(world->top, "nowhere", &st, 0), -1);
+	fd = fs_open_named(AT_FDCWD, "/dev/fd/0", O_RDONLY, 0, &world->err); /* a link of the kernel's */
+	assert_true(fd >= 0 || world->err.code != ERR_USAGE);
+	fd_close(&fd);
+}
+
 static void a_small_file_is_read_whole_and_a_larger_one_refused(void **state)
 {
 	struct world *world = *state;
@@ -887,6 +911,7 @@ int main(void)
 		test(a_deep_tree_whose_top_has_our_own_names_is_removed),
 		test(a_locked_tree_of_ours_is_removed),
 		test(folders_are_made_with_all_above_them),
+		test(a_named_file_is_opened_unless_it_is_a_link),
 		test(a_small_file_is_read_whole_and_a_larger_one_refused),
 		test(only_regular_files_are_read_and_no_link_is_followed),
 		test(a_value_is_written_into_a_file_that_exists),

