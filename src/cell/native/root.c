@@ -731,6 +731,8 @@ static int enter_root(struct err *err)
 		(void)mkdir("mnt", 0755);
 	if (syscall(SYS_pivot_root, ".", leave ? "mnt" : ".") < 0)
 		return err_errno(err, errno, "make the cell's root the root");
+	if (leave)
+		(void)umount2("mnt" STAGE, MNT_DETACH); /* ours, over a folder of the host */
 	if ((!leave && umount2(".", MNT_DETACH) < 0) || chdir("/") < 0)
 		return err_errno(err, errno, "let go of the host's root");
 	if (mount_setattr(AT_FDCWD, "/", 0, &attr, sizeof(attr)) < 0)
