@@ -97,14 +97,15 @@ install_noted() {
 }
 
 # What the tests run in cells as it comes from npm, once, into build-npm.
-npm_packages=(@anthropic-ai/claude-code@2.1.197 undici@6.21.3)
+npm_packages=(@anthropic-ai/claude-code@2.1.197 undici@6.21.3 @microsoft/sarif-multitool-linux@5.7.0)
 fetch_npm() {
 	local folder tries=0
 	folder=$(dirname "$0")/../build-npm
 	[ "$(cat "$folder/installed" 2>/dev/null)" != "${npm_packages[*]}" ] || return 0
-	echo "setup: installing with npm into build-npm, 240 MB:"
+	echo "setup: installing with npm into build-npm, 350 MB:"
 	printf '  %-36s %s\n' "${npm_packages[0]}" "an agent that works through a secret door" \
-		"${npm_packages[1]}" "what tells Node's fetch of a proxy"
+		"${npm_packages[1]}" "what tells Node's fetch of a proxy" \
+		"${npm_packages[2]}" "the schema of SARIF, and another's judgement of it"
 	rm -rf "$folder"
 	mkdir -p "$folder"
 	until npm install --prefix "$folder" --no-audit --no-fund --loglevel=error "${npm_packages[@]}" >/dev/null; do

@@ -117,6 +117,11 @@ lint_man() {
 	return $bad
 }
 
+# The table says it, the page repeats it.
+threats_are_told() {
+	build/hotcell review --threats | diff -u docs/THREATS.md - || { echo "write it anew: build/hotcell review --threats >docs/THREATS.md"; return 1; }
+}
+
 completion_parses() {
 	build/hotcell completion bash >"$stage/completion.bash" && bash -n "$stage/completion.bash" || return 1
 	build/hotcell completion zsh >"$stage/completion.zsh" || return 1
@@ -206,9 +211,9 @@ fuzz_corpora() {
 # pytest stays in a venv; an ordinary account uses its packages with the system's own python.
 make_venv() {
 	local venv=build/venv
-	if ! "$venv/bin/python" -c 'import pytest, pytest_timeout, requests' 2>/dev/null; then
+	if ! "$venv/bin/python" -c 'import jsonschema, pytest, pytest_timeout, requests' 2>/dev/null; then
 		rm -rf "$venv"
-		"$python" -m venv "$venv" && "$venv/bin/pip" install -q --disable-pip-version-check pytest pytest-timeout requests || return 1
+		"$python" -m venv "$venv" && "$venv/bin/pip" install -q --disable-pip-version-check jsonschema pytest pytest-timeout requests || return 1
 	fi
 	mkdir -p "$stage/site"
 	cp -r "$venv"/lib/python3*/site-packages/. "$stage/site"
@@ -344,6 +349,7 @@ check "hotcell needs nothing but its own file" is_static
 check "hotcell is hardened (PIE, RELRO, BIND_NOW, stack protector)" is_hardened
 check "manual pages lint clean" lint_man
 check "manual pages have every option" tools/check-man build/hotcell
+check "docs/THREATS.md is what the catalogue says" threats_are_told
 check "completion scripts parse" completion_parses
 check "scripts parse" scripts_parse
 

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/utf8.h"
+#include "base/value.h"
 
 void json_done(struct json *json)
 {
@@ -200,4 +201,47 @@ void json_put_bool(struct json *json, const char *key, bool value)
 {
 	json_key(json, key);
 	json_bool(json, value);
+}
+
+/* ---- trees ---- */
+
+static int key_order(const void *one, const void *other, void *keys)
+{
+	char *const *names = keys;
+	return strcmp(names[*(const size_t *)one], names[*(const size_t *)other]);
+}
+
+static void map_members(struct json *json, const struct value *map, bool sorted)
+{
+	own(freep) size_t *order = xcalloc(map->count ? map->count : 1, sizeof(*order));
+
+	for (size_t i = 0; i < map->count; i++)
+		order[i] = i;
+	if (sorted)
+		qsort_r(order, map->count, sizeof(*order), key_order, map->keys);
+	for (size_t i = 0; i < map->count; i++) {
+		json_key(json, map->keys[order[i]]);
+		json_value(json, &map->items[order[i]], sorted);
+	}
+}
+
+void json_value(struct json *json, const struct value *value, bool sorted)
+{
+	switch (value->kind) {
+	case VALUE_NULL: json_null(json); return;
+	case VALUE_BOOL: json_bool(json, value->truth); return;
+	case VALUE_NUMBER: json_word(json, value->text); return;
+	case VALUE_TEXT: json_string(json, value->text); return;
+	case VALUE_LIST:
+		json_open(json, '[');
+		for (size_t i = 0; i < value->count; i++)
+			json_value(json, &value->items[i], sorted);
+		json_close(json, ']');
+		return;
+	case VALUE_MAP:
+		json_open(json, '{');
+		map_members(json, value, sorted);
+		json_close(json, '}');
+		return;
+	}
 }

@@ -29,6 +29,11 @@ void json_real(struct json *json, double value, int decimals);
 void json_bool(struct json *json, bool value);
 void json_null(struct json *json);
 
+/* A tree that json_read made, its numbers as they were written. Sorted: maps in the order of their keys' bytes, so that what
+ * says the same is the same text. */
+struct value;
+void json_value(struct json *json, const struct value *value, bool sorted);
+
 /* key + value in one call */
 void json_put_string(struct json *json, const char *key, const char *text);
 void json_put_int(struct json *json, const char *key, int64_t value);

@@ -57,6 +57,19 @@ static void set_links(struct report *report, const char *page)
 	report->sessions = open(output, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 }
 
+void html_session(struct buf *out, const struct report *report, uint64_t number)
+{
+	char name[24];
+
+	(void)plan_session_name(report->status->campaign.plan.runs, number, name, sizeof(name));
+	buf_fmt(out, "<a href=\"%s%s/\">%s</a>", report->links, name, name);
+}
+
+const char *report_class(uint8_t state)
+{
+	return state < RUN_STATE_COUNT ? run_state_names[state] : "idle";
+}
+
 /* ---- the head ---- */
 
 static void put_words(struct buf *out, const char *words, size_t len)
@@ -422,24 +435,9 @@ static void put_again(struct buf *out, const struct report *report)
 
 /* ---- the page ---- */
 
-/* No script can run and nothing can be loaded, even if something slipped through the escaping. */
-static void put_top(struct buf *out, const struct campaign_status *status)
-{
-	buf_str(out,
-		"<!DOCTYPE html>\n<html lang=en><head><meta charset=utf-8>\n"
-		"<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'; "
-		"base-uri 'none'; form-action 'none'\">\n"
-		"<meta name=referrer content=no-referrer>\n"
-		"<meta name=viewport content=\"width=device-width, initial-scale=1\">\n<title>");
-	html_text(out, status->campaign.name);
-	buf_str(out, " - hotcell</title>\n<style>\n");
-	buf_str(out, report_style);
-	buf_str(out, "</style></head>\n<body>\n");
-}
-
 static void put_page(struct buf *out, const struct report *report)
 {
-	put_top(out, report->status);
+	html_begin(out, report->status->campaign.name);
 	put_header(out, report->status);
 	buf_str(out, "<main>\n");
 	put_sessions(out, report);

@@ -2,6 +2,7 @@
 #ifndef HOTCELL_CAMPAIGN_REPORT_PRIVATE_H
 #define HOTCELL_CAMPAIGN_REPORT_PRIVATE_H
 
+#include "base/html.h"
 #include "campaign/status.h"
 #include "campaign/view.h"
 
@@ -95,21 +96,7 @@ MUST_CHECK int report_gather(struct report *report, struct ledger *ledger, struc
 
 /* ---- HTML ---- */
 
-/* Whatever the bytes are, they become text: markup is escaped, controls and what turns the
- * direction of writing are shown as signs, and what is not UTF-8 as U+FFFD. */
-void html_bytes(struct buf *out, const char *bytes, size_t len);
-void html_text(struct buf *out, const char *text);
-/* A log's: newlines and tabs stay, colours are left out. */
-void html_log(struct buf *out, const char *bytes, size_t len);
-void html_count(struct buf *out, uint64_t count);
-void html_size(struct buf *out, uint64_t bytes);
-void html_duration(struct buf *out, uint64_t ns);
-void html_date(struct buf *out, uint64_t ms); /* UTC */
-void html_percent(struct buf *out, uint64_t part, uint64_t whole);
-void html_shell(struct buf *out, const char *word, size_t len); /* as a shell wants it typed */
-void html_path(struct buf *out, const char *path); /* percent-encoded, for href */
-void html_session(
-	struct buf *out, const struct report *report, uint64_t number); /* a link to its folder */
+void html_session(struct buf *out, const struct report *report, uint64_t number); /* a link to its folder */
 
 /* The class of a state, as the style has it: "success", ... "idle". */
 const char *report_class(uint8_t state);
@@ -123,6 +110,5 @@ void report_network(const struct report *report, struct buf *out);
 void report_network_line(const char *line, size_t len, uint64_t number, struct report_places *allowed,
 	struct report_places *refused);
 void report_places_done(struct report_places *places);
-extern const char report_style[];
 
 #endif

@@ -173,6 +173,10 @@ static int value_next(struct parser *parser, const struct cli_option *option, ch
 {
 	char *word = parser->next < parser->argc ? parser->argv[parser->next] : NULL;
 
+	if (option->bare && (!word || strncmp(word, "--", 2) == 0)) {
+		*ret = (char *)(uintptr_t)option->bare; /* of kind CLI_TEXT: only kept */
+		return 0;
+	}
 	if (!word)
 		return err_set(parser->err, ERR_USAGE, "--%s needs a %s after it", option->name,
 			option->value);

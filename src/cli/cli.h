@@ -71,6 +71,7 @@ struct cli_option {
 	const char *value; /* "SIZE", how the value is called in the help; NULL for flags */
 	const char *help; /* one line, lower case, no full stop */
 	const char *fallback; /* "512M": the default as shown in the help; may be NULL */
+	const char *bare; /* CLI_TEXT: the value where none follows: at the end, or before another option; NULL: one must */
 	enum cli_kind kind;
 	size_t offset; /* into the options struct */
 	uint64_t min, max; /* CLI_COUNT */

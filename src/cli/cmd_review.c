@@ -1,56 +1,30 @@
 /* hotcell review: attack the cells of this machine, and say what was held. */
+#include <errno.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/signalfd.h>
 #include <unistd.h>
 
-#include "base/term.h"
+#include "cli/backend.h"
+#include "cli/review_out.h"
 #include "cli/verbs.h"
-#include "review/review.h"
 
-#define EXIT_ESCAPED 1
+#define EXIT_WORSE 1 /* something got through, or is worse than it was */
 #define EXIT_UNKNOWN 4 /* something could not be tried */
-#define REASON_SHOWN 400
+#define SAVE_NAME "review.json"
 
 struct review_cli {
 	struct cli_list only;
-	const char *backend, *image;
-	bool json, list;
+	const char *backend, *image, *compare, *state;
+	struct review_files files;
+	bool json, list, threats;
 #ifdef HOTCELL_WEAKEN
 	const char *weaken;
 #endif
 };
 
-static const char *const colors[] = {
-	[REVIEW_HELD] = "\033[32m",
-	[REVIEW_ESCAPED] = "\033[1;31m",
-	[REVIEW_DEGRADED] = "\033[33m",
-	[REVIEW_NOT_APPLICABLE] = "\033[2m",
-	[REVIEW_FAILED] = "\033[31m",
-};
-
-static void put_row(const struct review_row *row, bool color, struct buf *out)
-{
-	buf_fmt(out, "%s%-14s%s  %-28s  %s\n", color ? colors[row->verdict] : "", review_verdict_name(row->verdict),
-		color ? "\033[0m" : "", row->attack->id, row->attack->technique);
-	if (!*row->reason)
-		return;
-	buf_fmt(out, "%16s", "");
-	term_line(row->reason, strlen(row->reason), REASON_SHOWN, out);
-	buf_char(out, '\n');
-}
-
-static void put_text(const struct review *review, struct buf *out)
-{
-	bool color = cli_color(STDOUT_FILENO);
-
-	for (size_t i = 0; i < review->count; i++)
-		put_row(&review->rows[i], color, out);
-	buf_fmt(out, "\n%zu attacks on the %s backend in %.1f s:", review->count, review->backend, (double)review->wall_ns / 1e9);
-	for (int i = 0; i < REVIEW_VERDICT_COUNT; i++)
-		if (review->counts[i] || i == REVIEW_HELD || i == REVIEW_ESCAPED)
-			buf_fmt(out, "%s %zu %s", i ? "," : "", review->counts[i], review_verdict_name(i));
-	buf_char(out, '\n');
-}
+/* ---- what is asked for without a review ---- */
 
 static void put_list(struct buf *out)
 {
@@ -61,34 +35,59 @@ static void put_list(struct buf *out)
 	}
 }
 
-static void progress(void *data, size_t done, size_t count, const struct review_row *last)
-{
-	(void)data;
-	(void)fprintf(stderr, "\r\033[K%zu/%zu %s", done, count, last && done < count ? last->attack->id : "");
-	if (done == count)
-		(void)fprintf(stderr, "\r\033[K");
-	(void)fflush(stderr);
-}
-
-static int code_of(const struct review *review)
-{
-	return review->counts[REVIEW_ESCAPED] ? EXIT_ESCAPED : review->counts[REVIEW_FAILED] ? EXIT_UNKNOWN : 0;
-}
-
-static int print_list(void)
+static int print_catalogue(const struct review_cli *cli)
 {
 	own(buf_done) struct buf out = {0};
 
-	put_list(&out);
+	if (cli->threats)
+		review_threats(&out);
+	else
+		put_list(&out);
 	return cli_print(&out);
 }
 
-static int run(void *data, const struct cli_args *args)
+/* ---- while it runs ---- */
+
+static void progress(void *data, size_t done, size_t count, const struct review_row *next)
 {
-	const struct review_cli *cli = data;
-	own(review_done) struct review review = {0};
-	own(buf_done) struct buf out = {0};
-	own(json_done) struct json json = {.pretty = true};
+	(void)data;
+	(void)fprintf(stderr, "\r\033[K");
+	if (next)
+		(void)fprintf(stderr, "%zu/%zu %s", done + 1, count, next->attack->id);
+	(void)fflush(stderr);
+}
+
+/* A descriptor that becomes readable when the user wants no more; -1 and no harm where there is none. Signals that are
+ * ignored stay so: nohup and background jobs ask for it. */
+static int stop_open(void)
+{
+	static const int numbers[] = {SIGINT, SIGTERM, SIGHUP};
+	sigset_t set;
+
+	(void)sigemptyset(&set);
+	for (size_t i = 0; i < ARRAY_LEN(numbers); i++) {
+		struct sigaction now;
+		if (sigaction(numbers[i], NULL, &now) == 0 && now.sa_handler != SIG_IGN)
+			(void)sigaddset(&set, numbers[i]);
+	}
+	(void)sigprocmask(SIG_BLOCK, &set, NULL);
+	return signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+}
+
+static int stopped(int fd)
+{
+	struct signalfd_siginfo info = {.ssi_signo = SIGINT};
+
+	(void)!read(fd, &info, sizeof(info));
+	if (isatty(STDERR_FILENO))
+		(void)fprintf(stderr, "\r\033[K");
+	cli_say("stopped; everything is tidied up, and nothing is said of the attacks");
+	return 128 + (int)info.ssi_signo;
+}
+
+static int attack(const struct review_cli *cli, struct review *ret)
+{
+	own(fd_closep) int stop = stop_open();
 	struct err err = {0};
 	struct review_options options = {
 		.hotcell = "/proc/self/exe",
@@ -96,25 +95,85 @@ static int run(void *data, const struct cli_args *args)
 		.image = strcmp(cli->image, "host") == 0 ? NULL : cli->image,
 		.only = cli->only.items,
 		.progress = isatty(STDERR_FILENO) ? progress : NULL,
+		.stop = &stop,
 	};
 
-	(void)args;
-	if (cli->list)
-		return print_list();
 #ifdef HOTCELL_WEAKEN
 	options.weaken = cli->weaken;
 #endif
-	if (review_run(&review, &options, &err) < 0)
-		return cli_fail(&err);
+	if (review_run(ret, &options, &err) == 0)
+		return 0;
+	if (err.code == ECANCELED)
+		return stopped(stop);
+	int code = cli_fail(&err);
+	return err.code == ERR_MISSING ? EXIT_UNKNOWN : code;
+}
+
+/* ---- what came of it ---- */
+
+static int print(const struct review_cli *cli, const struct review *review, const struct review_changes *changes)
+{
+	own(buf_done) struct buf out = {0};
+	own(json_done) struct json json = {.pretty = true};
+
 	if (cli->json) {
-		review_json(&review, &json);
-		buf_add(&out, json.out.data, json.out.len);
-		buf_char(&out, '\n');
-	} else {
-		put_text(&review, &out);
+		json_open(&json, '{');
+		review_json_members(review, &json);
+		if (cli->compare) {
+			json_key(&json, "changes");
+			review_put_changes_json(changes, cli->compare, &json);
+		}
+		json_close(&json, '}');
+		buf_char(&json.out, '\n');
+		return cli_print(&json.out);
 	}
-	int failed = cli_print(&out);
-	return failed ? failed : code_of(&review);
+	review_text(review, cli_color(STDOUT_FILENO), &out);
+	review_put_fixes(review, &out);
+	if (cli->compare)
+		review_put_changes(changes, cli->compare, &out);
+	return cli_print(&out);
+}
+
+static int code_of(const struct review *review, const struct review_changes *changes)
+{
+	if (review->counts[REVIEW_ESCAPED] || changes->worse)
+		return EXIT_WORSE;
+	return review->counts[REVIEW_FAILED] ? EXIT_UNKNOWN : 0;
+}
+
+static int tell(const struct review_cli *cli, const struct review *review, const struct value *then)
+{
+	own(review_changes_done) struct review_changes changes = {0};
+	struct err err = {0};
+
+	if (cli->compare)
+		review_compare(then, review, &changes);
+	if (review_audit(review, cli->state, &err) < 0) {
+		(void)err_wrap(&err, "the audit log");
+		return cli_fail(&err);
+	}
+	int failed = review_write(review, &cli->files);
+	if (!failed)
+		failed = print(cli, review, &changes);
+	return failed ? failed : code_of(review, &changes);
+}
+
+static int run(void *data, const struct cli_args *args)
+{
+	const struct review_cli *cli = data;
+	own(review_done) struct review review = {0};
+	own(value_done) struct value then = {0};
+	struct err err = {0};
+
+	(void)args;
+	if (cli->list || cli->threats)
+		return print_catalogue(cli);
+	if (cli->compare && review_read(cli->compare, &then, &err) < 0) /* before the same file is written anew */
+		return cli_fail(&err);
+	if (strcmp(cli->backend, "none") == 0)
+		backend_warn_none();
+	int failed = attack(cli, &review);
+	return failed ? failed : tell(cli, &review, &then);
 }
 
 static void defaults(void *data)
@@ -134,10 +193,22 @@ static const struct cli_option options_table[] = {
 	{.name = "only", .value = "GROUP|GLOB", .kind = CLI_LIST, INTO(only),
 		.help = "only attacks of this group, or with such an id; repeatable"},
 	{.name = "list", .kind = CLI_FLAG, INTO(list), .help = "list the attacks, and try none"},
+	{.name = "threats", .kind = CLI_FLAG, INTO(threats),
+		.help = "print as Markdown what the attacks cover, and what nothing covers; try none"},
 #ifdef HOTCELL_WEAKEN
 	{.name = "weaken", .value = "NAME", .kind = CLI_TEXT, INTO(weaken), .help = "leave out this protection"},
 #endif
 	{.name = "json", .kind = CLI_FLAG, INTO(json), .help = "print one JSON object"},
+	{.name = "html", .value = "FILE", .kind = CLI_TEXT, INTO(files.html), .hint = CLI_HINT_FILE,
+		.help = "write a page that needs nothing else; - is stdout"},
+	{.name = "sarif", .value = "FILE", .kind = CLI_TEXT, INTO(files.sarif), .hint = CLI_HINT_FILE,
+		.help = "write a SARIF log of what was not held; - is stdout"},
+	{.name = "save", .value = "FILE", .bare = SAVE_NAME, .kind = CLI_TEXT, INTO(files.save), .hint = CLI_HINT_FILE,
+		.help = "keep the review, with the sum of what it says; without FILE: " SAVE_NAME},
+	{.name = "compare", .value = "FILE", .bare = SAVE_NAME, .kind = CLI_TEXT, INTO(compare), .hint = CLI_HINT_FILE,
+		.help = "say what changed since a review was saved there; without FILE: " SAVE_NAME},
+	{.name = "state", .value = "DIR", .kind = CLI_TEXT, INTO(state), .hint = CLI_HINT_FOLDER,
+		.help = "folder whose audit log is told (default: the nearest .hotcell, here or above)"},
 	{0},
 };
 
@@ -145,8 +216,8 @@ const struct cli_verb verb_review = {
 	.name = "review",
 	.summary = "attack the cells of this machine, and say what was held",
 	.usage = "[options]",
-	.details = "Exit codes: 0 everything was held, or this machine lacks what would hold it; 1 something got through;\n"
-		   "4 something could not be tried.",
+	.details = "Exit codes: 0 everything was held, or this machine lacks what would hold it; 1 something got through, or is\n"
+		   "worse than in the review it is compared with; 4 something, or everything, could not be tried.\n",
 	.options = options_table,
 	.options_size = sizeof(struct review_cli),
 	.defaults = defaults,

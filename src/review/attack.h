@@ -11,12 +11,15 @@
  *	{victim}	the process id of a process of the host, with the token in its memory and environment
  *	{port}		where the host listens on 127.0.0.1 (TCP and UDP) and ::1
  *	{socket}	the path of a unix socket on which the host listens; {abstract}: the name of an abstract one
- *	{shm}		the key of SysV shared memory of the host with the token in it
+ *	{shm}		the id of SysV shared memory of the host with the token in it
  *
  * hotcell itself is started with the token in its environment (REVIEW_TOKEN), with a descriptor of the canary (137) and of the
  * host's root folder (138). Then it must hold, or the attack has got through: no byte of output has the token; the canaries are
  * what they were; the victim lives and got no signal; nobody spoke to a socket of the host; no process of the attack is
- * left; hotcell ended by itself in time, with a result. */
+ * left; hotcell ended by itself in time, with a result.
+ *
+ * An attack that fell over has held nothing: a program that crashed is `failed`, whatever its row's outcomes are, unless
+ * "crashed" is among them. So is one with fewer tries than its row says, whether it has outcomes or not. */
 #ifndef HOTCELL_REVIEW_ATTACK_H
 #define HOTCELL_REVIEW_ATTACK_H
 
@@ -44,6 +47,7 @@ struct review_try {
 	int status; /* its exit code; -N: a signal ended it */
 	struct buf out, err; /* what it printed, the first TRY_OUTPUT_MAX of each */
 	uint64_t out_bytes, err_bytes; /* all of it */
+	bool leaked; /* the token was in what lies beyond */
 	uint64_t wall_ns;
 	struct value result; /* its JSON result; VALUE_NULL when it gave none */
 
@@ -51,9 +55,19 @@ struct review_try {
 	enum review_verdict verdict;
 	char *reason;
 	unsigned tries;
+	uint64_t until; /* when the row must be done with everything: clock_now(); 0: whenever */
+	bool stopped; /* the user wants no more: nothing is judged, and nothing further is run */
+
+	struct { /* private */
+		char carry[2][128]; /* the last bytes of output that was not kept */
+		size_t carry_len[2], ready_from;
+		char said[4][256];
+		unsigned said_next;
+	} held;
 };
 #define TRY_OUTPUT_MAX ((size_t)8 << 20)
 #define TRY_TIMEOUT_MS 30000 /* hotcell must have ended by then, whatever its cell does */
+#define TRY_ALONE_MS 90000 /* for all an `alone` does: try_run fails when it is over */
 
 /* ---- verdicts ---- */
 
@@ -81,9 +95,12 @@ void try_judge(struct review_try *try);
 /* Any program of the host, to its end; its exit code, or -1. What it prints is added to `ret`, at most TRY_OUTPUT_MAX. */
 int try_host(struct review_try *try, const char *const *argv, struct buf *ret);
 
+/* Waits, for rows that must; false: the row's time is over, or the user wants no more. */
+bool try_sleep(struct review_try *try, unsigned ms);
+
 /* ---- what was seen ---- */
 
-/* What the program said of "what": "ok", "EPERM", a number; NULL if nothing. The last line counts. Good until the next call. */
+/* What the program said of "what": "ok", "EPERM", a number; NULL if nothing. The last line counts. Good for four calls. */
 const char *try_said(struct review_try *try, const char *what);
 /* A member of the JSON result, by its path: "receipt.protections.seccomp.state"; NULL if there is none. */
 const char *try_result(const struct review_try *try, const char *path);
@@ -93,7 +110,7 @@ bool try_outcome_is(const struct review_try *try, const char *outcome);
 size_t try_processes(const struct review_try *try, pid_t *ret, size_t max);
 /* A file of the host's /proc of such a process: "status", "cgroup", "uid_map". false if it is gone. */
 bool try_proc(const struct review_try *try, pid_t pid, const char *file, struct buf *ret);
-/* A line "NAME:\tVALUE" of a status file; NULL if there is none. Good until the next call. */
+/* A line "NAME:\tVALUE" of a status file; NULL if there is none. Good for four calls. */
 const char *try_status_line(const struct buf *status, const char *name);
 /* Where a link of /proc/PID/ goes: "ns/net", "fd/3", "root". false if it cannot be told. */
 bool try_link(pid_t pid, const char *name, char *ret, size_t size);

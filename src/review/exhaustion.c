@@ -457,7 +457,7 @@ const struct review_attack review_exhaustion[] = {
 		.without = "core-limit",
 		.flags = "--output {dir}/out",
 		.program = "exhaust core",
-		.outcomes = "signaled",
+		.outcomes = "crashed",
 		.judge = judge_core,
 	},
 	{

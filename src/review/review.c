@@ -1,14 +1,22 @@
 #include "review/review.h"
 
+#include <errno.h>
 #include <fnmatch.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
+#include <sys/utsname.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/term.h"
+#include "redact/redact.h"
 #include "review/scene.h"
+
+#define REASON_KEPT 800 /* bytes */
 
 const struct review_group review_groups[] = {
 	{"files", "Files and paths", review_files},
@@ -54,7 +62,7 @@ static int choose(struct review *review, const struct review_options *options, s
 			if (!is_wanted(options, group, attack))
 				continue;
 			review->rows = xrealloc(review->rows, review->count + 1, sizeof(*review->rows));
-			review->rows[review->count++] = (struct review_row){.attack = attack};
+			review->rows[review->count++] = (struct review_row){.group = group, .attack = attack};
 		}
 	}
 	return review->count ? 0 : err_set(err, ERR_USAGE, "--only names no group and no attack; 'hotcell review --list' has them all");
@@ -71,16 +79,12 @@ static void mark_make(char *ret, size_t size)
 	(void)snprintf(ret, size, "@review-%016llx", (unsigned long long)number);
 }
 
-/* What got through for want of something this machine cannot give is told apart, by the receipt of that very cell. A
- * weakened cell could have had it; one without a sandbox is no cell. */
-static void degrade(struct review_try *try)
+/* Which of the protections that would have held it this very cell lacked, by its receipt: their names, and why. */
+static void find_lacking(const struct review_try *try, struct buf *names, struct buf *why)
 {
-	own(freep) char *names = xstrdup(try->attack->without ? try->attack->without : "");
-	own(buf_done) struct buf lacking = {0};
-	char *rest = names;
+	own(freep) char *copy = xstrdup(try->attack->without ? try->attack->without : "");
+	char *rest = copy;
 
-	if (try->verdict != REVIEW_ESCAPED || try->gentle)
-		return;
 	for (char *name; (name = strsep(&rest, " "));) {
 		char path[160];
 		(void)snprintf(path, sizeof(path), "receipt.protections.%s.state", name);
@@ -89,56 +93,143 @@ static void degrade(struct review_try *try)
 			continue;
 		(void)snprintf(path, sizeof(path), "receipt.protections.%s.note", name);
 		const char *note = try_result(try, path);
-		buf_fmt(&lacking, "%s%s is %s here%s%s", lacking.len ? "; " : "", name, state, note && *note ? ": " : "",
-			note ? note : "");
+		buf_fmt(names, "%s%s", names->len ? " " : "", name);
+		buf_fmt(why, "%s%s is %s here%s%s", why->len ? "; " : "", name, state, note && *note ? ": " : "", note ? note : "");
 	}
-	if (!lacking.len)
-		return;
-	char *reason = xfmt("%s (%s)", buf_text(&lacking), try->reason);
+}
+
+/* What got through for want of something this machine cannot give is told apart. A weakened cell could have had it; one
+ * without a sandbox is no cell. */
+char *review_degrade(struct review_try *try)
+{
+	own(buf_done) struct buf names = {0}, why = {0};
+
+	if (try->verdict == REVIEW_ESCAPED && !try->gentle)
+		find_lacking(try, &names, &why);
+	if (!names.len)
+		return xstrdup("");
+	char *reason = xfmt("%s (%s)", buf_text(&why), try->reason);
 	free(try->reason);
 	try->reason = reason;
 	try->verdict = REVIEW_DEGRADED;
+	return buf_take(&names);
 }
 
-static void attack(struct review *review, struct review_row *row, const struct review_options *options, struct scene *scene)
+static void try_begin(struct review_try *try, const struct review_attack *attack, const struct review_options *options,
+	struct scene *scene)
 {
-	own(try_done) struct review_try try = {
-		.attack = row->attack,
-		.options = options,
-		.scene = scene,
-		.outside = strcmp(options->backend, "none") == 0,
-	};
+	*try = (struct review_try){.attack = attack, .options = options, .scene = scene};
+	try->outside = strcmp(options->backend, "none") == 0;
+	try->gentle = try->outside || options->weaken;
+	mark_make(try->mark, sizeof(try->mark));
+}
 
-	try.gentle = try.outside || options->weaken;
-	mark_make(try.mark, sizeof(try.mark));
+/* A reason is shown to others than who made the review: without this machine's secrets. */
+static char *cleaned(const char *reason)
+{
+	const struct redact_known known = {.home = getenv("HOME"), .user = getenv("USER")};
+	own(redactor_freep) struct redactor *redactor = redactor_make(&known);
+	own(buf_done) struct buf text = {0}, line = {0};
+
+	(void)redact_text(redactor, REDACT_NAMED, reason, strlen(reason), &text);
+	term_line(buf_text(&text), text.len, REASON_KEPT, &line);
+	return xstrdup(buf_text(&line));
+}
+
+/* Whether it was done to its end. */
+static bool attack(struct review *review, struct review_row *row, const struct review_options *options, struct scene *scene)
+{
+	own(try_done) struct review_try try;
+
+	try_begin(&try, row->attack, options, scene);
 	try_attack(&try);
-	degrade(&try);
+	if (try.stopped)
+		return false;
+	row->lacking = review_degrade(&try);
 	row->verdict = try.verdict;
-	row->reason = try.reason ? ptr_take(&try.reason) : xstrdup("");
+	row->reason = cleaned(try.reason ? try.reason : "");
 	row->tries = try.tries;
 	row->wall_ns = try.wall_ns;
 	review->counts[row->verdict]++;
+	return true;
+}
+
+/* ---- before all ---- */
+
+/* Nothing can be said of cells where not even an ordinary one runs an ordinary program. Keeps its receipt. */
+static int look_first(struct review *review, const struct review_options *options, struct scene *scene, struct err *err)
+{
+	static const struct review_attack ordinary = {.id = "an ordinary cell"};
+	static const struct try_command command = {.program = "paths read /nowhere"};
+	own(try_done) struct review_try try;
+	own(buf_done) struct buf said = {0};
+
+	try_begin(&try, &ordinary, options, scene);
+	try.until = clock_now() + TRY_TIMEOUT_MS * NS_PER_MS;
+	int ran = try_run(&try, &command);
+	if (try.stopped)
+		return err_set(err, ECANCELED, "stopped");
+	bool works = ran == 0 && try_outcome_is(&try, "exited") && try_result_number(&try, "exit_code") == 0;
+	if (!works && options->weaken)
+		return 0; /* that it does not may be what is to be seen */
+	if (!works) {
+		const char *text = ran < 0 ? try.reason : buf_text(&try.err);
+		text += strncmp(text, "hotcell: ", 9) == 0 ? 9 : 0;
+		term_line(text, strcspn(text, "\n"), 240, &said);
+		return err_set(err, ERR_MISSING, "no program runs in a cell here, so nothing can be said of cells; 'hotcell doctor' tells why: %s",
+			buf_text(&said));
+	}
+	const struct value *receipt = value_get(&try.result, "receipt");
+	if (!receipt)
+		return err_set(err, EPROTO, "an ordinary cell gave no receipt");
+	review->receipt = *receipt;
+	try.result.items[receipt - try.result.items] = (struct value){0}; /* it is ours now */
+	return 0;
 }
 
 /* ---- all ---- */
+
+static void describe(struct review *review, const struct review_options *options)
+{
+	struct utsname names = {0};
+	time_t now = time(NULL);
+	struct tm tm = {0};
+
+	*review = (struct review){.backend = options->backend, .image = options->image, .weakened = options->weaken,
+		.root = geteuid() == 0};
+	(void)uname(&names);
+	(void)snprintf(review->kernel, sizeof(review->kernel), "%s", names.release);
+	(void)snprintf(review->machine, sizeof(review->machine), "%s", names.machine);
+	(void)gmtime_r(&now, &tm);
+	(void)strftime(review->time, sizeof(review->time), "%Y-%m-%dT%H:%M:%SZ", &tm);
+}
+
+static bool is_stopped(const struct review_options *options)
+{
+	struct pollfd polled = {.fd = options->stop ? *options->stop : -1, .events = POLLIN};
+
+	return poll(&polled, 1, 0) > 0;
+}
 
 int review_run(struct review *ret, const struct review_options *options, struct err *err)
 {
 	uint64_t begun = clock_now();
 
-	*ret = (struct review){.backend = options->backend, .image = options->image, .weakened = options->weaken,
-		.root = geteuid() == 0};
+	describe(ret, options);
 	if (choose(ret, options, err) < 0)
 		return -1;
-	own(scene_freep) struct scene *scene = scene_open(err);
+	own(scene_freep) struct scene *scene = scene_open(options, err);
 	if (!scene)
 		return err_wrap(err, "set the scene");
+	if (look_first(ret, options, scene, err) < 0)
+		return -1;
 	if (options->progress)
-		options->progress(options->data, 0, ret->count, NULL);
+		options->progress(options->data, 0, ret->count, &ret->rows[0]);
 	for (size_t i = 0; i < ret->count; i++) {
-		attack(ret, &ret->rows[i], options, scene);
+		if (is_stopped(options) || !attack(ret, &ret->rows[i], options, scene))
+			return err_set(err, ECANCELED, "stopped");
 		if (options->progress)
-			options->progress(options->data, i + 1, ret->count, &ret->rows[i]);
+			options->progress(options->data, i + 1, ret->count, i + 1 < ret->count ? &ret->rows[i + 1] : NULL);
 	}
 	ret->wall_ns = clock_now() - begun;
 	return 0;
@@ -146,47 +237,11 @@ int review_run(struct review *ret, const struct review_options *options, struct 
 
 void review_done(struct review *review)
 {
-	for (size_t i = 0; i < review->count; i++)
+	for (size_t i = 0; i < review->count; i++) {
 		free(review->rows[i].reason);
+		free(review->rows[i].lacking);
+	}
 	free(review->rows);
-	free(review->receipt);
+	value_done(&review->receipt);
 	*review = (struct review){0};
-}
-
-/* ---- as JSON ---- */
-
-static void put_row(const struct review_row *row, struct json *json)
-{
-	json_open(json, '{');
-	json_put_string(json, "id", row->attack->id);
-	json_put_string(json, "technique", row->attack->technique);
-	json_put_string(json, "cve", row->attack->cve);
-	json_put_string(json, "safe", row->attack->safe);
-	json_put_string(json, "verdict", review_verdict_name(row->verdict));
-	json_put_string(json, "reason", row->reason);
-	json_put_uint(json, "tries", row->tries);
-	json_put_real(json, "wall_ms", (double)row->wall_ns / 1e6, 3);
-	json_close(json, '}');
-}
-
-void review_json(const struct review *review, struct json *json)
-{
-	json_open(json, '{');
-	json_put_string(json, "version", HOTCELL_VERSION);
-	json_put_string(json, "backend", review->backend);
-	json_put_string(json, "image", review->image);
-	json_put_string(json, "weakened", review->weakened);
-	json_put_string(json, "user", review->root ? "root" : "ordinary");
-	json_put_real(json, "wall_ms", (double)review->wall_ns / 1e6, 3);
-	json_key(json, "counts");
-	json_open(json, '{');
-	for (int i = 0; i < REVIEW_VERDICT_COUNT; i++)
-		json_put_uint(json, verdict_names[i], review->counts[i]);
-	json_close(json, '}');
-	json_key(json, "attacks");
-	json_open(json, '[');
-	for (size_t i = 0; i < review->count; i++)
-		put_row(&review->rows[i], json);
-	json_close(json, ']');
-	json_close(json, '}');
 }

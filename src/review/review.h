@@ -18,8 +18,10 @@
 #include "base/err.h"
 #include "base/json.h"
 #include "base/own.h"
+#include "base/value.h"
 
 struct review_try; /* one attack under way: attack.h */
+struct review_group;
 
 struct review_attack {
 	const char *id; /* "kernel.namespaces": its group, a dot, its name. Stable: saved reviews are compared by it */
@@ -34,7 +36,7 @@ struct review_attack {
 	const char *program; /* the words after the attack program's name: "kernel namespaces" */
 	const char *shell, *python; /* or a text for sh or python3 */
 
-	const char *outcomes; /* how the run may end, space-separated; NULL: it must exit with 0 */
+	const char *outcomes; /* how the run may end, space-separated, also "crashed"; NULL: it must exit with 0 */
 	unsigned tries; /* it must tell of at least so many tries: one that did nothing has not been held */
 	const char *but; /* of its tries, those that may be "ok": globs, space-separated */
 	bool harsh; /* only for whole cells: in none, or a weakened one, it would do harm to the machine */
@@ -58,9 +60,11 @@ enum review_verdict {
 const char *review_verdict_name(enum review_verdict verdict); /* "held", "ESCAPED", "not applicable", ... */
 
 struct review_row {
+	const struct review_group *group;
 	const struct review_attack *attack;
 	enum review_verdict verdict;
-	char *reason; /* what was seen, why it does not apply, which protection is missing; "" when held */
+	char *reason; /* what was seen, why it does not apply, which protection is missing; "" when held. One line, without secrets */
+	char *lacking; /* degraded: the protections, space-separated; else "" */
 	unsigned tries;
 	uint64_t wall_ns;
 };
@@ -71,7 +75,9 @@ struct review {
 	const char *backend, *image, *weakened; /* weakened: NULL but in test builds */
 	bool root; /* who reviewed: root, or an ordinary user */
 	uint64_t wall_ns;
-	char *receipt; /* JSON of an ordinary cell's receipt, as `hotcell run --json` gives it */
+	char kernel[65], machine[65]; /* of uname */
+	char time[32]; /* when it began: "2026-11-16T07:50:58Z" */
+	struct value receipt; /* an ordinary cell's, as `hotcell run --json` gives it */
 };
 void review_done(struct review *review);
 
@@ -83,11 +89,13 @@ struct review_options {
 	const char *image; /* "host", or a folder */
 	const char *const *only; /* globs of ids, or names of groups; NULL: everything */
 	const char *weaken; /* in test builds: a protection to leave out; else NULL */
-	void (*progress)(void *data, size_t done, size_t count, const struct review_row *last); /* last NULL: begins. Or NULL */
+	void (*progress)(void *data, size_t done, size_t count, const struct review_row *next); /* next NULL: that was all. Or NULL */
 	void *data;
+	const int *stop; /* a descriptor: when it becomes readable the review ends and tidies up; or NULL */
 };
 
-/* Errors are of the request (ERR_USAGE: `only` names nothing), or of the review itself: no verdicts then. */
+/* Errors are of the request (ERR_USAGE: `only` names nothing), of this machine (ERR_MISSING: not even an ordinary cell
+ * can be had), ECANCELED (stopped), or of the review itself: no verdicts then, and nothing is left behind. */
 MUST_CHECK int review_run(struct review *ret, const struct review_options *options, struct err *err);
 
 /* The catalogue: groups in the order they are run in, and their attacks. */
@@ -100,6 +108,37 @@ extern const struct review_group review_groups[]; /* ends with a name of NULL */
 
 /* ---- telling it ---- */
 
-void review_json(const struct review *review, struct json *json); /* one object */
+void review_json_members(const struct review *review, struct json *json); /* into an open object */
+void review_text(const struct review *review, bool color, struct buf *out);
+/* What the receipt says: how many protections there are, and how many of them are on. */
+void review_protections(const struct review *review, size_t *ret_on, size_t *ret_count);
+void review_html(const struct review *review, struct buf *out); /* a page that needs nothing but itself */
+/* SARIF 2.1.0. `where`: the file that results are shown at, as a path in a repository: the saved review. */
+void review_sarif(const struct review *review, const char *where, struct json *json);
+/* The catalogue as Markdown: what is covered, by which protection and attack, and what is not. */
+void review_threats(struct buf *out);
+
+/* ---- keeping it ---- */
+
+/* The review as a file, with the SHA-256 sum of what it says: not of its layout. */
+void review_save(const struct review *review, struct buf *out);
+/* Reads such a file. One that is none, or says something else than when it was saved, is ERR_USAGE. *ret is its body, as
+ * review_json_members wrote it; the caller's to value_done. */
+MUST_CHECK int review_load(const char *text, size_t len, const char *name, struct value *ret, struct err *err);
+
+struct review_change {
+	bool worse; /* else better */
+	char *text; /* "kernel.keys was held and is ESCAPED now: ..." */
+};
+struct review_changes {
+	struct review_change *items;
+	size_t count, worse;
+	size_t compared; /* attacks that are in both */
+	char *note; /* what makes the two hard to compare (another backend, user, image); "" if nothing does */
+};
+/* What is different from `then`, worse first. Attacks that were not asked for now are not compared; those that the
+ * catalogue no longer has are missed. */
+void review_compare(const struct value *then, const struct review *now, struct review_changes *ret);
+void review_changes_done(struct review_changes *changes);
 
 #endif

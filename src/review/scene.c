@@ -24,6 +24,7 @@
 #include "review/program_image.h"
 
 #define TOKEN_LEN 32
+#define EAR_TRIES 16
 
 enum ear { EAR_TCP4, EAR_TCP6, EAR_UDP4, EAR_UNIX, EAR_ABSTRACT, EAR_COUNT };
 static const char *const ear_names[EAR_COUNT] = {
@@ -38,9 +39,10 @@ struct scene {
 	char *folder, *program, *canary, *socket, *abstract;
 	char token[TOKEN_LEN + 1], hex[2 * TOKEN_LEN + 1], base64[3][64]; /* base64: at each of three alignments */
 	struct stat canary_was;
-	int canary_fd, root_fd, ears[EAR_COUNT], shm;
+	int lock, canary_fd, root_fd, ears[EAR_COUNT], shm;
+	char *shm_at;
 	uint16_t port;
-	pid_t victim;
+	pid_t owner, victim; /* owner: ourselves */
 	atomic_uint *signals; /* how many the victim got */
 };
 
@@ -66,15 +68,28 @@ static void count_signal(int number)
 	atomic_fetch_add(victim_signals, 1);
 }
 
-_Noreturn static void victim_main(const char *token)
+void scene_child(const struct scene *scene, int death)
+{
+	sigset_t none;
+
+	(void)prctl(PR_SET_PDEATHSIG, death);
+	if (getppid() != scene->owner) /* it died before we asked to be told */
+		_exit(127);
+	(void)sigemptyset(&none);
+	(void)sigprocmask(SIG_SETMASK, &none, NULL);
+}
+
+/* In a session of its own: what the terminal sends (a new size, Ctrl-C) is not the attack's. */
+_Noreturn static void victim_main(const struct scene *scene)
 {
 	char name[16];
 
-	(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
+	(void)setsid();
 	for (int number = 1; number < SIGRTMAX; number++)
 		(void)signal(number, count_signal);
-	(void)setenv("REVIEW_TOKEN", token, 1);
-	(void)snprintf(name, sizeof(name), "victim-%.8s", token);
+	scene_child(scene, SIGKILL);
+	(void)setenv("REVIEW_TOKEN", scene->token, 1);
+	(void)snprintf(name, sizeof(name), "victim-%.8s", scene->token);
 	(void)prctl(PR_SET_NAME, name);
 	for (;;)
 		(void)pause();
@@ -82,6 +97,8 @@ _Noreturn static void victim_main(const char *token)
 
 static int victim_start(struct scene *scene, struct err *err)
 {
+	if (scene->signals)
+		(void)munmap(scene->signals, sizeof(*scene->signals));
 	scene->signals = mmap(NULL, sizeof(*scene->signals), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	if (scene->signals == MAP_FAILED) {
 		scene->signals = NULL;
@@ -90,7 +107,7 @@ static int victim_start(struct scene *scene, struct err *err)
 	victim_signals = scene->signals;
 	scene->victim = fork();
 	if (scene->victim == 0)
-		victim_main(scene->token);
+		victim_main(scene);
 	return scene->victim < 0 ? err_errno(err, errno, "fork the victim") : 0;
 }
 
@@ -132,16 +149,36 @@ static int ear_unix(const char *path, bool abstract, struct err *err)
 	return fd_take(&fd);
 }
 
+static void ears_close(struct scene *scene)
+{
+	for (size_t i = 0; i < EAR_COUNT; i++)
+		fd_close(&scene->ears[i]);
+}
+
+/* One port for all three; where another has it already, a new one. */
+static int ears_inet(struct scene *scene, struct err *err)
+{
+	for (int tries = 0; tries < EAR_TRIES; tries++) {
+		ears_close(scene);
+		scene->port = 0;
+		scene->ears[EAR_TCP4] = ear_inet(AF_INET, SOCK_STREAM, &scene->port, err);
+		if (scene->ears[EAR_TCP4] < 0)
+			return -1;
+		scene->ears[EAR_TCP6] = ear_inet(AF_INET6, SOCK_STREAM, &scene->port, err);
+		scene->ears[EAR_UDP4] = ear_inet(AF_INET, SOCK_DGRAM, &scene->port, err);
+		if (scene->ears[EAR_UDP4] >= 0)
+			return 0;
+	}
+	return -1;
+}
+
 static int ears_open(struct scene *scene, struct err *err)
 {
-	scene->ears[EAR_TCP4] = ear_inet(AF_INET, SOCK_STREAM, &scene->port, err);
-	if (scene->ears[EAR_TCP4] < 0)
+	if (ears_inet(scene, err) < 0)
 		return -1;
-	scene->ears[EAR_TCP6] = ear_inet(AF_INET6, SOCK_STREAM, &scene->port, err);
-	scene->ears[EAR_UDP4] = ear_inet(AF_INET, SOCK_DGRAM, &scene->port, err);
 	scene->ears[EAR_UNIX] = ear_unix(scene->socket, false, err);
 	scene->ears[EAR_ABSTRACT] = ear_unix(scene->abstract, true, err);
-	return scene->ears[EAR_UDP4] < 0 || scene->ears[EAR_UNIX] < 0 || scene->ears[EAR_ABSTRACT] < 0 ? -1 : 0;
+	return scene->ears[EAR_UNIX] < 0 || scene->ears[EAR_ABSTRACT] < 0 ? -1 : 0;
 }
 
 /* Who came is sent away: whether somebody came. */
@@ -195,38 +232,38 @@ static int canary_write(struct scene *scene, struct err *err)
 	return 0;
 }
 
-static int folder_make(struct scene *scene, struct err *err)
+static int folder_make(struct scene *scene, const struct review_options *options, struct err *err)
 {
 	own(freep) char *program = NULL;
-	const char *above = getenv("TMPDIR");
 
-	scene->folder = xfmt("%s/hotcell-review.XXXXXX", above && *above == '/' ? above : "/tmp");
-	if (!mkdtemp(scene->folder)) {
-		err_errno(err, errno, "make a folder for the review: '%s'", scene->folder);
-		freep(&scene->folder);
-		scene->folder = NULL;
+	scene->folder = place_make(options, &scene->lock, err);
+	if (!scene->folder)
 		return -1;
-	}
 	scene->program = xfmt("%s/program", scene->folder);
 	scene->canary = xfmt("%s/canary", scene->folder);
 	scene->socket = xfmt("%s/socket", scene->folder);
 	scene->abstract = xfmt("hotcell-review-%s", strrchr(scene->folder, '.') + 1);
 	program = xfmt("%s/attack", scene->program);
-	if (chmod(scene->folder, 0755) < 0 || mkdir(scene->program, 0755) < 0)
+	if (mkdir(scene->program, 0755) < 0)
 		return err_errno(err, errno, "make a folder below '%s'", scene->folder);
 	return file_write(program, program_image, (size_t)(program_image_end - program_image), 0755, err);
 }
 
+/* Marked for removal at once: it can be had by its id as long as we have it, and goes with us however we end. */
 static int shm_make(struct scene *scene, struct err *err)
 {
 	scene->shm = shmget(IPC_PRIVATE, 4096, IPC_CREAT | 0666);
 	if (scene->shm < 0)
 		return err_errno(err, errno, "make shared memory");
-	char *at = shmat(scene->shm, NULL, 0);
-	if (at == (void *)-1)
-		return err_errno(err, errno, "map shared memory");
-	memcpy(at, scene->token, sizeof(scene->token));
-	return shmdt(at) < 0 ? err_errno(err, errno, "unmap shared memory") : 0;
+	scene->shm_at = shmat(scene->shm, NULL, 0);
+	int code = errno;
+	(void)shmctl(scene->shm, IPC_RMID, NULL);
+	if (scene->shm_at == (void *)-1) {
+		scene->shm_at = NULL;
+		return err_errno(err, code, "map shared memory");
+	}
+	memcpy(scene->shm_at, scene->token, sizeof(scene->token));
+	return 0;
 }
 
 static void token_spell(struct scene *scene)
@@ -243,16 +280,17 @@ static void token_spell(struct scene *scene)
 	}
 }
 
-struct scene *scene_open(struct err *err)
+struct scene *scene_open(const struct review_options *options, struct err *err)
 {
 	own(scene_freep) struct scene *scene = xcalloc(1, sizeof(*scene));
 
-	scene->canary_fd = scene->root_fd = scene->shm = -1;
+	scene->owner = getpid();
+	scene->lock = scene->canary_fd = scene->root_fd = scene->shm = -1;
 	for (size_t i = 0; i < EAR_COUNT; i++)
 		scene->ears[i] = -1;
 	random_text(scene->token, TOKEN_LEN);
 	token_spell(scene);
-	if (folder_make(scene, err) < 0 || canary_write(scene, err) < 0 || ears_open(scene, err) < 0 ||
+	if (folder_make(scene, options, err) < 0 || canary_write(scene, err) < 0 || ears_open(scene, err) < 0 ||
 		shm_make(scene, err) < 0 || victim_start(scene, err) < 0)
 		return NULL;
 	scene->canary_fd = open(scene->canary, O_RDONLY | O_CLOEXEC);
@@ -274,16 +312,16 @@ struct scene *scene_free(struct scene *scene)
 		(void)kill(scene->victim, SIGKILL);
 		(void)waitpid(scene->victim, NULL, 0);
 	}
-	for (size_t i = 0; i < EAR_COUNT; i++)
-		fd_close(&scene->ears[i]);
+	ears_close(scene);
 	fd_close(&scene->canary_fd);
 	fd_close(&scene->root_fd);
-	if (scene->shm >= 0)
-		(void)shmctl(scene->shm, IPC_RMID, NULL);
+	if (scene->shm_at)
+		(void)shmdt(scene->shm_at);
 	if (scene->signals)
 		(void)munmap(scene->signals, sizeof(*scene->signals));
 	if (scene->folder)
 		(void)!fs_remove_tree(AT_FDCWD, scene->folder, &err);
+	fd_close(&scene->lock);
 	free(scene->folder);
 	free(scene->program);
 	free(scene->canary);
@@ -404,6 +442,10 @@ static void victim_look(struct scene *scene, struct review_try *try)
 	own(buf_done) struct buf text = {0};
 	struct err err;
 
+	if (scene->victim <= 0) {
+		try_failed(try, "there is no victim to look at");
+		return;
+	}
 	if (waitpid(scene->victim, NULL, WNOHANG) == scene->victim) {
 		try_escaped(try, "a process of the host was killed");
 		scene->victim = 0;
@@ -434,7 +476,7 @@ void scene_look(struct scene *scene, struct review_try *try)
 		if (canary_write(scene, &err) < 0)
 			try_failed(try, "%s", err.text);
 	}
-	if (scene_has_token(scene, buf_text(&try->out), try->out.len) || scene_has_token(scene, buf_text(&try->err), try->err.len))
+	if (try->leaked || scene_has_token(scene, buf_text(&try->out), try->out.len) || scene_has_token(scene, buf_text(&try->err), try->err.len))
 		try_escaped(try, "the canary's token was read: it is in what the attack printed");
 	victim_look(scene, try);
 	for (size_t i = 0; i < EAR_COUNT; i++) {

@@ -40,9 +40,10 @@ void try_each_said(const struct review_try *try, try_said_fn *fn, void *data)
 
 struct search {
 	const char *what;
-	char result[256];
+	char *result; /* of SAID_MAX */
 	bool found;
 };
+#define SAID_MAX sizeof(((struct review_try *)0)->held.said[0])
 
 static void search_fn(void *data, const char *what, const char *result)
 {
@@ -51,14 +52,14 @@ static void search_fn(void *data, const char *what, const char *result)
 	if (strcmp(search->what, what) != 0)
 		return;
 	search->found = true;
-	(void)snprintf(search->result, sizeof(search->result), "%s", result);
+	(void)snprintf(search->result, SAID_MAX, "%s", result);
 }
 
 const char *try_said(struct review_try *try, const char *what)
 {
-	static struct search search;
+	struct search search = {.what = what};
 
-	search = (struct search){.what = what};
+	search.result = try->held.said[try->held.said_next++ % ARRAY_LEN(try->held.said)];
 	try_each_said(try, search_fn, &search);
 	return search.found ? search.result : NULL;
 }
@@ -153,14 +154,16 @@ size_t try_processes(const struct review_try *try, pid_t *ret, size_t max)
 
 const char *try_status_line(const struct buf *status, const char *name)
 {
-	static char value[256];
+	static char values[4][256];
+	static unsigned next;
+	char *value = values[next++ % ARRAY_LEN(values)];
 	size_t len = strlen(name);
 
 	for (const char *line = buf_text(status); line && *line; line = strchr(line, '\n'), line += line != NULL) {
 		if (strncmp(line, name, len) != 0 || line[len] != ':')
 			continue;
 		line += len + 1 + strspn(line + len + 1, " \t");
-		(void)snprintf(value, sizeof(value), "%.*s", (int)strcspn(line, "\n"), line);
+		(void)snprintf(value, sizeof(values[0]), "%.*s", (int)strcspn(line, "\n"), line);
 		return value;
 	}
 	return NULL;

@@ -7,7 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
-#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <termios.h>
@@ -16,11 +15,15 @@
 #include "base/clock.h"
 #include "base/fs.h"
 #include "base/json_read.h"
+#include "base/term.h"
 #include "review/scene.h"
 
 #define WORDS_MAX 128
 #define RESULT_MAX ((size_t)1 << 20)
 #define GONE_MS 3000 /* processes of a cell must have ended by then */
+#define END_MS 5000 /* what a hotcell that is told to end has for tidying up */
+#define REASON_MAX 600
+#define NO_SUCH_ATTACK 99 /* what the program exits with that was asked for what it does not have */
 
 /* ---- verdicts ---- */
 
@@ -29,14 +32,16 @@ static void conclude(struct review_try *try, enum review_verdict verdict, const 
 {
 	static const int weights[REVIEW_VERDICT_COUNT] = {
 		[REVIEW_ESCAPED] = 3, [REVIEW_FAILED] = 2, [REVIEW_NOT_APPLICABLE] = 1};
+	own(buf_done) struct buf line = {0};
 	char text[400];
 
 	if (weights[verdict] <= weights[try->verdict])
 		return;
 	(void)vsnprintf(text, sizeof(text), format, args);
+	term_line(text, strlen(text), REASON_MAX, &line); /* it may quote what an attack printed */
 	try->verdict = verdict;
 	free(try->reason);
-	try->reason = xstrdup(text);
+	try->reason = xstrdup(buf_text(&line));
 }
 
 void try_escaped(struct review_try *try, const char *format, ...)
@@ -156,13 +161,11 @@ static void pipes_done(struct pipes *pipes)
 	fd_close(&pipes->err);
 }
 
+/* In a process group of its own: what is typed at the terminal comes to us, and from us to it, once. */
 _Noreturn static void become(const struct review_try *try, char *const *argv, int in, int out, int err)
 {
-	sigset_t none;
-
-	(void)prctl(PR_SET_PDEATHSIG, SIGTERM);
-	(void)sigemptyset(&none);
-	(void)sigprocmask(SIG_SETMASK, &none, NULL);
+	scene_child(try->scene, SIGTERM);
+	(void)setpgid(0, 0);
 	(void)signal(SIGPIPE, SIG_DFL);
 	if (try->enter && !try->enter(try))
 		_exit(127);
@@ -238,8 +241,23 @@ static int start(struct review_try *try, char *const *argv, struct pipes *ret)
 	return 0;
 }
 
-static void take(int *fd, struct buf *into, uint64_t *total)
+/* Beyond what is kept only the token is looked for, also where two pieces meet. */
+static void look_beyond(struct review_try *try, int stream, const char *bytes, size_t len)
 {
+	char *carry = try->held.carry[stream];
+	size_t size = sizeof(try->held.carry[stream]), *held = &try->held.carry_len[stream];
+	own(buf_done) struct buf joined = {0};
+
+	buf_add(&joined, carry, *held);
+	buf_add(&joined, bytes, len);
+	try->leaked = try->leaked || scene_has_token(try->scene, joined.data, joined.len);
+	*held = joined.len < size ? joined.len : size;
+	memcpy(carry, joined.data + joined.len - *held, *held);
+}
+
+static void take(struct review_try *try, int *fd, int stream)
+{
+	struct buf *into = stream ? &try->err : &try->out;
 	char chunk[65536];
 	ssize_t got = read(*fd, chunk, sizeof(chunk));
 
@@ -248,19 +266,64 @@ static void take(int *fd, struct buf *into, uint64_t *total)
 			fd_close(fd);
 		return;
 	}
-	*total += (uint64_t)got;
+	*(stream ? &try->err_bytes : &try->out_bytes) += (uint64_t)got;
 	size_t room = into->len < TRY_OUTPUT_MAX ? TRY_OUTPUT_MAX - into->len : 0;
-	buf_add(into, chunk, (size_t)got < room ? (size_t)got : room);
+	size_t kept = (size_t)got < room ? (size_t)got : room;
+	buf_add(into, chunk, kept);
+	if (kept < (size_t)got) {
+		size_t before = try->held.carry_len[stream] || into->len < sizeof(try->held.carry[0]) ? 0 : sizeof(try->held.carry[0]);
+		if (before)
+			look_beyond(try, stream, into->data + into->len - before, before);
+		look_beyond(try, stream, chunk + kept, (size_t)got - kept);
+	}
 }
 
-static bool is_ready(const struct buf *out)
+/* Whether the line "ready" has come; what was looked at is not looked at again. */
+static bool is_ready(struct review_try *try)
 {
-	const char *text = buf_text(out);
+	static const char line[] = "ready\n";
+	const struct buf *out = &try->out;
+	const size_t len = sizeof(line) - 1;
 
-	for (const char *at = text; (at = strstr(at, "ready\n")); at++)
-		if (at == text || at[-1] == '\n')
+	for (size_t at = try->held.ready_from; at + len <= out->len; at++) {
+		const char *next = memchr(out->data + at, 'r', out->len - at);
+		at = next ? (size_t)(next - out->data) : out->len;
+		if (at + len <= out->len && (at == 0 || out->data[at - 1] == '\n') && memcmp(out->data + at, line, len) == 0)
 			return true;
+	}
+	try->held.ready_from = out->len > len ? out->len - len : 0;
 	return false;
+}
+
+/* Waits for descriptors (-1: none), at most so long; also whether the user wants no more. */
+static bool wait_on(struct review_try *try, struct pollfd *polled, size_t count, uint64_t ns)
+{
+	struct pollfd all[3] = {{.fd = try->options->stop ? *try->options->stop : -1, .events = POLLIN}};
+
+	memcpy(all + 1, polled, count * sizeof(*polled));
+	if (poll(all, 1 + (nfds_t)count, (int)(ns / NS_PER_MS) + 1) < 0) {
+		for (size_t i = 0; i < count; i++)
+			polled[i].revents = 0;
+		return errno == EINTR;
+	}
+	memcpy(polled, all + 1, count * sizeof(*polled));
+	try->stopped = try->stopped || all[0].revents;
+	return !try->stopped;
+}
+
+static bool is_over(const struct review_try *try)
+{
+	return try->until && clock_now() >= try->until;
+}
+
+bool try_sleep(struct review_try *try, unsigned ms)
+{
+	uint64_t until = clock_now() + ms * NS_PER_MS;
+
+	for (uint64_t now; !try->stopped && (now = clock_now()) < until;)
+		if (is_over(try) || !wait_on(try, NULL, 0, until - now))
+			return false;
+	return !try->stopped && !is_over(try);
 }
 
 /* Reads until both ends are closed or time is up; false then. */
@@ -269,15 +332,13 @@ static bool listen_to(struct review_try *try, struct pipes *pipes, uint64_t unti
 	while (pipes->out >= 0 || pipes->err >= 0) {
 		struct pollfd polled[2] = {{.fd = pipes->out, .events = POLLIN}, {.fd = pipes->err, .events = POLLIN}};
 		uint64_t now = clock_now();
-		if (now >= until)
-			return false;
-		if (poll(polled, 2, (int)((until - now) / NS_PER_MS) + 1) < 0 && errno != EINTR)
+		if (now >= until || !wait_on(try, polled, 2, until - now))
 			return false;
 		if (polled[0].revents)
-			take(&pipes->out, &try->out, &try->out_bytes);
+			take(try, &pipes->out, 0);
 		if (polled[1].revents)
-			take(&pipes->err, &try->err, &try->err_bytes);
-		if (during && is_ready(&try->out)) {
+			take(try, &pipes->err, 1);
+		if (during && is_ready(try)) {
 			during(try);
 			during = NULL;
 		}
@@ -285,6 +346,7 @@ static bool listen_to(struct review_try *try, struct pipes *pipes, uint64_t unti
 	return true;
 }
 
+/* Its exit code; -N: a signal ended it. Who has not ended by then is killed. */
 static int wait_for(struct review_try *try, uint64_t until)
 {
 	int status = 0;
@@ -312,6 +374,8 @@ static void forget(struct review_try *try)
 	if (try->err.data)
 		try->err.data[0] = '\0';
 	try->out_bytes = try->err_bytes = 0;
+	try->held.carry_len[0] = try->held.carry_len[1] = try->held.ready_from = 0;
+	try->leaked = false;
 	value_done(&try->result);
 }
 
@@ -327,6 +391,13 @@ static void read_result(struct review_try *try)
 	(void)unlink(path);
 }
 
+static bool may_run(struct review_try *try)
+{
+	if (is_over(try))
+		try_failed(try, "its time was over before it was done");
+	return !is_over(try) && !try->stopped;
+}
+
 /* To the end, or the end of its time. */
 static bool run_words(struct review_try *try, char *const *argv, const struct try_command *command)
 {
@@ -334,16 +405,16 @@ static bool run_words(struct review_try *try, char *const *argv, const struct tr
 	uint64_t begun = clock_now(), until = begun + TRY_TIMEOUT_MS * NS_PER_MS;
 
 	forget(try);
-	if ((command->terminal ? start_on_terminal : start)(try, argv, &pipes) < 0)
+	if (!may_run(try) || (command->terminal ? start_on_terminal : start)(try, argv, &pipes) < 0)
 		return false;
 	bool ended = listen_to(try, &pipes, until, command->during);
 	if (!ended && try->hotcell > 0)
 		(void)kill(try->hotcell, SIGTERM); /* its chance to tidy up */
-	try->status = wait_for(try, ended ? until : clock_now() + 2 * NS_PER_S);
+	try->status = wait_for(try, ended ? until : clock_now() + END_MS * NS_PER_MS);
 	try->wall_ns = clock_now() - begun;
-	if (!ended)
+	if (!ended && !try->stopped)
 		try_escaped(try, "hotcell did not end within %d s", TRY_TIMEOUT_MS / 1000);
-	return true;
+	return !try->stopped;
 }
 
 int try_run(struct review_try *try, const struct try_command *command)
@@ -395,10 +466,27 @@ static bool word_in(const char *list, const char *word)
 	return false;
 }
 
+/* How the run ended, in the words of a row's outcomes. A signal that a program of ours brings on itself by an error is a
+ * crash: it must not pass for one that was ended. */
+static const char *ending(const struct review_try *try)
+{
+	static const int crashes[] = {SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGABRT, SIGTRAP};
+	const char *outcome = try_result(try, "outcome");
+	uint64_t number = try_result_number(try, "signal");
+
+	if (!outcome)
+		return NULL;
+	for (size_t i = 0; strcmp(outcome, "signaled") == 0 && i < ARRAY_LEN(crashes); i++)
+		if (number == (uint64_t)crashes[i])
+			return "crashed";
+	return outcome;
+}
+
 static void judge_outcome(struct review_try *try)
 {
-	const char *outcome = try_result(try, "outcome");
-	const char *wanted = try->attack->outcomes;
+	const char *outcome = ending(try), *wanted = try->attack->outcomes;
+	bool exited = outcome && strcmp(outcome, "exited") == 0;
+	uint64_t code = try_result_number(try, "exit_code");
 	own(buf_done) struct buf said = {0};
 
 	buf_add(&said, buf_text(&try->err), try->err.len < 200 ? try->err.len : 200);
@@ -408,11 +496,14 @@ static void judge_outcome(struct review_try *try)
 		try_failed(try, "hotcell gave no result and ended with %d: %s", try->status, buf_text(&said));
 	else if (strcmp(outcome, "setup-failed") == 0 && !word_in(wanted, outcome))
 		try_failed(try, "there was no cell: %s", buf_text(&said));
+	else if (strcmp(outcome, "crashed") == 0 && !word_in(wanted, outcome))
+		try_failed(try, "the attack itself crashed (signal %s)", try_result(try, "signal"));
 	else if (wanted && !word_in(wanted, outcome))
 		try_escaped(try, "the run ended as '%s', not as '%s'", outcome, wanted);
-	else if (!wanted && (strcmp(outcome, "exited") != 0 || try_result_number(try, "exit_code") != 0))
-		try_failed(try, "the attack itself failed (%s, exit code %s): %s", outcome, try_result(try, "exit_code"),
-			buf_text(&said));
+	else if (exited && (code >= 126 || code == NO_SUCH_ATTACK || (!wanted && code != 0)))
+		try_failed(try, "the attack itself failed (exit code %s): %s", try_result(try, "exit_code"), buf_text(&said));
+	else if (!exited && !wanted)
+		try_failed(try, "the attack itself failed (%s): %s", outcome, buf_text(&said));
 }
 
 /* No process with the mark may be there once hotcell has ended; a little time is given to those about to die. */
@@ -423,10 +514,8 @@ static void judge_left(struct review_try *try)
 	size_t count;
 
 	while ((count = try_processes(try, left, ARRAY_LEN(left))) > 0) {
-		if (clock_now() < until) {
-			(void)poll(NULL, 0, 10);
+		if (clock_now() < until && wait_on(try, NULL, 0, 10 * NS_PER_MS))
 			continue;
-		}
 		try_escaped(try, "%zu of its processes were left on the host", count);
 		for (size_t i = 0; i < count; i++)
 			(void)kill(left[i], SIGKILL);
@@ -436,11 +525,13 @@ static void judge_left(struct review_try *try)
 
 void try_judge(struct review_try *try)
 {
+	if (try->stopped)
+		return;
 	scene_look(try->scene, try);
 	try_judge_said(try);
 	judge_outcome(try);
 	judge_left(try);
-	if (try->tries < try->attack->tries && !try->attack->outcomes)
+	if (try->tries < try->attack->tries)
 		try_failed(try, "it told of %u tries, not of %u", try->tries, try->attack->tries);
 }
 
@@ -469,6 +560,7 @@ void try_attack(struct review_try *try)
 
 	if (!applies(try))
 		return;
+	try->until = begun + (attack->alone ? TRY_ALONE_MS : 2 * TRY_TIMEOUT_MS) * NS_PER_MS;
 	folder_make(try);
 	if (attack->before)
 		attack->before(try);

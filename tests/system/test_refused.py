@@ -62,6 +62,12 @@ def test_doctor_says_what_is_missing_and_how_to_get_it():
     assert missing and all(p["fix"] for p in missing), facts
 
 
+def test_a_review_says_nothing_of_cells_that_cannot_be_made():
+    ran = hotcell("review", env=LACKING, cwd="/", **ORDINARY)
+    assert "hotcell doctor" in refused(ran, (4,))
+    assert hotcell("review", "--list", env=LACKING, cwd="/", **ORDINARY).code == 0
+
+
 def test_bad_input_is_still_told_first():
     refused(refuse("--memory", "12Q", "--", "true"), (2,))
     refused(refuse(), (2,))

@@ -7,7 +7,10 @@
 
 #include <math.h>
 
+#include <string.h>
+
 #include "base/json.h"
+#include "base/json_read.h"
 
 static void nesting_and_commas_are_kept_right(void **state)
 {
@@ -138,6 +141,22 @@ static void values_at_the_top_are_a_line_each(void **state)
 	assert_string_equal(buf_text(&json.out), "1\n[]\n2");
 }
 
+static void a_tree_that_was_read_is_written_as_it_was_or_sorted(void **state)
+{
+	static const char text[] = "{\"b\":[1.50,-0e3,\"\\u00e9\\n\",null,true,false,{}],\"a\":{\"z\":\"\",\"B\":[]}}";
+	static const struct json_limits limits = {.bytes = 1000, .values = 100, .depth = 8};
+	own(json_done) struct json json = {0}, sorted = {0};
+	own(value_done) struct value value = {0};
+	struct err err;
+
+	(void)state;
+	assert_int_equal(json_read(text, strlen(text), &limits, NULL, &value, &err), 0);
+	json_value(&json, &value, false);
+	assert_string_equal(buf_text(&json.out), "{\"b\":[1.50,-0e3,\"\xc3\xa9\\n\",null,true,false,{}],\"a\":{\"z\":\"\",\"B\":[]}}");
+	json_value(&sorted, &value, true);
+	assert_string_equal(buf_text(&sorted.out), "{\"a\":{\"B\":[],\"z\":\"\"},\"b\":[1.50,-0e3,\"\xc3\xa9\\n\",null,true,false,{}]}");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -147,6 +166,7 @@ int main(void)
 		cmocka_unit_test(keys_are_escaped_like_values),
 		cmocka_unit_test(reals_have_the_decimals_asked_for_and_are_always_numbers),
 		cmocka_unit_test(values_at_the_top_are_a_line_each),
+		cmocka_unit_test(a_tree_that_was_read_is_written_as_it_was_or_sorted),
 	};
 	return cmocka_run_group_tests_name("base json", tests, NULL, NULL);
 }

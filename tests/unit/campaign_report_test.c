@@ -195,7 +195,7 @@ static void check_page(const struct buf *out)
 	static const char *const never[] = {"url(", "@import", "http", "javascript"};
 
 	for (size_t i = 0; i < ARRAY_LEN(never); i++)
-		assert_null(strstr(report_style, never[i]));
+		assert_null(strstr(html_style, never[i]));
 	assert_has(out,
 		"<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; "
 		"style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'\">");

@@ -229,6 +229,28 @@ static void help_is_heard_everywhere_but_in_the_command(void **state)
 	done(&lists, &line);
 }
 
+static void an_option_may_have_a_value_for_when_none_follows(void **state)
+{
+	static const struct cli_option table_bare[] = {
+		{ .name = "flag", .kind = CLI_FLAG, INTO(flag), .help = "a flag" },
+		{ .name = "text", .value = "TEXT", .bare = "usual", .kind = CLI_TEXT, INTO(text), .help = "a text" },
+		{ 0 },
+	};
+	static const struct cli_verb bare = { .name = "bare", .summary = "takes nothing", .usage = "", .options = table_bare,
+		.options_size = sizeof(struct options) };
+	static const char *const rows[][2] = { { "--text", "usual" }, { "--text --flag", "usual" }, { "--text other --flag", "other" },
+		{ "--text=--flag", "--flag" } };
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		struct line line;
+		parse(&line, &bare, rows[i][0]);
+		assert_int_equal(line.rc, 0);
+		assert_string_equal(line.options.text, rows[i][1]);
+		done(&bare, &line);
+	}
+}
+
 static void what_is_wrong_is_named_with_the_way_out(void **state)
 {
 	static const struct {
@@ -514,6 +536,7 @@ int main(void)
 		cmocka_unit_test(a_command_may_be_optional),
 		cmocka_unit_test(words_and_options_mix_where_there_is_no_command),
 		cmocka_unit_test(help_is_heard_everywhere_but_in_the_command),
+		cmocka_unit_test(an_option_may_have_a_value_for_when_none_follows),
 		cmocka_unit_test(what_is_wrong_is_named_with_the_way_out),
 		cmocka_unit_test(a_secret_is_kept_and_wiped_from_the_arguments),
 		cmocka_unit_test(the_nearest_name_is_near),

@@ -1,6 +1,6 @@
-#include "campaign/report_private.h"
+#include "base/html.h"
 
-const char report_style[] =
+const char html_style[] =
 	":root{color-scheme:light dark;--page:#f6f7f9;--card:#fff;--ink:#1b1f24;--soft:#59636e;--line:#d9dee3;"
 	"--code:#f1f3f5;--link:#0757b8;--success:#2f9e4f;--error:#d1242f;--timeout:#d99a00;--running:#2f7de1;"
 	"--again:#8a5cd6;--idle:#d6dbe0}\n"
@@ -64,6 +64,18 @@ const char report_style[] =
 	"summary{cursor:pointer;overflow-wrap:anywhere}\n"
 	"summary b{font-variant-numeric:tabular-nums}.error b{color:var(--error)}.timeout b{color:var(--timeout)}\n"
 	"footer{max-width:1120px;margin:0 auto;padding:4px 20px 28px;color:var(--soft);font-size:13px}\n"
+	/* reviews */
+	".tag{display:inline-block;min-width:104px;text-align:center;font-size:12px;font-weight:600;padding:1px 8px;border-radius:99px;"
+	"border:1px solid currentColor;margin-right:10px;white-space:nowrap}\n"
+	".tag.held{color:var(--success)}.tag.escaped{background:var(--error);border-color:var(--error);color:var(--card)}"
+	".tag.degraded{color:var(--timeout)}.tag.failed{color:var(--error)}.tag.none{color:var(--soft)}\n"
+	".what{display:inline-block;vertical-align:top;width:calc(100% - 140px)}.what code{display:inline-block;min-width:190px}\n"
+	".verdicts td:nth-child(-n+2){white-space:nowrap;width:1%}\n"
+	"h1 .held{color:var(--success)}h1 .escaped{color:var(--error)}h1 .degraded{color:var(--timeout)}\n"
+	"dl{display:grid;grid-template-columns:max-content 1fr;gap:3px 18px;margin:10px 0 8px 20px}\n"
+	"dt{color:var(--soft)}dd{margin:0;overflow-wrap:anywhere}\n"
+	"ul{margin:6px 0;padding-left:20px}li{overflow-wrap:anywhere}\n"
 	"@media (max-width:600px){main,header,footer{padding-left:12px;padding-right:12px}section{padding:14px}"
-	".two{grid-template-columns:1fr}.two>*{min-width:0}td.wide-only,th.wide-only{display:none}}\n"
+	".two{grid-template-columns:1fr}.two>*{min-width:0}td.wide-only,th.wide-only{display:none}.what{width:100%}"
+	".verdicts th{display:none}.verdicts td,.verdicts td:nth-child(-n+2){display:block;width:auto;border:0;padding:2px 0}}\n"
 	"@media print{.grid,.tail,pre{max-height:none}section{break-inside:avoid}}\n";

@@ -1,12 +1,13 @@
-/* Numbers, names and hostile bytes as HTML. */
+#include "base/html.h"
+
 #include <inttypes.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
 
 #include "base/size.h"
 #include "base/utf8.h"
-#include "campaign/report_private.h"
 
 /* ---- bytes ---- */
 
@@ -142,14 +143,6 @@ void html_path(struct buf *out, const char *path)
 	}
 }
 
-void html_session(struct buf *out, const struct report *report, uint64_t number)
-{
-	char name[24];
-
-	(void)plan_session_name(report->status->campaign.plan.runs, number, name, sizeof(name));
-	buf_fmt(out, "<a href=\"%s%s/\">%s</a>", report->links, name, name);
-}
-
 /* ---- numbers ---- */
 
 void html_count(struct buf *out, uint64_t count)
@@ -202,7 +195,19 @@ void html_percent(struct buf *out, uint64_t part, uint64_t whole)
 		buf_fmt(out, percent == (double)(unsigned)percent ? "%.0f%%" : "%.1f%%", percent);
 }
 
-const char *report_class(uint8_t state)
+/* ---- pages ---- */
+
+/* No script can run and nothing can be loaded, even if something slipped through the escaping. */
+void html_begin(struct buf *out, const char *title)
 {
-	return state < RUN_STATE_COUNT ? run_state_names[state] : "idle";
+	buf_str(out,
+		"<!DOCTYPE html>\n<html lang=en><head><meta charset=utf-8>\n"
+		"<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'; "
+		"base-uri 'none'; form-action 'none'\">\n"
+		"<meta name=referrer content=no-referrer>\n"
+		"<meta name=viewport content=\"width=device-width, initial-scale=1\">\n<title>");
+	html_text(out, title);
+	buf_str(out, " - hotcell</title>\n<style>\n");
+	buf_str(out, html_style);
+	buf_str(out, "</style></head>\n<body>\n");
 }

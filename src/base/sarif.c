@@ -1,0 +1,163 @@
+#include "base/sarif.h"
+
+#include <ctype.h>
+
+static const char *const level_names[] = {
+	[SARIF_NONE] = "none",
+	[SARIF_NOTE] = "note",
+	[SARIF_WARNING] = "warning",
+	[SARIF_ERROR] = "error",
+};
+
+char *sarif_name(const char *id)
+{
+	struct buf name = {0};
+	bool upper = true;
+
+	for (; *id; id++) {
+		if (isalnum((unsigned char)*id))
+			buf_char(&name, (char)(upper ? toupper((unsigned char)*id) : *id));
+		upper = !isalnum((unsigned char)*id);
+	}
+	return name.data ? buf_take(&name) : xstrdup("");
+}
+
+static void put_text(struct json *json, const char *key, const char *text, const char *markdown)
+{
+	json_key(json, key);
+	json_open(json, '{');
+	json_put_string(json, "text", text);
+	if (markdown)
+		json_put_string(json, "markdown", markdown);
+	json_close(json, '}');
+}
+
+static void put_optional(struct json *json, const char *key, const char *text)
+{
+	if (text)
+		json_put_string(json, key, text);
+}
+
+/* What code hosts read beyond the standard. */
+static void put_properties(struct json *json, const struct sarif_rule *rule)
+{
+	json_key(json, "properties");
+	json_open(json, '{');
+	put_optional(json, "security-severity", rule->severity);
+	json_put_string(json, "precision", "very-high");
+	json_put_string(json, "problem.severity", rule->level == SARIF_ERROR ? "error" : "warning");
+	if (rule->tags) {
+		json_key(json, "tags");
+		json_open(json, '[');
+		for (const char *const *tag = rule->tags; *tag; tag++)
+			json_string(json, *tag);
+		json_close(json, ']');
+	}
+	json_close(json, '}');
+}
+
+static void put_rule(struct json *json, const struct sarif_rule *rule)
+{
+	json_open(json, '{');
+	json_put_string(json, "id", rule->id);
+	json_put_string(json, "name", rule->name);
+	put_text(json, "shortDescription", rule->summary, NULL);
+	put_text(json, "fullDescription", rule->description, NULL);
+	if (rule->help)
+		put_text(json, "help", rule->help, rule->help_markdown);
+	put_optional(json, "helpUri", rule->help_uri);
+	json_key(json, "defaultConfiguration");
+	json_open(json, '{');
+	json_put_string(json, "level", level_names[rule->level]);
+	json_close(json, '}');
+	put_properties(json, rule);
+	json_close(json, '}');
+}
+
+static void put_tool(struct json *json, const struct sarif_tool *tool, const struct sarif_rule *rules, size_t count)
+{
+	json_key(json, "tool");
+	json_open(json, '{');
+	json_key(json, "driver");
+	json_open(json, '{');
+	json_put_string(json, "name", tool->name);
+	json_put_string(json, "version", tool->version);
+	json_put_string(json, "semanticVersion", tool->version);
+	put_optional(json, "informationUri", tool->uri);
+	json_key(json, "rules");
+	json_open(json, '[');
+	for (size_t i = 0; i < count; i++)
+		put_rule(json, &rules[i]);
+	json_close(json, ']');
+	json_close(json, '}');
+	json_close(json, '}');
+}
+
+void sarif_begin(struct json *json, const struct sarif_tool *tool, const struct sarif_rule *rules, size_t count)
+{
+	json_open(json, '{');
+	json_put_string(json, "$schema", "https://json.schemastore.org/sarif-2.1.0.json");
+	json_put_string(json, "version", "2.1.0");
+	json_key(json, "runs");
+	json_open(json, '[');
+	json_open(json, '{');
+	put_tool(json, tool, rules, count);
+	json_put_string(json, "columnKind", "unicodeCodePoints");
+	json_key(json, "results");
+	json_open(json, '[');
+}
+
+static void put_physical(struct json *json, const struct sarif_result *result)
+{
+	json_key(json, "physicalLocation");
+	json_open(json, '{');
+	json_key(json, "artifactLocation");
+	json_open(json, '{');
+	json_put_string(json, "uri", result->path);
+	json_close(json, '}');
+	json_key(json, "region");
+	json_open(json, '{');
+	json_put_uint(json, "startLine", result->line);
+	json_close(json, '}');
+	json_close(json, '}');
+}
+
+static void put_logical(struct json *json, const char *name)
+{
+	json_key(json, "logicalLocations");
+	json_open(json, '[');
+	json_open(json, '{');
+	json_put_string(json, "fullyQualifiedName", name);
+	json_close(json, '}');
+	json_close(json, ']');
+}
+
+void sarif_result(struct json *json, const struct sarif_result *result)
+{
+	json_open(json, '{');
+	json_put_string(json, "ruleId", result->rule);
+	json_put_uint(json, "ruleIndex", result->rule_index);
+	json_put_string(json, "level", level_names[result->level]);
+	put_text(json, "message", result->message, NULL);
+	json_key(json, "locations");
+	json_open(json, '[');
+	json_open(json, '{');
+	put_physical(json, result);
+	if (result->logical)
+		put_logical(json, result->logical);
+	json_close(json, '}');
+	json_close(json, ']');
+	json_key(json, "partialFingerprints");
+	json_open(json, '{');
+	json_put_string(json, "hotcell/v1", result->fingerprint);
+	json_close(json, '}');
+	json_close(json, '}');
+}
+
+void sarif_end(struct json *json)
+{
+	json_close(json, ']');
+	json_close(json, '}');
+	json_close(json, ']');
+	json_close(json, '}');
+}

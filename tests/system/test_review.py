@@ -1,0 +1,303 @@
+"""`hotcell review`: every attack of the catalogue on this machine, and what is told and kept of it."""
+
+import hashlib
+import html.parser
+import json
+import os
+import re
+import signal
+import subprocess
+import time
+
+import jsonschema
+import pytest
+
+import harness
+from harness import IS_ROOT, PRETEND, Live, Terminal, hotcell, pretending, refused, small_disk
+
+TOOL = harness.ROOT / "build-npm" / "node_modules" / "@microsoft" / "sarif-multitool-linux"
+GROUPS = ["files", "proc", "kernel", "exhaustion", "output", "doors", "bypass"]
+# The whole catalogue once for each who: where a protection is taken away, what that changes.
+WHOLE = [] if not PRETEND else ["--only", "exhaustion", "--only", "files"]
+FEW = ["--only", "files.absolute", "--only", "files.climb"]
+OPEN = ["--backend", "none", *FEW, "--only", "kernel.namespaces"] # where some of it gets through
+LEVELS = {"ESCAPED": "error", "degraded": "warning", "failed": "note"}
+
+
+def review(*args, timeout=170, **more):
+    return hotcell("review", *args, timeout=timeout, **more)
+
+
+def reviewed(*args, codes=(0,), **more):
+    """A review as JSON."""
+    ran = review("--json", *args, **more)
+    assert ran.code in codes, ran
+    return json.loads(ran.out)
+
+
+@pytest.fixture(scope="module")
+def whole(scratch):
+    """The whole review, with everything that can be written of it."""
+    folder = scratch / "review"
+    folder.mkdir(mode=0o755)
+    ran = review(*WHOLE, "--json", "--html", "page.html", "--sarif", "log.sarif", "--save", "saved.json", "--state", "state", cwd=folder)
+    ran.folder = folder
+    ran.found = json.loads(ran.out) if ran.out else None
+    return ran
+
+
+def not_held(found):
+    return [f"{each['id']}: {each['verdict']}: {each['reason']}" for each in found["attacks"] if each["verdict"] != "held"]
+
+
+# ---- the verdicts ----
+
+
+def test_every_attack_is_held_or_this_machine_lacks_what_would_hold_it(whole):
+    assert whole.code == 0, (not_held(whole.found or {"attacks": []}), whole)
+    found = whole.found
+    assert found["counts"]["ESCAPED"] == found["counts"]["failed"] == 0, not_held(found)
+    assert len(found["attacks"]) == sum(found["counts"].values())
+    states = {name: each["state"] for name, each in found["receipt"]["protections"].items()}
+    assert states.keys() == harness.PROTECTIONS
+    for each in found["attacks"]:
+        if each["verdict"] == "degraded":
+            assert each["lacking"] and all(states[name] != "on" for name in each["lacking"].split()), each
+        else:
+            assert each["lacking"] == "" and (each["reason"] == "") == (each["verdict"] == "held"), each
+    assert not (IS_ROOT and not PRETEND and found["counts"]["degraded"]), not_held(found)
+
+
+def test_the_whole_catalogue_was_tried(whole):
+    listed = re.findall(r"^  (\S+)", review("--list").out.decode(), re.M)
+    assert len(listed) == len(set(listed)) and {name.partition(".")[0] for name in listed} <= set(GROUPS)
+    tried = [each["id"] for each in whole.found["attacks"]]
+    assert tried == [name for name in listed if not WHOLE or name.partition(".")[0] in WHOLE]
+    assert whole.found["user"] == ("root" if IS_ROOT else "ordinary")
+    assert whole.found["kernel"] == os.uname().release
+
+
+def test_without_a_cgroup_what_is_weaker_is_named():
+    found = reviewed("--only", "exhaustion.mem*", "--only", "exhaustion.cpu*", env=pretending("no-cgroup"))
+    limits = {"memory-limit", "cpu-limit", "process-limit"}
+    weaker = {name for name, each in found["receipt"]["protections"].items() if each["state"] != "on"}
+    assert limits <= weaker
+    degraded = [each for each in found["attacks"] if each["verdict"] == "degraded"]
+    assert degraded, "no attack notices that there is no cgroup"
+    assert all(set(each["lacking"].split()) <= weaker for each in degraded)
+    names = [arg for each in degraded for arg in ("--only", each["id"])]
+    told = review(*names, env=pretending("no-cgroup")).out.decode()
+    assert "memory-limit weaker" in told and "Degraded for want of" in told, told
+    for name in {name for each in degraded for name in each["lacking"].split()}:
+        assert re.search(rf"^  {name} \(\d+ attacks?\): fix: .*HOTCELL_PRETEND", told, re.M), told
+
+
+def test_without_a_sandbox_attacks_get_through_and_the_warning_comes_once(place):
+    ran = review(*OPEN, "--sarif", "log.sarif", cwd=place)
+    assert ran.code == 1, ran
+    assert ran.err.count(b"NO SANDBOX") == 1
+    assert b"ESCAPED" in ran.out and not re.search(rb" 0 ESCAPED", ran.out)
+    levels = {each["level"] for each in json.loads((place / "log.sarif").read_text())["runs"][0]["results"]}
+    assert "error" in levels
+
+
+# ---- what is told ----
+
+
+class Page(html.parser.HTMLParser):
+    """What a browser would see: text, ids, links, and whether tags are closed in their turn."""
+
+    VOID = {"meta", "br", "hr"}
+
+    def __init__(self, text):
+        super().__init__()
+        self.text, self.ids, self.links, self.open = "", set(), [], []
+        self.feed(text)
+        assert self.open == []
+
+    def handle_starttag(self, tag, attrs):
+        assert tag not in ("script", "img", "link", "iframe"), tag
+        attrs = dict(attrs)
+        assert not any(name.startswith("on") for name in attrs), attrs
+        self.ids.update(filter(None, [attrs.get("id")]))
+        self.links += filter(None, [attrs.get("href")])
+        if tag not in self.VOID:
+            self.open.append(tag)
+
+    def handle_endtag(self, tag):
+        assert self.open.pop() == tag
+
+    def handle_data(self, data):
+        self.text += data
+
+
+def test_the_page_has_everything_and_needs_nothing(whole):
+    page = Page((whole.folder / "page.html").read_text())
+    assert page.links and all(link.startswith("#") and link[1:] in page.ids for link in page.links)
+    for each in whole.found["attacks"]:
+        assert each["id"] in page.text and each["technique"] in page.text and each["safe"] in page.text
+        assert (each["cve"] or "") in page.text and each["reason"] in page.text
+    for name in whole.found["receipt"]["protections"]:
+        assert name in page.text
+
+
+def test_the_sarif_log_is_one_by_the_official_schema_and_by_another_tool(whole, place):
+    text = (whole.folder / "log.sarif").read_text()
+    log = json.loads(text)
+    jsonschema.Draft202012Validator(json.loads((TOOL / "sarif-2.1.0.json").read_text())).validate(log)
+    run, = log["runs"]
+    assert [rule["id"] for rule in run["tool"]["driver"]["rules"]] == [each["id"] for each in whole.found["attacks"]]
+    told = {each["ruleId"]: each["level"] for each in run["results"]}
+    assert told == {each["id"]: LEVELS[each["verdict"]] for each in whole.found["attacks"] if each["verdict"] in LEVELS}
+    # one with results of every kind
+    ran = review(*OPEN, "--sarif", "none.sarif", cwd=place)
+    assert ran.code == 1, ran
+    logs = [whole.folder / "log.sarif", place / "none.sarif"]
+    done = subprocess.run([TOOL / "Sarif.Multitool", "validate", *logs, "--rule-kind", "Sarif;Ghas"], capture_output=True,
+                          env={"HOME": str(place), "DOTNET_BUNDLE_EXTRACT_BASE_DIR": str(place), "PATH": os.environ["PATH"]})
+    said = done.stdout.decode()
+    assert "Analysis completed successfully" in said and "2 files scanned" in said, done
+    complaints = [line for line in said.splitlines() if re.search(r": (error|warning) ", line)]
+    assert all("SARIF2005" in line for line in complaints), said # that we tell no address of ours
+
+
+def test_the_audit_log_is_told(whole, place):
+    log = whole.folder / "state" / "audit.jsonl"
+    assert hotcell("audit", "verify", log).code == 0
+    event = json.loads(log.read_text().splitlines()[-1])
+    assert event["event"] == "review" and event["counts"] == whole.found["counts"] and event["escaped"] == []
+    assert review(*FEW, cwd=place).code == 0
+    assert not list(place.iterdir()), "a folder was made that nobody asked for"
+
+
+def test_on_a_terminal_there_is_a_line_of_progress():
+    with Terminal("review", *FEW) as terminal:
+        code, out = terminal.finish(60)
+    assert code == 0 and b"\r\x1b[K1/" in out, out
+
+
+# ---- what is kept ----
+
+
+@pytest.fixture(scope="module")
+def saved(whole):
+    return json.loads((whole.folder / "saved.json").read_text())
+
+
+def resign(review_of, path):
+    """As hotcell would sum it, by other means."""
+    text = json.dumps(review_of, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+    path.write_text(json.dumps({"format": "hotcell-review 1", "sum": hashlib.sha256(text.encode()).hexdigest(), "review": review_of}))
+
+
+def test_a_saved_review_is_what_was_told_with_a_sum_that_others_can_check(whole, saved, place):
+    assert saved["review"] == whole.found
+    resign(saved["review"], place / "again.json")
+    assert json.loads((place / "again.json").read_text())["sum"] == saved["sum"]
+
+
+def test_nothing_is_worse_than_a_moment_ago_and_both_can_be_asked_for(whole, place):
+    (place / "review.json").write_bytes((whole.folder / "saved.json").read_bytes())
+    ran = review(*FEW, "--compare", "--save", cwd=place) # without a name: review.json
+    assert ran.code == 0 and b": 0 worse, " in ran.out, ran
+    kept = json.loads((place / "review.json").read_text())
+    assert {each["id"].partition(".")[0] for each in kept["review"]["attacks"]} == {"files"}
+
+
+def test_an_edited_review_is_refused(whole, place):
+    text = (whole.folder / "saved.json").read_text()
+    for number, (what, by) in enumerate([('"held"', '"held "'), ('"verdict": "held"', '"verdict": "failed"'), ('"on"', '"off"'),
+                                         ('"kernel": "', '"kernel": "9')]):
+        edited = place / f"edited{number}.json"
+        edited.write_text(text.replace(what, by, 1))
+        assert edited.read_text() != text
+        assert "changed since it was saved" in refused(review(*FEW, "--compare", edited), (2,))
+    (place / "other.json").write_text("{}")
+    assert "is no saved review" in refused(review(*FEW, "--compare", place / "other.json"), (2,))
+    refused(review(*FEW, "--compare", place / "missing.json"), (2,))
+
+
+def test_what_became_worse_and_better_is_named(saved, place):
+    then = json.loads(json.dumps(saved["review"]))
+    files = [each for each in then["attacks"] if each["id"] in FEW]
+    files[0]["verdict"] = "ESCAPED" # which it no longer is
+    then["attacks"].append({**files[1], "id": "files.forgotten"})
+    then["receipt"]["protections"]["telepathy"] = {"state": "on", "note": ""}
+    resign(then, place / "then.json")
+    ran = review("--json", *FEW, "--compare", place / "then.json")
+    assert ran.code == 1, ran
+    changes = json.loads(ran.out)["changes"]
+    assert changes["better"] == [f"{files[0]['id']} was ESCAPED and is held now"]
+    assert changes["worse"] == ["files.forgotten was held and is no longer tried", "the protection telepathy was on and is off now"]
+
+
+def test_another_backend_is_worse_and_told_to_be_another(saved, place):
+    resign(saved["review"], place / "then.json")
+    ran = review(*OPEN, "--compare", place / "then.json")
+    assert ran.code == 1, ran
+    assert b"backend 'native' then and 'none' now" in ran.out
+    assert re.search(rb"^  worse   the protection seccomp was on and is off now", ran.out, re.M), ran
+    assert re.search(rb"^  worse   \S+ was held and is ESCAPED now: ", ran.out, re.M), ran
+
+
+# ---- what can go wrong ----
+
+
+def test_what_is_not_in_the_catalogue_is_refused():
+    for wrong in ("nothing", "files.*x*y*z", ""):
+        refused(review("--only", wrong), (2,))
+    refused(review("--html", "/nowhere/at/all/page.html", *FEW), (2, 125))
+
+
+def begun(folder):
+    """The folder of the review that has just begun there."""
+    deadline = time.monotonic() + 20
+    while not (found := list(folder.glob("hotcell-review.*/socket"))):
+        assert time.monotonic() < deadline, "it does not begin"
+        time.sleep(0.005)
+    return found[0].parent
+
+
+@pytest.mark.parametrize("number, code", [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_a_review_that_is_stopped_leaves_nothing(place, number, code):
+    for after in (0.0, 0.05, 0.4):
+        with Live(verb="review", env={"TMPDIR": str(place)}) as live:
+            begun(place)
+            time.sleep(after)
+            live.process.send_signal(number)
+            ran = live.finish(30)
+        assert ran.code == code and b"stopped" in ran.err and ran.out == b"", ran
+        assert not list(place.iterdir())
+
+
+def test_what_a_killed_review_left_is_swept_and_what_a_live_one_has_is_not(place):
+    with Live(verb="review", env={"TMPDIR": str(place)}) as live:
+        left = begun(place)
+        os.utime(left, (0, 0)) # as if it were old; it is locked
+        assert review(*FEW, env={"TMPDIR": str(place)}).code == 0
+        assert live.process.poll() is None and left.exists()
+        live.process.kill()
+        live.finish()
+    for _ in range(20): # its last cell may still write there
+        os.utime(left, (0, 0))
+        assert review(*FEW, env={"TMPDIR": str(place)}).code == 0
+        if not left.exists():
+            return
+        time.sleep(0.1)
+    raise AssertionError("it is still there")
+
+
+def test_two_reviews_at_once_do_not_see_each_other():
+    with Live(*FEW, verb="review") as one, Live(*FEW, verb="review") as other:
+        assert one.finish(100).code == other.finish(100).code == 0
+
+
+def test_a_place_that_cells_are_shown_or_that_cannot_be_used_is_refused(place):
+    said = refused(review(*FEW, env={"TMPDIR": "/usr/share"}), (2,))
+    assert "TMPDIR" in said and "/usr" in said
+    assert "TMPDIR" in refused(review(*FEW, env={"TMPDIR": "/nowhere"}), (125,))
+    odd = place / "a:b"
+    odd.mkdir()
+    assert "TMPDIR" in refused(review(*FEW, env={"TMPDIR": str(odd)}), (2,))
+    said = refused(review(*FEW, env={"TMPDIR": str(place)}, preexec_fn=small_disk(place)), (125,))
+    assert "No space left" in said
