@@ -456,7 +456,7 @@ static int cell_launch(struct cell *cell, const struct cell_spec *spec, const st
 	int ends[3];
 	cell->listening = io->listening;
 	const struct cell_io nothing = {.in = -1, .out = -1, .err = -1};
-	int rc = pump_open(&cell->pump, pool->loop, io->direct ? &nothing : io, spec->tty, spec->limits.output, pool->null_fd,
+	int rc = pump_open(&cell->pump, pool->loop, io->direct ? &nothing : io, cell->data, spec->tty, spec->limits.output, pool->null_fd,
 		&pump_events, ends, err);
 	if (rc == 0) {
 		const int given[3] = {io->in, io->out, io->err};

@@ -184,6 +184,11 @@ struct cell_io {
 	 * program runs; never for a cell without any, or one that does not get so far. They are closed after the
 	 * call: copy what is to stay. It may cancel the cell, not free it. May be NULL. */
 	void (*listening)(void *data, const int *fds, size_t count);
+	/* Changes what was printed, with the data of cell_start: adds to *out what is to be kept, and passed on. `stream` is 0
+	 * for stdout, 1 for stderr. It may hold bytes back, and gets no bytes once, at the stream's end. What is counted is
+	 * what was printed. May be NULL. */
+	void (*change)(void *data, unsigned stream, const char *bytes, size_t len, struct buf *out);
+	bool pass_unchanged; /* only what is kept is changed */
 };
 
 typedef void cell_done_fn(void *data, struct cell *cell, const struct cell_result *result);

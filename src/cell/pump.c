@@ -189,7 +189,7 @@ static void ring_add(struct pump *pump, const char *bytes, size_t len)
 static void stream_pass(struct pump_stream *stream, const char *bytes, size_t len)
 {
 	struct pump_sink *sink = &stream->sink;
-	if (sink->given < 0)
+	if (sink->given < 0 || len == 0)
 		return;
 	if (sink->fd < 0 && !sink->gone)
 		sink_open(sink);
@@ -203,18 +203,34 @@ static void stream_pass(struct pump_stream *stream, const char *bytes, size_t le
 	buf_done(&safe);
 }
 
+/* What was printed, or its end, to where it is kept and to where it goes. */
+static void stream_hand_on(struct pump_stream *stream, const char *bytes, size_t len)
+{
+	struct pump *pump = stream->pump;
+	struct buf changed = {0};
+	if (pump->change)
+		pump->change(pump->change_data, stream == &pump->out[1], bytes, len, &changed);
+	const char *kept = pump->change ? changed.data : bytes;
+	size_t kept_len = pump->change ? changed.len : len;
+	ring_add(pump, kept, kept_len);
+	if (pump->pass_unchanged)
+		stream_pass(stream, bytes, len);
+	else
+		stream_pass(stream, kept, kept_len);
+	buf_done(&changed);
+}
+
 /* Takes what was printed: what the limit allows goes on, the rest is counted. */
 static void stream_take(struct pump_stream *stream, const char *bytes, size_t len)
 {
 	struct pump *pump = stream->pump;
-	uint64_t room = pump->limit - pump->total; /* total never passes the limit */
+	uint64_t room = pump->limit - pump->out[0].bytes - pump->out[1].bytes; /* which never pass the limit */
 	size_t taken = len < room ? len : (size_t)room;
 	stream->bytes += taken;
 	pump->dropped += len - taken;
 	if (taken > 0) {
 		stream->last = bytes[taken - 1];
-		ring_add(pump, bytes, taken);
-		stream_pass(stream, bytes, taken);
+		stream_hand_on(stream, bytes, taken);
 	}
 	if (taken < len && !pump->over) {
 		pump->over = true;
@@ -226,6 +242,8 @@ static void stream_end(struct pump_stream *stream)
 {
 	stream->source = loop_remove(stream->source);
 	fd_close(&stream->fd);
+	if (stream->pump->change && stream->bytes > 0)
+		stream_hand_on(stream, "", 0);
 	if (stream->filter.pending_len == 0)
 		return;
 	struct buf rest = {0};
@@ -391,14 +409,17 @@ static int open_pipes(struct pump *pump, int null_fd, int ret_cell[3], struct er
 	return 0;
 }
 
-int pump_open(struct pump *pump, struct loop *loop, const struct cell_io *io, bool tty, uint64_t limit, int null_fd,
-	const struct pump_events *events, int ret_cell[3], struct err *err)
+int pump_open(struct pump *pump, struct loop *loop, const struct cell_io *io, void *io_data, bool tty, uint64_t limit,
+	int null_fd, const struct pump_events *events, int ret_cell[3], struct err *err)
 {
 	*pump = (struct pump){
 		.loop = loop,
 		.events = *events,
 		.tty = tty,
 		.filter = io->filter && !weakened("terminal-filter"),
+		.pass_unchanged = io->pass_unchanged,
+		.change = io->change,
+		.change_data = io_data,
 		.limit = limit,
 		.ring_size = io->keep,
 		.out = {{.fd = -1, .sink = {.given = io->out, .fd = -1}},

@@ -57,7 +57,9 @@ struct pump {
 	struct pump_stream out[2];
 	struct pump_input in;
 	struct loop_source *delay;
-	bool tty, filter, ended, over;
+	bool tty, filter, ended, over, pass_unchanged;
+	void (*change)(void *data, unsigned stream, const char *bytes, size_t len, struct buf *out); /* NULL: none */
+	void *change_data;
 	unsigned rows, columns;
 	uint64_t limit, dropped;
 	char *ring; /* the latest output */
@@ -68,8 +70,8 @@ struct pump {
 
 /* Makes the pipes. ret_cell gets the cell's ends, the caller's to close; all -1 with tty. When there is
  * no stdin its end is null_fd itself. pump_done is due also after failure. */
-MUST_CHECK int pump_open(struct pump *pump, struct loop *loop, const struct cell_io *io, bool tty, uint64_t limit,
-	int null_fd, const struct pump_events *events, int ret_cell[3], struct err *err);
+MUST_CHECK int pump_open(struct pump *pump, struct loop *loop, const struct cell_io *io, void *io_data, bool tty,
+	uint64_t limit, int null_fd, const struct pump_events *events, int ret_cell[3], struct err *err);
 /* The program runs, since at_ns. tty_master becomes the pump's. */
 void pump_started(struct pump *pump, uint64_t at_ns, int tty_master);
 /* All writers are dead: takes what is left. True if everything is written on; else `flushed` follows. */

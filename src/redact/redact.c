@@ -15,7 +15,8 @@
 #define USER_MIN 3
 
 struct redactor {
-	struct scrub_words *words;
+	struct scrub_words *values; /* what was given to us */
+	struct scrub_words *words; /* and the home */
 	char *user; /* NULL: none */
 	size_t ahead;
 };
@@ -39,6 +40,7 @@ struct redactor *redactor_make(const struct redact_known *known)
 
 	for (; count < known->count; count++)
 		values[count] = known->values[count];
+	redactor->values = scrub_words_make(values, count);
 	if (known->home)
 		values[count++] = known->home;
 	redactor->words = scrub_words_make(values, count);
@@ -52,6 +54,7 @@ struct redactor *redactor_free(struct redactor *redactor)
 {
 	if (!redactor)
 		return NULL;
+	redactor->values = scrub_words_free(redactor->values);
 	redactor->words = scrub_words_free(redactor->words);
 	free(redactor->user);
 	free(redactor);
@@ -219,4 +222,47 @@ size_t redact_text(const struct redactor *redactor, enum redact_style style, con
 	redact_take(&redact, redactor, bytes, len, out);
 	redact_end(&redact, redactor, out);
 	return redact.found;
+}
+
+/* ---- shown or stored ---- */
+
+bool redact_is_secret(const char *name, size_t name_len, const char *value)
+{
+	struct shape_hit hit;
+
+	return shape_is_secret_name(name, name_len) || (shape_find(value, strlen(value), 0, NULL, &hit) && !hit.place);
+}
+
+void redact_show(const struct redactor *redactor, enum redact_depth depth, const char *text, size_t len, struct buf *out)
+{
+	size_t from = out->len;
+
+	if (depth == REDACT_ALL) {
+		struct redactor *nothing = redactor ? NULL : redactor_make(&(struct redact_known){0});
+		(void)redact_text(redactor ? redactor : nothing, REDACT_NAMED, text, len, out);
+		(void)redactor_free(nothing);
+		return;
+	}
+	buf_add(out, text, len);
+	if (redactor && len > 0)
+		(void)scrub_text(redactor->values, out->data + from, len);
+}
+
+char *redact_copy(const struct redactor *redactor, enum redact_depth depth, const char *text)
+{
+	struct buf out = {0};
+
+	redact_show(redactor, depth, text, strlen(text), &out);
+	return out.data ? buf_take(&out) : xstrdup("");
+}
+
+void redact_line(const struct redactor *redactor, char *text)
+{
+	if (redactor)
+		(void)scrub_text(redactor->values, text, strlen(text));
+}
+
+const struct scrub_words *redactor_words(const struct redactor *redactor)
+{
+	return redactor->values;
 }

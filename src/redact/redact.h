@@ -16,10 +16,11 @@
 
 #define REDACT_AHEAD 4096
 
-/* What is known beforehand. Never changed after it was made. */
+/* What is known beforehand. Never changed after it was made. Values are in memory that no fork hands on. */
 struct redactor;
+struct scrub_words;
 struct redact_known {
-	const char *const *values; /* those under 8 bytes are left out: they occur by chance */
+	const char *const *values; /* those under SCRUB_MIN bytes are left out: they occur by chance */
 	size_t count;
 	const char *home; /* an absolute path, found as a known value is; NULL: none */
 	const char *user; /* a name, found as a word of its own; NULL: none. Names of two letters and "root" are words */
@@ -27,6 +28,24 @@ struct redact_known {
 struct redactor *redactor_make(const struct redact_known *known);
 struct redactor *redactor_free(struct redactor *redactor); /* wiped; NULL is fine; returns NULL */
 void redactor_freep(struct redactor **redactor);
+
+/* Whether a variable of this name, or with this value, holds a secret: "DB_PASSWORD", or anything that is a key. */
+bool redact_is_secret(const char *name, size_t name_len, const char *value);
+
+/* ---- a text that is about to be shown or stored ---- */
+
+enum redact_depth {
+	REDACT_VALUES, /* our own words: known values become stars. Paths and names stay, they are what it is there to tell */
+	REDACT_ALL, /* what a program printed or was told: shapes, random strings and homes go, too */
+};
+/* Adds it to *out. `redactor` may be NULL: nothing is known. */
+void redact_show(const struct redactor *redactor, enum redact_depth depth, const char *text, size_t len, struct buf *out);
+char *redact_copy(const struct redactor *redactor, enum redact_depth depth, const char *text); /* the caller frees */
+void redact_line(const struct redactor *redactor, char *text); /* REDACT_VALUES, in place */
+/* What is known of, for a stream that must flow: see scrub.h. Empty, but never NULL. */
+const struct scrub_words *redactor_words(const struct redactor *redactor);
+
+/* ---- the parts ---- */
 
 enum redact_style {
 	REDACT_NAMED, /* "[redacted:password]" */

@@ -7,13 +7,19 @@
 #include "redact/scrub.h"
 
 #include <stdint.h>
+#include <stdio.h>
 #include <string.h>
+#include <sys/mman.h>
 
 #include "base/base64.h"
 
-#define SECRET_MIN 8 /* a shorter one occurs by chance */
 #define HEAD 4 /* bytes that choose a chain; every form is longer */
 #define CHAINS 4096
+
+struct chunk {
+	struct chunk *next;
+	size_t size, used; /* with this head */
+};
 
 struct form {
 	char *bytes;
@@ -24,6 +30,7 @@ struct form {
 struct scrub_words {
 	struct form *forms; /* longest first */
 	size_t count;
+	struct chunk *chunks; /* what their bytes are in; the newest first */
 	uint32_t chains[CHAINS];
 	bool first[256]; /* bytes that a form begins with */
 };
@@ -145,6 +152,11 @@ static void spell_html_numbers(struct buf *out, unsigned char byte)
 	html(out, byte, "&#34;", "&#39;", "&#43;");
 }
 
+static void spell_lower(struct buf *out, unsigned char byte)
+{
+	buf_char(out, (char)(byte >= 'A' && byte <= 'Z' ? byte + ('a' - 'A') : byte));
+}
+
 static spell_fn *const text_spellings[] = {
 	spell_percent, spell_percent_lower, spell_component, spell_form, spell_json, spell_json_slash, spell_json_html,
 	spell_json_upper, spell_html, spell_html_hex, spell_html_numbers,
@@ -165,11 +177,39 @@ static void spell_wide_little(struct buf *out, unsigned char byte)
 
 /* ---- forms ---- */
 
+#define SPELLED_MAX 6 /* bytes that one byte becomes at most: "\u0026" */
+#define CHUNK ((size_t)64 << 10)
+
 static void buf_wipe(struct buf *buf)
 {
 	if (buf->data)
 		explicit_bzero(buf->data, buf->cap);
 	buf_done(buf);
+}
+
+/* All it needs at once: growing would leave what is secret behind in memory that was given back. */
+static struct buf buf_of(size_t size)
+{
+	return (struct buf){.data = xcalloc(size + 1, 1), .cap = size + 1};
+}
+
+/* The processes that cells are made of are forked from ours: they find zeros here. */
+static char *chunk_room(struct scrub_words *words, size_t len)
+{
+	if (!words->chunks || words->chunks->size - words->chunks->used < len) {
+		size_t size = (len + sizeof(struct chunk) + CHUNK) / CHUNK * CHUNK;
+		struct chunk *made = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+		if (made == MAP_FAILED || madvise(made, size, MADV_WIPEONFORK) < 0) {
+			(void)fputs("hotcell: out of memory\n", stderr); /* who cannot hide a secret must not go on */
+			abort();
+		}
+		(void)madvise(made, size, MADV_DONTDUMP);
+		*made = (struct chunk){.next = words->chunks, .size = size, .used = sizeof(*made)};
+		words->chunks = made;
+	}
+	char *room = (char *)words->chunks + words->chunks->used;
+	words->chunks->used += len;
+	return room;
 }
 
 static void form_add(struct scrub_words *words, const char *bytes, size_t len)
@@ -180,13 +220,13 @@ static void form_add(struct scrub_words *words, const char *bytes, size_t len)
 	}
 	words->forms = xrealloc(words->forms, words->count + 1, sizeof(*words->forms));
 	struct form *form = &words->forms[words->count++];
-	*form = (struct form){.bytes = xcalloc(len, 1), .len = len};
+	*form = (struct form){.bytes = chunk_room(words, len), .len = len};
 	memcpy(form->bytes, bytes, len);
 }
 
 static void form_spell(struct scrub_words *words, const char *bytes, size_t len, spell_fn *spell)
 {
-	own(buf_wipe) struct buf out = {0};
+	own(buf_wipe) struct buf out = buf_of(len * SPELLED_MAX);
 
 	for (size_t i = 0; i < len; i++)
 		spell(&out, (unsigned char)bytes[i]);
@@ -206,8 +246,8 @@ static void text_add(struct scrub_words *words, const char *bytes, size_t len)
 static void base64_add(struct scrub_words *words, const char *secret, size_t len, size_t before)
 {
 	static const size_t shared[] = {0, 2, 3};
-	own(buf_wipe) struct buf plain = {0};
-	own(buf_wipe) struct buf out = {0};
+	own(buf_wipe) struct buf plain = buf_of(len + 2);
+	own(buf_wipe) struct buf out = buf_of(2 * len + 8);
 
 	buf_add(&plain, "\0\0", before);
 	buf_add(&plain, secret, len);
@@ -243,9 +283,10 @@ struct scrub_words *scrub_words_make(const char *const *secrets, size_t count)
 
 	for (size_t i = 0; i < count; i++) {
 		size_t len = strlen(secrets[i]);
-		if (len < SECRET_MIN)
+		if (len < SCRUB_MIN)
 			continue;
 		text_add(words, secrets[i], len);
+		form_spell(words, secrets[i], len, spell_lower);
 		for (size_t before = 0; before < 3; before++)
 			base64_add(words, secrets[i], len, before);
 		form_spell(words, secrets[i], len, spell_hex);
@@ -268,9 +309,11 @@ struct scrub_words *scrub_words_free(struct scrub_words *words)
 {
 	if (!words)
 		return NULL;
-	for (size_t i = 0; i < words->count; i++) {
-		explicit_bzero(words->forms[i].bytes, words->forms[i].len);
-		free(words->forms[i].bytes);
+	for (struct chunk *chunk = words->chunks, *next; chunk; chunk = next) {
+		next = chunk->next;
+		size_t size = chunk->size;
+		explicit_bzero(chunk, chunk->used);
+		(void)munmap(chunk, size);
 	}
 	free(words->forms);
 	free(words);

@@ -1,7 +1,8 @@
 /* Takes secrets out of a stream. What is replaced becomes as many stars, so that framing stays right. Pure.
  *
  * Each secret is looked for as it is, as base64 (in all three alignments, standard and URL alphabet), as hex in either
- * case, and percent-encoded and JSON-escaped, also what is base64. Bytes that may begin a secret are held back until it
+ * case, in small letters (as names of hosts are written), and percent-encoded and JSON-escaped, also what is base64: so
+ * two encodings deep where the inner one is base64, else one. Bytes that may begin a secret are held back until it
  * is clear, and nothing else is: a stream of events passes at once. How a stream is split changes nothing. */
 #ifndef HOTCELL_REDACT_SCRUB_H
 #define HOTCELL_REDACT_SCRUB_H
@@ -10,8 +11,11 @@
 
 #include "base/buf.h"
 
-struct scrub_words; /* the forms of all secrets */
-struct scrub_words *scrub_words_make(const char *const *secrets, size_t count); /* those under 8 bytes are left out */
+#define SCRUB_MIN 8 /* bytes of a secret: a shorter one occurs by chance, and is left out */
+
+/* The forms of all secrets. They are in memory of their own that no fork hands on: in a child there are none. */
+struct scrub_words;
+struct scrub_words *scrub_words_make(const char *const *secrets, size_t count);
 struct scrub_words *scrub_words_free(struct scrub_words *words); /* wiped; returns NULL */
 size_t scrub_longest(const struct scrub_words *words);
 

@@ -230,6 +230,17 @@ static const struct name *name_find(const char *at, size_t len)
 	return NULL;
 }
 
+/* Names that mean more in an environment than in a log. */
+static const char *const variables[] = {"key", "pass", "pat", "auth", "credential", "creds", "dsn", "jwt"};
+
+bool shape_is_secret_name(const char *name, size_t len)
+{
+	for (size_t i = 0; i < ARRAY_LEN(variables); i++)
+		if (ends_as(name, len, variables[i]))
+			return true;
+	return name_find(name, len) != NULL;
+}
+
 static size_t skip_blanks(const char *at, size_t len, size_t pos)
 {
 	for (size_t i = 0; i < GAP_MAX && pos < len && is_blank((unsigned char)at[pos]); i++)
@@ -338,7 +349,7 @@ static bool find_home(const char *at, size_t len, unsigned char before, struct s
 
 	if (at[0] != '/' || is_alnum(before) || (before && strchr("._~-/", before)))
 		return false;
-	*ret = (struct shape_hit){.len = 5, .what = "home", .open = REDACT_CLOSED};
+	*ret = (struct shape_hit){.len = 5, .what = "home", .place = true, .open = REDACT_CLOSED};
 	if (begins(at, len, "/root") && (len == 5 || !(shape_is_word((unsigned char)at[5]) || strchr("-.", at[5]))))
 		return true;
 	for (size_t i = 0; i < ARRAY_LEN(homes); i++) {

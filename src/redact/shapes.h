@@ -8,6 +8,7 @@
 struct shape_hit {
 	size_t from, len; /* in the window */
 	const char *what; /* static */
+	bool place; /* it tells where or who, and opens nothing */
 	enum redact_class open; /* what it goes on with, if the window ends before it does */
 };
 
@@ -15,6 +16,7 @@ struct shape_hit {
  * `before` is the byte in front of it; 0: none. With `known`, also what is merely random, and what is encoded and holds a
  * shape or a known value. */
 bool shape_find(const char *at, size_t len, unsigned char before, const struct scrub_words *known, struct shape_hit *ret);
+bool shape_is_secret_name(const char *name, size_t len); /* of a variable */
 bool shape_goes_on(enum redact_class class, unsigned char byte);
 bool shape_is_word(unsigned char byte); /* a letter, a digit or '_' */
 
