@@ -48,6 +48,7 @@ void batch_note(struct campaign *campaign, const char *kind, uint64_t run, const
 	va_start(args, format);
 	(void)vsnprintf(text, sizeof(text), format, args);
 	va_end(args);
+	redact_line(campaign->redactor, text);
 	(void)snprintf(note->kind, sizeof(note->kind), "%s", kind);
 	note->run = run;
 	note->text = xstrdup(text);
@@ -141,7 +142,7 @@ static void mark_all(struct campaign *campaign)
 	while (campaign->unmarked != NULL) {
 		struct ended *ended = campaign->unmarked;
 		(void)plan_session_name(record->plan.runs, ended->run.number, name, sizeof(name));
-		if (session_mark_own(campaign->sessions, name, &ended->run, record->timeout_ms, &err) < 0) {
+		if (session_mark_own(campaign->sessions, name, &ended->run, record->timeout_ms, campaign->redactor, &err) < 0) {
 			if (is_passing(err.code)) {
 				campaign_block(campaign, &err); /* tried again later, by whoever resumes if need be */
 				return;

@@ -40,6 +40,7 @@ void campaign_say(struct campaign *campaign, const char *format, ...)
 	va_start(args, format);
 	(void)vsnprintf(text, sizeof(text), format, args);
 	va_end(args);
+	redact_line(campaign->redactor, text);
 	campaign->events.said(campaign->events.data, text);
 }
 
@@ -151,7 +152,7 @@ static int take_unmarked(void *data, const struct run_record *run)
 	struct err err;
 
 	(void)plan_session_name(record->plan.runs, run->number, name, sizeof(name));
-	if (session_mark(campaign->sessions, name, run, record->timeout_ms, &err) < 0) {
+	if (session_mark(campaign->sessions, name, run, record->timeout_ms, campaign->redactor, &err) < 0) {
 		campaign->marks_missing = campaign->marks_missing || is_passing(err.code);
 		campaign_say(campaign, "%s", err.text); /* a folder that was removed: the ledger knows it all the same */
 	}
@@ -575,6 +576,7 @@ struct campaign *campaign_open(struct loop *loop, const struct campaign_setup *s
 	campaign->events = *events;
 	campaign->alerts = setup->alerts;
 	campaign->backend = setup->backend;
+	campaign->redactor = setup->redactor;
 	campaign->stdin_fd = setup->stdin_fd;
 	campaign->lock = campaign->sessions = campaign->owner = campaign->replay = -1;
 	campaign->ended_end = &campaign->ended;

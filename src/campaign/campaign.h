@@ -11,6 +11,7 @@
 #include "campaign/status.h"
 #include "cell/cell.h"
 #include "door/policy.h"
+#include "redact/redact.h"
 
 struct campaign;
 
@@ -35,6 +36,7 @@ struct campaign_setup {
 	/* What leads out of its cells, which the spec shows them; with credentials. NULL: nothing. It must live on, and its
 	 * budget changes when the user raises it. */
 	struct door_policy *policy;
+	const struct redactor *redactor; /* knows what must not be written or said; NULL: nothing. It must live on */
 	int replay; /* the folder of sessions whose recordings answer at secret doors; -1: none */
 };
 

@@ -1,5 +1,6 @@
 /* What a campaign writes to the audit log, which is beside the ledger. It goes with the batches: see batch.c. */
 #include "campaign/cell_audit.h"
+#include "campaign/secrets.h"
 #include "campaign/state.h"
 #include "campaign/work.h"
 
@@ -7,15 +8,17 @@ int campaign_open_audit(struct campaign *campaign, const struct campaign_setup *
 {
 	own(freep) char *path = state_audit(setup->state);
 
-	campaign->redactor = cell_audit_redactor(setup->spec);
-	campaign->audit = audit_open(path, campaign->redactor, err);
+	const struct secrets secrets = {.env = setup->spec->env, .policy = setup->policy};
+
+	campaign->audit_redactor = secrets_redactor(&secrets, true);
+	campaign->audit = audit_open(path, campaign->audit_redactor, err);
 	return campaign->audit ? 0 : -1;
 }
 
 void campaign_close_audit(struct campaign *campaign)
 {
 	campaign->audit = audit_free(campaign->audit);
-	campaign->redactor = redactor_free(campaign->redactor);
+	campaign->audit_redactor = redactor_free(campaign->audit_redactor);
 }
 
 static struct json *begin(struct campaign *campaign, const char *event)

@@ -3,43 +3,7 @@
 #include <string.h>
 
 #include "base/clock.h"
-
-static bool is_default(const char *pair)
-{
-	for (size_t i = 0; cell_default_env[i]; i++)
-		if (strcmp(cell_default_env[i], pair) == 0)
-			return true;
-	return false;
-}
-
-/* The last part of a home where each user has one. */
-static const char *user_of(const char *home)
-{
-	static const char *const above[] = {"/home/", "/Users/"};
-
-	for (size_t i = 0; home && i < ARRAY_LEN(above); i++)
-		if (strncmp(home, above[i], strlen(above[i])) == 0 && !strchr(home + strlen(above[i]), '/'))
-			return home + strlen(above[i]);
-	return NULL;
-}
-
-struct redactor *cell_audit_redactor(const struct cell_spec *spec)
-{
-	struct redact_known known = {.home = getenv("HOME")};
-	size_t count = 0;
-
-	while (spec->env && spec->env[count])
-		count++;
-	own(freep) const char **values = xcalloc(count + 1, sizeof(*values));
-	for (size_t i = 0; i < count; i++) {
-		const char *value = strchr(spec->env[i], '=');
-		if (value && !is_default(spec->env[i]))
-			values[known.count++] = value + 1;
-	}
-	known.values = values;
-	known.user = user_of(known.home);
-	return redactor_make(&known);
-}
+#include "campaign/secrets.h"
 
 /* ---- what was decided ---- */
 
@@ -73,7 +37,7 @@ static void put_env_names(struct audit *audit, const struct cell_spec *spec)
 	own(buf_done) struct buf text = {0};
 
 	for (size_t i = 0; spec->env && spec->env[i]; i++) {
-		if (is_default(spec->env[i]))
+		if (!secrets_is_given(spec->env[i]))
 			continue;
 		if (text.len > 0)
 			buf_char(&text, ' ');

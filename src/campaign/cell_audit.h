@@ -6,10 +6,6 @@
 #include "cell/cell.h"
 #include "door/policy.h"
 
-/* Knows the values of the environment that was given to the cell, and our own home. Credentials of doors are not among
- * them: they are kept where no fork takes them along, and nothing that is written here can hold one. */
-struct redactor *cell_audit_redactor(const struct cell_spec *spec);
-
 /* What was decided: the backend, limits, mounts, names of variables, doors; and "unsafe-mode" where there is no sandbox.
  * `policy` may be NULL. */
 void cell_audit_policy(struct audit *audit, const char *backend, const struct cell_spec *spec,

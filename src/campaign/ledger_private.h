@@ -8,7 +8,7 @@
 #include "campaign/ledger.h"
 
 #define LEDGER_APPLICATION 0x686f7463 /* "hotc", at byte 68 of the file */
-#define LEDGER_FORMAT 2 /* the file's user_version */
+#define LEDGER_FORMAT 3 /* the file's user_version */
 #define LEDGER_BUSY_MS 5000
 #define LEDGER_MAX_VALUE (8 << 20) /* bytes of a row: a command line has at most 2 MiB */
 

@@ -18,6 +18,7 @@
 #define BACK true /* is written back */
 #define START true /* is known at the start */
 #define DOORS 2 /* the format in which doors came */
+#define SHOWN 3 /* and a command line for people */
 
 static const struct ledger_field campaign_fields[] = {
 	{"name", FIELD_TEXT, CAMPAIGN(name)},
@@ -81,6 +82,7 @@ static const struct ledger_field campaign_fields[] = {
 	{"net_tokens_out", FIELD_U64, CAMPAIGN(sums.network.count[COUNT_TOKENS_OUT]), 0, BACK, DOORS},
 	{"net_microdollars", FIELD_U64, CAMPAIGN(sums.network.count[COUNT_MICRODOLLARS]), 0, BACK, DOORS},
 	{"net_unpriced", FIELD_U64, CAMPAIGN(sums.network.count[COUNT_UNPRICED]), 0, BACK, DOORS},
+	{"shown", FIELD_BYTES, CAMPAIGN(shown), CAMPAIGN(shown_len), false, SHOWN},
 };
 _Static_assert(RUN_STATE_COUNT - RUN_SUCCESS == 3,
 	"a final state has no column; LEDGER_FORMAT changes with it");

@@ -50,8 +50,15 @@ void campaign_record_done(struct campaign_record *campaign)
 	free(campaign->output);
 	free(campaign->cwd);
 	free(campaign->words);
+	free(campaign->shown);
 	free(campaign->env_names);
 	free(campaign->budget);
 	free(campaign->note);
 	*campaign = (struct campaign_record){0};
+}
+
+const char *campaign_record_shown(const struct campaign_record *campaign, size_t *ret_len)
+{
+	*ret_len = campaign->shown_len > 0 ? campaign->shown_len : campaign->words_len;
+	return campaign->shown_len > 0 ? campaign->shown : campaign->words;
 }

@@ -79,8 +79,10 @@ struct campaign_record {
 	struct campaign_plan plan;
 	char *output; /* folder of the sessions, absolute */
 	char *cwd; /* where it was started */
-	char *words; /* its command line, for resuming: NUL-separated, no secret in it; words_len bytes */
+	char *words; /* its command line, for resuming: NUL-separated; words_len bytes */
 	size_t words_len;
+	char *shown; /* the same as people may see it, if that is something else; shown_len bytes */
+	size_t shown_len;
 	char *env_names; /* names whose values must be given again: NUL-separated */
 	size_t env_names_len;
 	char *budget; /* of what passes its doors, as it is now; "" for none */
@@ -96,5 +98,7 @@ struct campaign_record {
 	struct campaign_sums sums;
 };
 void campaign_record_done(struct campaign_record *campaign);
+/* Its command line, for people: NUL-separated, *ret_len bytes. */
+const char *campaign_record_shown(const struct campaign_record *campaign, size_t *ret_len);
 
 #endif

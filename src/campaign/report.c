@@ -383,9 +383,11 @@ static void put_run_line(
 		" --env=HOTCELL_CAMPAIGN=",
 		number, seed);
 	html_text(out, campaign->name);
-	for (size_t at = 0; campaign->words && at < campaign->words_len;) {
-		const char *word = campaign->words + at;
-		size_t len = strnlen(word, campaign->words_len - at);
+	size_t shown_len;
+	const char *shown = campaign_record_shown(campaign, &shown_len);
+	for (size_t at = 0; shown && at < shown_len;) {
+		const char *word = shown + at;
+		size_t len = strnlen(word, shown_len - at);
 		options = options && !(len == 2 && memcmp(word, "--", 2) == 0);
 		if (options && strncmp(word, "--network-replay=", strlen("--network-replay=")) == 0) {
 			put_replay(out, campaign, word, len, number);
@@ -416,7 +418,9 @@ static void put_again(struct buf *out, const struct report *report)
 
 	section(out, "again", "Run one again");
 	buf_str(out, "<p>The campaign was started with</p>\n<pre class=line>hotcell campaign run");
-	put_words(out, campaign->words, campaign->words_len);
+	size_t shown_len;
+	const char *shown = campaign_record_shown(campaign, &shown_len);
+	put_words(out, shown, shown_len);
 	buf_fmt(out,
 		"</pre>\n<p>and the seed %" PRIu64
 		", from which each run&#39;s <code>HOTCELL_SEED</code> derives: the "

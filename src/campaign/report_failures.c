@@ -6,6 +6,7 @@
 #include <sys/stat.h>
 
 #include "campaign/report_private.h"
+#include "redact/redact.h"
 
 #define OPEN_DETAILS 3
 
@@ -42,6 +43,7 @@ static bool put_tail(struct buf *out, int dir, const char *name)
 {
 	char tail[REPORT_TAIL];
 	size_t len;
+	own(buf_done) struct buf shown = {0};
 	uint64_t size = tail_read(dir, name, tail, &len);
 
 	if (len == 0)
@@ -53,7 +55,8 @@ static bool put_tail(struct buf *out, int dir, const char *name)
 		html_size(out, size);
 	}
 	buf_str(out, "</div>\n<div class=tail><pre>\n");
-	html_log(out, tail + from, len - from);
+	redact_show(NULL, REDACT_ALL, tail + from, len - from, &shown); /* known values are not in a log */
+	html_log(out, buf_text(&shown), shown.len);
 	buf_str(out, "</pre></div>\n");
 	return true;
 }

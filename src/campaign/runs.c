@@ -151,12 +151,13 @@ static void run_finish(struct worker *worker, const struct cell_result *result)
 
 	free(run->cause);
 	run->cause = cause_of(campaign, result);
+	redact_line(campaign->redactor, run->cause);
 	copy_result(run, result);
 	unsigned attempt = run->attempt;
 	run->state = judge(campaign, worker, result);
 	bool again = run->state == RUN_AGAIN;
 	if (!again &&
-		session_result(&worker->session, record, run, result, campaign->doors != NULL, worker->spent, &err) < 0) {
+		session_result(&worker->session, record, run, result, campaign->doors != NULL, worker->spent, campaign->redactor, &err) < 0) {
 		free(run->cause);
 		run->cause = xstrdup(err.text);
 		run->state = RUN_AGAIN; /* what cannot be written has not been done */
@@ -214,6 +215,17 @@ static void on_listening(void *data, const int *fds, size_t count)
 		doors_run_listen(worker->doors, fds, count);
 }
 
+static void on_printed(void *data, unsigned stream, const char *bytes, size_t len, struct buf *out)
+{
+	struct worker *worker = data;
+	const struct scrub_words *words = redactor_words(worker->campaign->redactor);
+
+	if (len > 0)
+		scrub_take(&worker->scrub[stream], words, bytes, len, out);
+	else
+		scrub_end(&worker->scrub[stream], words, out);
+}
+
 /* ---- how it begins ---- */
 
 /* A descriptor of its own, so that each reads from the beginning. */
@@ -248,7 +260,7 @@ static struct cell *start_cell(struct campaign *campaign, struct worker *worker,
 	char number[48], seed[48];
 	own(freep) char *name = xfmt("HOTCELL_CAMPAIGN=%s", campaign->status.campaign.name);
 	struct cell_io io = { .in = worker->in, .out = worker->session.out, .err = worker->session.err, .keep = TAIL_KEPT,
-		.listening = on_listening };
+		.listening = on_listening, .change = redactor_knows(campaign->redactor) ? on_printed : NULL };
 
 	(void)snprintf(number, sizeof(number), "HOTCELL_RUN=%llu", (unsigned long long)worker->run.number);
 	(void)snprintf(seed, sizeof(seed), "HOTCELL_SEED=%llu", (unsigned long long)worker->run.seed);
@@ -317,5 +329,7 @@ void worker_free(struct worker *worker)
 	worker->cell = cell_free(worker->cell);
 	session_done(&worker->session);
 	fd_close(&worker->in);
+	scrub_done(&worker->scrub[0]);
+	scrub_done(&worker->scrub[1]);
 	worker->busy = worker->over = worker->recorded = false;
 }

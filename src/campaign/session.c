@@ -15,6 +15,7 @@
 #include "base/json.h"
 #include "base/term.h"
 #include "campaign/network.h"
+#include "campaign/secrets.h"
 
 #define OWNER_FILE ".hotcell-campaign"
 #define MARKER_DRAFT ".marker"
@@ -227,10 +228,13 @@ static void put_time(struct json *json, const char *key, uint64_t ms)
 }
 
 int session_result(const struct session *session, const struct campaign_record *campaign,
-	const struct run_record *run, const struct cell_result *result, bool doors, const char *spent, struct err *err)
+	const struct run_record *run, const struct cell_result *result, bool doors, const char *spent,
+	const struct redactor *redactor, struct err *err)
 {
 	own(json_done) struct json json = { 0 };
+	own(secrets_result_done) struct cell_result shown;
 
+	secrets_result(redactor, result, &shown);
 	json_open(&json, '{');
 	json_put_string(&json, "campaign", campaign->name);
 	json_put_string(&json, "campaign_id", campaign->uuid);
@@ -250,7 +254,7 @@ int session_result(const struct session *session, const struct campaign_record *
 		json_close(&json, '}');
 	}
 	json_key(&json, "result");
-	cell_result_json(result, &json);
+	cell_result_json(&shown, &json);
 	json_close(&json, '}');
 	buf_char(&json.out, '\n');
 	return write_file(session->dir, "result.json", &json.out, err);
@@ -259,9 +263,10 @@ int session_result(const struct session *session, const struct campaign_record *
 /* ---- the marker ---- */
 
 void session_marker_text(const struct run_record *run, uint64_t timeout_ms, const char *tail, size_t tail_len,
-	struct buf *ret)
+	const struct redactor *redactor, struct buf *ret)
 {
 	struct term_filter filter = { 0 };
+	own(buf_done) struct buf shown = { 0 };
 
 	if (run->state == RUN_SUCCESS) {
 		buf_fmt(ret, "Completed in %.1fs\n", (double)run->wall_ns / (double)NS_PER_S);
@@ -279,7 +284,8 @@ void session_marker_text(const struct run_record *run, uint64_t timeout_ms, cons
 	if (run->outcome != CELL_EXITED)
 		buf_fmt(ret, "Cause: %s\n", run->cause == NULL ? cell_outcome_name(run->outcome) : run->cause);
 	buf_str(ret, "\nLogs:\n");
-	term_filter(&filter, tail, tail_len, ret);
+	redact_show(redactor, REDACT_ALL, tail, tail_len, &shown);
+	term_filter(&filter, shown.data, shown.len, ret);
 	term_filter_end(&filter, ret);
 	if (tail_len > 0 && tail[tail_len - 1] != '\n')
 		buf_char(ret, '\n');
@@ -313,7 +319,8 @@ static bool is_marked(int dir)
 	return false;
 }
 
-static int marker_make(int dir, const char *name, const struct run_record *run, uint64_t timeout_ms, struct err *err)
+static int marker_make(int dir, const char *name, const struct run_record *run, uint64_t timeout_ms,
+	const struct redactor *redactor, struct err *err)
 {
 	own(buf_done) struct buf text = { 0 };
 	char tail[SESSION_TAIL];
@@ -324,7 +331,7 @@ static int marker_make(int dir, const char *name, const struct run_record *run, 
 		if (len == 0)
 			len = read_tail(dir, "stdout.log", tail, sizeof(tail));
 	}
-	session_marker_text(run, timeout_ms, tail, len, &text);
+	session_marker_text(run, timeout_ms, tail, len, redactor, &text);
 	if (write_file(dir, MARKER_DRAFT, &text, err) < 0)
 		return err_wrap(err, "mark session '%s'", name);
 	if (renameat(dir, MARKER_DRAFT, dir, run_state_marker(run->state)) < 0)
@@ -333,24 +340,25 @@ static int marker_make(int dir, const char *name, const struct run_record *run, 
 }
 
 static int mark(int sessions, const char *name, bool looks, const struct run_record *run, uint64_t timeout_ms,
-	struct err *err)
+	const struct redactor *redactor, struct err *err)
 {
 	own(fd_closep) int dir = openat(sessions, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 
 	if (dir < 0)
 		return err_errno(err, errno, "open the session folder '%s'", name);
-	return looks && is_marked(dir) ? 0 : marker_make(dir, name, run, timeout_ms, err);
+	return looks && is_marked(dir) ? 0 : marker_make(dir, name, run, timeout_ms, redactor, err);
 }
 
-int session_mark(int sessions, const char *name, const struct run_record *run, uint64_t timeout_ms, struct err *err)
+int session_mark(int sessions, const char *name, const struct run_record *run, uint64_t timeout_ms,
+	const struct redactor *redactor, struct err *err)
 {
-	return mark(sessions, name, true, run, timeout_ms, err);
+	return mark(sessions, name, true, run, timeout_ms, redactor, err);
 }
 
 int session_mark_own(int sessions, const char *name, const struct run_record *run, uint64_t timeout_ms,
-	struct err *err)
+	const struct redactor *redactor, struct err *err)
 {
-	return mark(sessions, name, false, run, timeout_ms, err);
+	return mark(sessions, name, false, run, timeout_ms, redactor, err);
 }
 
 int session_remove(int sessions, const char *name, struct err *err)

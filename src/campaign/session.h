@@ -15,6 +15,7 @@
 #include "base/buf.h"
 #include "base/err.h"
 #include "campaign/record.h"
+#include "redact/redact.h"
 
 #define SESSION_TAIL 4096 /* bytes of the log that an ERROR marker carries */
 
@@ -39,18 +40,21 @@ MUST_CHECK int session_open(struct session *ret, int sessions, const char *name,
 void session_done(struct session *session); /* closes; removes nothing */
 /* A further log of it, made afresh and opened for appending; the caller closes it. */
 MUST_CHECK int session_log(const struct session *session, const char *name, struct err *err);
-/* doors: it has some, and run->network holds. spent: that a budget is used up, in a sentence; may be NULL. */
+/* doors: it has some, and run->network holds. spent: that a budget is used up, in a sentence; may be NULL. What the redactor
+ * (which may be NULL) knows is not in what is written. */
 MUST_CHECK int session_result(const struct session *session, const struct campaign_record *campaign,
-	const struct run_record *run, const struct cell_result *result, bool doors, const char *spent, struct err *err);
+	const struct run_record *run, const struct cell_result *result, bool doors, const char *spent,
+	const struct redactor *redactor, struct err *err);
 /* Makes the marker of a final state, from what the ledger knows. One that is there already is left. */
 MUST_CHECK int session_mark(int sessions, const char *name, const struct run_record *run, uint64_t timeout_ms,
-	struct err *err);
+	const struct redactor *redactor, struct err *err);
 /* The same for whoever has made the folder and not marked it yet: nothing is looked for first. */
 MUST_CHECK int session_mark_own(int sessions, const char *name, const struct run_record *run, uint64_t timeout_ms,
-	struct err *err);
+	const struct redactor *redactor, struct err *err);
 MUST_CHECK int session_remove(int sessions, const char *name, struct err *err);
-/* "Completed in 42.3s\n", "Exit code: 3\n\nLogs:\n...", "Timed out after 900s\n". Pure. */
+/* "Completed in 42.3s\n", "Exit code: 3\n\nLogs:\n...", "Timed out after 900s\n". What it quotes of the log is redacted, with
+ * keys by their shape and homes. Pure. */
 void session_marker_text(const struct run_record *run, uint64_t timeout_ms, const char *tail, size_t tail_len,
-	struct buf *ret);
+	const struct redactor *redactor, struct buf *ret);
 
 #endif

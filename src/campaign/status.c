@@ -129,7 +129,9 @@ static void put_campaign(struct json *json, const struct campaign_status *status
 		status->held && campaign->holder > 0 ? (uint64_t)campaign->holder : 0);
 	json_put_string(json, "output", campaign->output);
 	json_put_string(json, "cwd", campaign->cwd);
-	put_words(json, "command", campaign->words, campaign->words_len);
+	size_t shown_len;
+	const char *shown = campaign_record_shown(campaign, &shown_len);
+	put_words(json, "command", shown, shown_len);
 	put_words(json, "env_names", campaign->env_names, campaign->env_names_len);
 	json_put_uint(json, "now_ms", status->now_ms);
 	json_put_uint(json, "created_ms", campaign->created_ms);

@@ -8,6 +8,7 @@
 #include "campaign/sched.h"
 #include "campaign/session.h"
 #include "door/doors.h"
+#include "redact/scrub.h"
 
 #define GRID_MAX 4096
 
@@ -25,6 +26,7 @@ struct worker {
 	struct doors_run *doors; /* NULL: none, or closed */
 	const struct cell_result *result; /* its cell is over, its doors are not yet */
 	char *spent; /* that a budget of its own or of all is used up, in a sentence; NULL: none is */
+	struct scrub scrub[2]; /* its stdout and stderr on their way to its logs */
 };
 
 struct ended { /* a run that is over and not yet in the ledger */
@@ -45,7 +47,8 @@ struct campaign {
 	struct campaign_events events;
 	struct ledger *ledger;
 	struct audit *audit;
-	struct redactor *redactor; /* the audit's */
+	struct redactor *audit_redactor;
+	const struct redactor *redactor; /* of all else that is written or said; NULL: nothing is known */
 	struct cell_pool *pool;
 	struct doors *doors; /* NULL: none */
 	struct door_policy *policy;

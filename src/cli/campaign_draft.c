@@ -16,6 +16,7 @@
 #include "campaign/session.h"
 #include "campaign/state.h"
 #include "cli/backend.h"
+#include "cli/hide.h"
 #include "cli/manifest_check.h"
 #include "cli/run_text.h"
 
@@ -112,6 +113,19 @@ static int place(struct campaign_record *record, const char *output, struct err 
 	return 0;
 }
 
+/* What was typed may have a secret in it that is in the environment, too. It is kept, for resuming, and not shown. */
+static void put_shown(struct campaign_record *record)
+{
+	struct buf shown = {0};
+
+	redact_show(cli_hidden(), REDACT_VALUES, record->words, record->words_len, &shown);
+	if (shown.len > 0 && memcmp(shown.data, record->words, shown.len) != 0) {
+		record->shown_len = shown.len;
+		record->shown = buf_take(&shown);
+	}
+	buf_done(&shown);
+}
+
 int draft_build(struct campaign_record *ret, const struct campaign_words *words, struct err *err)
 {
 	const struct campaign_options *options = &words->options;
@@ -132,6 +146,8 @@ int draft_build(struct campaign_record *ret, const struct campaign_words *words,
 		draft_doors(&policy, &built, words, backend, err) < 0 || draft_replay(words, &replay, err) < 0 ||
 		cell_spec_check(&built.spec, err) < 0)
 		return -1;
+	cli_hide(&(struct secrets){.env = built.spec.env, .names = options->run.secret_env.items});
+	put_shown(ret);
 	if (check_env(&options->run.env, err) < 0)
 		return -1;
 	if (options->run.stdin_file) {
@@ -169,6 +185,7 @@ int draft_doors(struct door_policy *ret, struct run_spec *built, const struct ca
 	if (door_options_policy(ret, &words->options.run.doors, backend, err) < 0)
 		return -1;
 	run_spec_doors(built, ret);
+	secrets_hide(&(struct secrets){.env = built->spec.env, .names = words->options.run.secret_env.items}, ret);
 	return 0;
 }
 

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "cli/config.h"
+#include "cli/hide.h"
 #include "cli/verbs.h"
 
 #define TIMEOUT_MS (15 * 60 * 1000)
@@ -48,6 +49,7 @@ static int parse(struct campaign_words *words, struct err *err)
 {
 	bool help;
 
+	cli_hide_words((const char *const *)words->argv, (size_t)words->argc);
 	campaign_options_defaults(&words->options);
 	if (cli_parse(&verb_campaign_run, words->argc, words->argv, &words->options, &words->args, &help, err) < 0)
 		return -1;

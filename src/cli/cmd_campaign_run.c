@@ -17,6 +17,7 @@
 #include "cli/campaign_options.h"
 #include "cli/campaign_draft.h"
 #include "cli/campaign_screen.h"
+#include "cli/hide.h"
 #include "cli/manifest_check.h"
 #include "cli/signals.h"
 #include "cli/verbs.h"
@@ -31,11 +32,11 @@ struct supervisor {
 	const struct campaign_options *options;
 	const char *shown; /* the sessions' folder, for people */
 	const char *on_alert; /* as typed, or as the file or the ledger has it */
+	char *command; /* of its cells, as others may see it */
 	struct loop *loop;
 	struct live *live;
 	struct screen *screen;
 	struct campaign *campaign;
-	const struct cell_spec *spec;
 	int stdin_fd, replay;
 	unsigned interrupts;
 	bool leave;
@@ -47,6 +48,7 @@ static void supervisor_done(struct supervisor *it)
 	it->screen = screen_free(it->screen);
 	it->live = live_free(it->live);
 	it->loop = loop_free(it->loop);
+	free(it->command);
 	fd_close(&it->stdin_fd);
 	fd_close(&it->replay);
 }
@@ -56,10 +58,11 @@ static void supervisor_done(struct supervisor *it)
 static void on_started(void *data, const char *session, const struct run_record *run, struct cell *cell)
 {
 	struct supervisor *it = data;
+	const char *const shown[] = {it->command, NULL};
 
 	(void)run;
 	if (it->live)
-		live_add(it->live, cell, it->spec->argv);
+		live_add(it->live, cell, shown);
 	screen_started(it->screen, session);
 }
 
@@ -265,7 +268,7 @@ static int work(const char *state, const struct campaign_record *record, const s
 		draft_alerts(&setup.alerts, &words->options, &err) < 0 ||
 		draft_stdin(state, record->name, &it.stdin_fd, &err) < 0)
 		return cli_fail(&err);
-	setup.spec = it.spec = &built.spec;
+	setup.spec = &built.spec;
 	setup.stdin_fd = it.stdin_fd;
 	setup.policy = policy_is_empty(&policy) ? NULL : &policy;
 	setup.replay = it.replay;
@@ -274,6 +277,9 @@ static int work(const char *state, const struct campaign_record *record, const s
 	if (typed->detach && detach(state, record->name, &ready, &code))
 		return code;
 	int taken = take_credentials(&built, &policy, record, &err);
+	cli_hide(&(struct secrets){.env = built.spec.env, .names = words->options.run.secret_env.items, .policy = &policy});
+	setup.redactor = cli_hidden();
+	it.command = cli_hidden_command(built.spec.argv);
 	cli_env_forget();
 	return taken < 0 ? detach_failed(ready, &err) : supervise(&it, &setup, ready);
 }

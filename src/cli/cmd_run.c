@@ -14,6 +14,7 @@
 #include "base/fs.h"
 #include "base/json.h"
 #include "cli/backend.h"
+#include "cli/hide.h"
 #include "cli/manifest_check.h"
 #include "cli/run_audit.h"
 #include "cli/run_doors.h"
@@ -23,6 +24,7 @@
 #include "cli/verbs.h"
 #include "cli/verdict.h"
 #include "live/live.h"
+#include "redact/scrub.h"
 
 #define LIVE_AFTER_NS (20 * NS_PER_MS)
 #define TAIL_KEPT (64 << 10) /* what `hotcell logs` can show */
@@ -39,6 +41,7 @@ struct run {
 	const struct cell_result *result; /* the cell is over; `done` when its doors are, too */
 	struct run_doors doors;
 	struct run_audit audit;
+	struct scrub scrub[2]; /* its stdout and stderr, for `hotcell logs` or, with --redact, all who read them */
 	int stdin_fd, json_fd; /* -1: none */
 	int signal; /* that made us cancel, or 0 */
 	bool done;
@@ -57,6 +60,8 @@ static void run_done(struct run *run)
 	cell_pool_leave(run->pool);
 	run->pool = NULL;
 	run->loop = loop_free(run->loop);
+	scrub_done(&run->scrub[0]);
+	scrub_done(&run->scrub[1]);
 	fd_close(&run->stdin_fd);
 	fd_close(&run->json_fd);
 	tty_restore();
@@ -111,12 +116,14 @@ static int put_json(struct run *run, const struct cell_result *result)
 {
 	own(json_done) struct json json = {0};
 	own(buf_done) struct buf out = {0};
+	own(secrets_result_done) struct cell_result shown = {0};
 	struct err err = {0};
 
 	if (!run->options->json && run->json_fd < 0)
 		return 0;
 	json_open(&json, '{');
-	cell_result_members(result, &json);
+	secrets_result(cli_hidden(), result, &shown);
+	cell_result_members(&shown, &json);
 	run_doors_json(&run->doors, &json);
 	json_close(&json, '}');
 	buf_char(&json.out, '\n');
@@ -239,7 +246,8 @@ static void list_doors(void *data, struct json *json)
 static void live_start(void *data)
 {
 	struct run *run = data;
-	const struct cell_spec *spec = run->spec;
+	own(freep) char *command = cli_hidden_command(run->spec->argv);
+	const char *const shown[] = {command, NULL};
 	struct err err = {0};
 
 	run->live_timer = loop_remove(run->live_timer);
@@ -249,9 +257,19 @@ static void live_start(void *data)
 	if (run->live && run->doors.doors)
 		live_set_doors(run->live, list_doors, run);
 	if (run->live)
-		live_add(run->live, run->cell, spec->argv);
+		live_add(run->live, run->cell, shown);
 	else if (run->options->verbose)
 		cli_say("'hotcell ps' will not see this cell: %s", err.text);
+}
+
+static void on_printed(void *data, unsigned stream, const char *bytes, size_t len, struct buf *out)
+{
+	struct run *run = data;
+
+	if (len > 0)
+		scrub_take(&run->scrub[stream], redactor_words(cli_hidden()), bytes, len, out);
+	else
+		scrub_end(&run->scrub[stream], redactor_words(cli_hidden()), out);
 }
 
 static int run_cell(struct run *run, struct cell_spec *spec)
@@ -263,6 +281,8 @@ static int run_cell(struct run *run, struct cell_spec *spec)
 		.filter = !run->options->raw && (isatty(STDOUT_FILENO) || isatty(STDERR_FILENO)),
 		.keep = TAIL_KEPT,
 		.listening = on_listening,
+		.change = redactor_knows(cli_hidden()) ? on_printed : NULL,
+		.pass_unchanged = !run->options->redact,
 	};
 	struct err err = {0};
 
@@ -352,6 +372,7 @@ static int run_verb(void *data, const struct cli_args *args)
 		return run_refused(&run, &err);
 	if (run_doors_build(&run.doors, options, run.backend, &built, !options->explain, &err) < 0)
 		return cli_fail(&err);
+	cli_hide(&(struct secrets){.env = built.spec.env, .names = options->secret_env.items, .policy = &run.doors.policy});
 	cli_env_forget();
 	if (strcmp(run.backend, "none") == 0)
 		backend_warn_none();
@@ -383,6 +404,8 @@ static const struct cli_option options_table[] = {
 	 .help = "give it a terminal of its own"},
 	{.name = "raw", .kind = CLI_FLAG, INTO(raw),
 	 .help = "let its escape sequences reach your terminal"},
+	{.name = "redact", .kind = CLI_FLAG, INTO(redact),
+	 .help = "take what is secret out of its stdout and stderr, as stars"},
 	{.name = "explain", .kind = CLI_FLAG, INTO(explain),
 	 .help = "print the cell as it would be made; start nothing"},
 	{.name = "json", .kind = CLI_FLAG, INTO(json),

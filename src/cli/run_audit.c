@@ -3,13 +3,14 @@
 #include <stdio.h>
 
 #include "campaign/cell_audit.h"
+#include "campaign/secrets.h"
 
 int run_audit_open(struct run_audit *ret, const char *path, const char *backend, const struct cell_spec *spec,
 	const struct door_policy *policy, struct err *err)
 {
 	if (!path)
 		return 0;
-	ret->redactor = cell_audit_redactor(spec);
+	ret->redactor = secrets_redactor(&(struct secrets){.env = spec->env, .policy = policy}, true);
 	ret->audit = audit_open(path, ret->redactor, err);
 	if (!ret->audit)
 		return err_wrap(err, "--audit");

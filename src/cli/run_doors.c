@@ -7,6 +7,7 @@
 
 #include "base/fs.h"
 #include "campaign/network.h"
+#include "campaign/secrets.h"
 
 static const char *const kept_names[] = {NETWORK_LOG, NETWORK_EXCHANGES, NULL};
 
@@ -24,6 +25,7 @@ int run_doors_build(struct run_doors *doors, const struct run_options *options, 
 	if (options->doors.record && !options->output)
 		return err_set(err, ERR_USAGE, "--network-record keeps " NETWORK_EXCHANGES " in the folder of --output: give one");
 	run_spec_doors(built, &doors->policy);
+	secrets_hide(&(struct secrets){.env = built->spec.env, .names = options->secret_env.items}, &doors->policy);
 	if (!load)
 		return 0;
 	return policy_load(&doors->policy, err) < 0 ? -1 : run_spec_check_secrets(built, &doors->policy, err);

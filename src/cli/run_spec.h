@@ -9,10 +9,10 @@
 struct run_options {
 	struct cell_limits limits;
 	uint32_t uid, gid;
-	bool tmp_exec, no_default_hide, tty, raw, no_sandbox, explain, json, quiet, verbose;
+	bool tmp_exec, no_default_hide, tty, raw, no_sandbox, explain, json, quiet, verbose, redact;
 	const char *backend; /* NULL: not given */
 	const char *image, *workdir, *output, *stdin_file, *json_file, *audit;
-	struct cli_list mounts, hide, forbid, env, pass_env, require, manifests;
+	struct cli_list mounts, hide, forbid, env, pass_env, secret_env, require, manifests;
 	struct door_options doors;
 };
 

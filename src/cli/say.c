@@ -7,18 +7,24 @@
 #include <string.h>
 
 #include "base/term.h"
+#include "cli/hide.h"
 
 #define LINE_MAX_SAID 400
 
 void cli_say(const char *format, ...)
 {
+	char *text = NULL;
 	va_list args;
 
-	(void)fputs("hotcell: ", stderr);
 	va_start(args, format);
-	(void)vfprintf(stderr, format, args);
+	int len = vasprintf(&text, format, args);
 	va_end(args);
-	(void)fputc('\n', stderr);
+	if (len < 0)
+		return;
+	redact_line(cli_hidden(), text);
+	(void)fprintf(stderr, "hotcell: %s\n", text);
+	explicit_bzero(text, (size_t)len);
+	free(text);
 }
 
 int cli_fail(const struct err *err)
@@ -62,7 +68,9 @@ int cli_run(const struct cli_verb *verb, int argc, char **argv)
 
 	if (verb->defaults)
 		verb->defaults(options);
-	if (cli_parse(verb, argc, argv, options, &args, &help, &err) < 0) {
+	int parsed = cli_parse(verb, argc, argv, options, &args, &help, &err);
+	cli_hide_words(args.given.items, args.given.count);
+	if (parsed < 0) {
 		code = cli_fail(&err);
 	} else if (help) {
 		own(buf_done) struct buf out = {0};
@@ -72,5 +80,6 @@ int cli_run(const struct cli_verb *verb, int argc, char **argv)
 		code = verb->run(options, &args);
 	}
 	cli_parse_done(verb, options, &args);
+	cli_hide_nothing();
 	return code;
 }

@@ -34,10 +34,19 @@ static void time_text(uint64_t ms, char ret[32])
 	(void)snprintf(ret, 32, "%s.%03uZ", day, (unsigned)(ms % 1000));
 }
 
+void conn_put_text(const struct conn *conn, struct json *json, const char *key, struct buf *text)
+{
+	if (text->len > 0)
+		(void)scrub_text(conn->run->doord->log_words, text->data, text->len);
+	json_key(json, key);
+	json_bytes(json, buf_text(text), text->len);
+}
+
 static void record(const struct conn *conn)
 {
 	struct door_run *run = conn->run;
 	own(json_done) struct json json = { 0 };
+	own(buf_done) struct buf host = { 0 }, reason = { 0 };
 	char time[32];
 
 	if (run->log < 0 || run->log_len > LOG_MAX || conn->verdict == VERDICT_NONE)
@@ -46,10 +55,12 @@ static void record(const struct conn *conn)
 	json_open(&json, '{');
 	json_put_string(&json, "time", time);
 	json_put_string(&json, "door", conn->door);
-	json_put_string(&json, "name", conn->host);
+	buf_str(&host, conn->host);
+	conn_put_text(conn, &json, "name", &host);
 	json_put_uint(&json, "port", conn->port);
 	json_put_string(&json, "verdict", verdict_names[conn->verdict]);
-	json_put_string(&json, "reason", conn->reason);
+	buf_str(&reason, conn->reason);
+	conn_put_text(conn, &json, "reason", &reason);
 	if (conn->kind->describe != NULL)
 		conn->kind->describe(conn, &json);
 	json_put_uint(&json, "sent", conn->sent);

@@ -273,13 +273,17 @@ static int take_policy(struct doord *doord, struct err *err)
 
 static void take_secrets(struct doord *doord)
 {
-	const char **secrets = xcalloc(doord->policy.secret_count + 1, sizeof(*secrets));
+	const struct door_policy *policy = &doord->policy;
+	const char **secrets = xcalloc(policy->secret_count + policy->hidden_count + 1, sizeof(*secrets));
 	size_t count = 0;
 
-	for (size_t i = 0; i < doord->policy.secret_count; i++)
-		if (doord->policy.secrets[i].secret != NULL) /* a replay has none */
-			secrets[count++] = doord->policy.secrets[i].secret;
+	for (size_t i = 0; i < policy->secret_count; i++)
+		if (policy->secrets[i].secret != NULL) /* a replay has none */
+			secrets[count++] = policy->secrets[i].secret;
 	doord->words = scrub_words_make(secrets, count);
+	for (size_t i = 0; i < policy->hidden_count; i++)
+		secrets[count++] = policy->hidden[i];
+	doord->log_words = scrub_words_make(secrets, count);
 	free(secrets);
 }
 

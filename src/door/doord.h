@@ -24,7 +24,8 @@ struct doord {
 	struct door_policy policy;
 	struct door_totals *totals; /* shared; PROTO_TOTALS of them, the first of all together */
 	struct resolver *resolver;
-	struct scrub_words *words;
+	struct scrub_words *words; /* credentials: nothing that goes to a cell has them */
+	struct scrub_words *log_words; /* and what else no record may hold */
 	struct tls **tls; /* one for each secret door; NULL where it has none */
 	struct door_run *runs;
 	size_t run_count;
@@ -99,6 +100,8 @@ struct conn *conn_new(struct door_run *run, size_t listener, int client);
 /* Ends it and writes its line of the record. */
 void conn_free(struct conn *conn);
 /* The verdict, for the record and the totals. The first that refuses or fails stays. */
+/* A member of its line in the record, without what is secret; *text is changed. */
+void conn_put_text(const struct conn *conn, struct json *json, const char *key, struct buf *text);
 void conn_judged(struct conn *conn, enum verdict verdict, const char *reason);
 /* Bytes passed. False: a budget is used up, and nothing more shall pass. */
 bool conn_passed(struct conn *conn, size_t sent, size_t received);

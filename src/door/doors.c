@@ -117,6 +117,8 @@ static void make_room(const struct door_policy *policy, struct buf *ret)
 
 	for (size_t i = 0; i < policy->secret_count; i++)
 		size += policy->secrets[i].ca_text != NULL ? strlen(policy->secrets[i].ca_text) : 0;
+	for (size_t i = 0; i < policy->hidden_count; i++)
+		size += strlen(policy->hidden[i]);
 	*ret = (struct buf){ .data = xcalloc(size, 1), .cap = size };
 }
 

@@ -15,7 +15,6 @@
 #define FIRST_ADDRESS 0x7f000100u /* 127.0.1.0; the doors but the proxy follow it */
 #define SECRET_PORT 80
 #define RULES_SHOWN 6
-#define PLACEHOLDER "placeholder-credential-is-added-outside-the-cell"
 
 /* ---- data ---- */
 
@@ -82,7 +81,18 @@ void policy_done(struct door_policy *policy)
 	prices_done(&policy->prices);
 	free(policy->upstream_host);
 	free(policy->resolver);
+	for (size_t i = 0; i < policy->hidden_count; i++) {
+		explicit_bzero(policy->hidden[i], strlen(policy->hidden[i]));
+		free(policy->hidden[i]);
+	}
+	free(policy->hidden);
 	*policy = (struct door_policy){0};
+}
+
+void policy_hide(struct door_policy *policy, const char *value)
+{
+	policy->hidden = xrealloc(policy->hidden, policy->hidden_count + 1, sizeof(*policy->hidden));
+	policy->hidden[policy->hidden_count++] = xstrdup(value);
 }
 
 bool policy_is_empty(const struct door_policy *policy)
@@ -253,7 +263,7 @@ void policy_env(const struct door_policy *policy, const char *const *env, char *
 		if (door->base_env[0])
 			env_put(&list, door->base_env, url);
 		if (door->key_env[0])
-			env_put(&list, door->key_env, PLACEHOLDER);
+			env_put(&list, door->key_env, DOOR_PLACEHOLDER);
 	}
 }
 

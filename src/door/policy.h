@@ -16,6 +16,7 @@
 #define SECRET_MIN 8 /* bytes of a credential: a shorter one cannot be told from ordinary text, see scrub.h */
 #define SECRET_MAX 8192
 #define PROXY_PORT 3128
+#define DOOR_PLACEHOLDER "placeholder-credential-is-added-outside-the-cell" /* what a cell has instead of one */
 
 /* Where a service or an upstream is: an address, a name that is resolved outside, or a unix socket. */
 struct door_target {
@@ -62,7 +63,10 @@ struct door_policy {
 	char *resolver; /* the only name server to ask, ADDRESS:PORT or [ADDRESS]:PORT; NULL: the machine's */
 	bool record; /* keep the exchanges of secret doors */
 	bool replay; /* answer from them; nothing goes out through secret doors */
+	char **hidden; /* what the records of doors must not hold, besides credentials; wiped */
+	size_t hidden_count;
 };
+#define HIDDEN_MAX 4096
 
 void policy_done(struct door_policy *policy); /* wipes secrets */
 bool policy_is_empty(const struct door_policy *policy); /* no door at all */
@@ -73,6 +77,7 @@ MUST_CHECK int policy_add_service(struct door_policy *policy, const char *text, 
 MUST_CHECK int policy_add_secret(struct door_policy *policy, const char *text, struct err *err);
 MUST_CHECK int policy_set_upstream(struct door_policy *policy, const char *url, struct err *err);
 MUST_CHECK int policy_set_resolver(struct door_policy *policy, const char *text, struct err *err);
+void policy_hide(struct door_policy *policy, const char *value); /* copies */
 /* Everything that needs all of it: number of doors, names that differ, budgets without anything to count them. */
 MUST_CHECK int policy_check(const struct door_policy *policy, struct err *err);
 /* Reads credentials from our environment and certificates from files. ERR_USAGE names the variable that is missing. A

@@ -82,6 +82,9 @@ void policy_encode(const struct door_policy *policy, struct buf *ret)
 	wire_put_u32(ret, (uint32_t)policy->prices.count);
 	for (size_t i = 0; i < policy->prices.count; i++)
 		put_price(ret, &policy->prices.items[i]);
+	wire_put_u32(ret, (uint32_t)policy->hidden_count);
+	for (size_t i = 0; i < policy->hidden_count; i++)
+		wire_put_str(ret, policy->hidden[i]);
 }
 
 /* ---- reading ---- */
@@ -216,6 +219,19 @@ static int get_prices(struct prices *prices, struct wire_reader *reader, struct 
 	return 0;
 }
 
+static int get_hidden(struct door_policy *policy, struct wire_reader *reader, struct err *err)
+{
+	uint32_t count = get_most(reader, HIDDEN_MAX);
+
+	for (uint32_t i = 0; i < count; i++) {
+		const char *value = wire_get_str(reader);
+		if (!value || reader->bad)
+			return damaged(err, "what is to be hidden is missing");
+		policy_hide(policy, value);
+	}
+	return 0;
+}
+
 static bool is_resolver(const char *text)
 {
 	own(freep) char *canonical = resolver_canonical(text);
@@ -240,7 +256,8 @@ static int get_policy(struct door_policy *policy, struct wire_reader *reader, st
 	if (policy->resolver && !is_resolver(policy->resolver))
 		return damaged(err, "a name server is none");
 	if (get_rules(policy, reader, err) < 0 || get_services(policy, reader, err) < 0 ||
-		get_secrets(policy, reader, err) < 0 || get_prices(&policy->prices, reader, err) < 0)
+		get_secrets(policy, reader, err) < 0 || get_prices(&policy->prices, reader, err) < 0 ||
+		get_hidden(policy, reader, err) < 0)
 		return -1;
 	if (reader->bad)
 		return damaged(err, "it ends too early, or a number in it is too large");

@@ -368,10 +368,8 @@ static void describe(const struct conn *conn, struct json *json)
 		return;
 	own(buf_done) struct buf path = { 0 };
 	buf_add(&path, own->target, len < PATH_SHOWN ? len : PATH_SHOWN);
-	(void)scrub_text(conn->run->doord->words, path.data, path.len);
 	json_put_string(json, "method", own->method);
-	json_key(json, "path");
-	json_bytes(json, path.data, path.len);
+	conn_put_text(conn, json, "path", &path);
 	if (own->status != 0)
 		json_put_uint(json, "status", own->status);
 	meter_describe(&own->meter, json);

@@ -9,19 +9,21 @@
 
 static int digit_of(char letter)
 {
-	static const char digits[] = "0123456789abcdef";
-	const char *found = letter ? strchr(digits, letter >= 'A' && letter <= 'F' ? letter + ('a' - 'A') : letter) : NULL;
-
-	return found ? (int)(found - digits) : -1;
+	if (letter >= '0' && letter <= '9')
+		return letter - '0';
+	int value = (letter | 0x20) - 'a';
+	return value >= 0 && value < 6 ? value + 10 : -1;
 }
 
 static int sextet_of(char letter)
 {
-	static const char letters[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/-_";
-	const char *found = letter ? strchr(letters, letter) : NULL;
-	int value = found ? (int)(found - letters) : -1;
-
-	return value > 63 ? value - 2 : value;
+	if (letter >= 'a' && letter <= 'z')
+		return letter - 'a' + 26;
+	if (letter >= 'A' && letter <= 'Z')
+		return letter - 'A';
+	if (letter >= '0' && letter <= '9')
+		return letter - '0' + 52;
+	return letter == '+' || letter == '-' ? 62 : letter == '/' || letter == '_' ? 63 : -1;
 }
 
 static bool has_secret(const char *text, size_t len, const struct scrub_words *known)
@@ -103,7 +105,7 @@ static size_t unescape(const char *at, size_t left, char *ret)
 
 static bool is_text(unsigned char byte)
 {
-	return byte > ' ' && byte != 0x7f && !strchr("\"'`,;<>(){}[]|", byte);
+	return shape_goes_on(REDACT_VALUE, byte) || byte == '&' || byte == '\\';
 }
 
 static bool in_escapes(const char *at, size_t len, const struct scrub_words *known)

@@ -228,9 +228,16 @@ size_t redact_text(const struct redactor *redactor, enum redact_style style, con
 
 bool redact_is_secret(const char *name, size_t name_len, const char *value)
 {
+	size_t len = strlen(value);
 	struct shape_hit hit;
 
-	return shape_is_secret_name(name, name_len) || (shape_find(value, strlen(value), 0, NULL, &hit) && !hit.place);
+	if (shape_is_secret_name(name, name_len))
+		return true;
+	for (size_t i = 0; i < len; i++)
+		if (shape_find(value + i, len - i < REDACT_AHEAD ? len - i : REDACT_AHEAD, i ? (unsigned char)value[i - 1] : 0, NULL, &hit) &&
+			!hit.place)
+			return true;
+	return false;
 }
 
 void redact_show(const struct redactor *redactor, enum redact_depth depth, const char *text, size_t len, struct buf *out)
@@ -260,6 +267,11 @@ void redact_line(const struct redactor *redactor, char *text)
 {
 	if (redactor)
 		(void)scrub_text(redactor->values, text, strlen(text));
+}
+
+bool redactor_knows(const struct redactor *redactor)
+{
+	return redactor && scrub_longest(redactor->values) > 0;
 }
 
 const struct scrub_words *redactor_words(const struct redactor *redactor)

@@ -42,7 +42,8 @@ enum redact_depth {
 void redact_show(const struct redactor *redactor, enum redact_depth depth, const char *text, size_t len, struct buf *out);
 char *redact_copy(const struct redactor *redactor, enum redact_depth depth, const char *text); /* the caller frees */
 void redact_line(const struct redactor *redactor, char *text); /* REDACT_VALUES, in place */
-/* What is known of, for a stream that must flow: see scrub.h. Empty, but never NULL. */
+bool redactor_knows(const struct redactor *redactor); /* any value at all; NULL does not */
+/* What is known of, for a stream that must flow: see scrub.h. Never NULL. */
 const struct scrub_words *redactor_words(const struct redactor *redactor);
 
 /* ---- the parts ---- */

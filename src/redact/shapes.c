@@ -12,24 +12,34 @@
 #define RANDOM_MIN 24 /* letters of three kinds */
 #define RANDOM_MIN_TWO 36 /* of two: shorter ones are names of packages and builds */
 
+/* What a byte may be part of: asked several times for every byte there is. */
+enum { UPPER = 1, LOWER = 2, DIGIT = 4, HEX = 8, WORD = 16, RUN = 32, VALUE = 64 };
+#define LETTER_OF_ALL (WORD | RUN | VALUE)
+static const unsigned char kinds[256] = {
+	['!'] = VALUE, ['#' ... '%'] = VALUE, ['*'] = VALUE, ['+'] = RUN | VALUE, ['-'] = WORD | RUN | VALUE, ['.'] = WORD | VALUE,
+	['/'] = RUN | VALUE, ['0' ... '9'] = DIGIT | HEX | LETTER_OF_ALL, [':'] = VALUE, ['='] = RUN | VALUE, ['?' ... '@'] = VALUE,
+	['A' ... 'F'] = UPPER | HEX | LETTER_OF_ALL, ['G' ... 'Z'] = UPPER | LETTER_OF_ALL, ['^'] = VALUE, ['_'] = LETTER_OF_ALL,
+	['a' ... 'f'] = LOWER | HEX | LETTER_OF_ALL, ['g' ... 'z'] = LOWER | LETTER_OF_ALL, ['~'] = VALUE, [0x80 ... 0xff] = VALUE,
+};
+
 static bool is_upper(unsigned char byte)
 {
-	return byte >= 'A' && byte <= 'Z';
+	return kinds[byte] & UPPER;
 }
 
 static bool is_lower(unsigned char byte)
 {
-	return byte >= 'a' && byte <= 'z';
+	return kinds[byte] & LOWER;
 }
 
 static bool is_digit(unsigned char byte)
 {
-	return byte >= '0' && byte <= '9';
+	return kinds[byte] & DIGIT;
 }
 
 static bool is_alnum(unsigned char byte)
 {
-	return is_upper(byte) || is_lower(byte) || is_digit(byte);
+	return kinds[byte] & (UPPER | LOWER | DIGIT);
 }
 
 static bool is_blank(unsigned char byte)
@@ -45,9 +55,9 @@ bool shape_is_word(unsigned char byte)
 bool shape_goes_on(enum redact_class class, unsigned char byte)
 {
 	switch (class) {
-	case REDACT_WORD: return is_alnum(byte) || (byte && strchr("_-.", byte));
-	case REDACT_RUN: return is_alnum(byte) || (byte && strchr("_-+/=", byte));
-	case REDACT_VALUE: return byte > ' ' && byte != 0x7f && !strchr("\"'`,;&<>(){}[]\\|", byte);
+	case REDACT_WORD: return kinds[byte] & WORD;
+	case REDACT_RUN: return kinds[byte] & RUN;
+	case REDACT_VALUE: return kinds[byte] & VALUE;
 	case REDACT_SINGLE: return byte != '\'' && byte != '\n';
 	case REDACT_DOUBLE: return byte != '"' && byte != '\n';
 	case REDACT_CLOSED:
@@ -134,8 +144,16 @@ static bool exactly(const char *at, size_t len, size_t exact)
 	return exact == len || !shape_is_word((unsigned char)at[exact]);
 }
 
+/* The first letters of all rows, for the many words that have another one. */
+static bool may_be_prefix(char first)
+{
+	return first && strchr("srgxAynph", first);
+}
+
 static bool find_prefix(const char *at, size_t len, struct shape_hit *ret)
 {
+	if (!may_be_prefix(at[0]))
+		return false;
 	for (size_t i = 0; i < ARRAY_LEN(prefixes); i++) {
 		const struct prefix *row = &prefixes[i];
 		size_t skip = strlen(row->text);
@@ -297,11 +315,12 @@ static bool find_pair(const char *at, size_t len, struct shape_hit *ret)
 
 	while (pos < len && pos <= NAME_MAX_LEN && (shape_is_word((unsigned char)at[pos]) || at[pos] == '-'))
 		pos++;
-	const struct name *name = pos < 3 || pos > NAME_MAX_LEN ? NULL : name_find(at, pos);
-	if (!name)
-		return false;
+	size_t name_len = pos;
 	pos = skip_blanks(at, len, skip_quote(at, len, pos, &quote));
-	if (pos >= len || (at[pos] != '=' && (at[pos] != ':' || (!name->strong && !quote))))
+	if (name_len < 3 || name_len > NAME_MAX_LEN || pos >= len || (at[pos] != '=' && at[pos] != ':'))
+		return false;
+	const struct name *name = name_find(at, name_len);
+	if (!name || (at[pos] == ':' && !name->strong && !quote))
 		return false;
 	if (at[pos] == '=' && pos + 1 < len && at[pos + 1] == '=')
 		return false; /* a comparison */
@@ -313,7 +332,7 @@ static bool find_pair(const char *at, size_t len, struct shape_hit *ret)
 
 static bool find_bearer(const char *at, size_t len, struct shape_hit *ret)
 {
-	size_t from = begins_any_case(at, len, "bearer") ? skip_blanks(at, len, 6) : 0;
+	size_t from = lower(at[0]) == 'b' && begins_any_case(at, len, "bearer") ? skip_blanks(at, len, 6) : 0;
 
 	if (from <= 6)
 		return false;
@@ -347,7 +366,7 @@ static bool find_home(const char *at, size_t len, unsigned char before, struct s
 	static const char *const homes[] = {"/home/", "/Users/"};
 	size_t size;
 
-	if (at[0] != '/' || is_alnum(before) || (before && strchr("._~-/", before)))
+	if (is_alnum(before) || (before && strchr("._~-/", before)))
 		return false;
 	*ret = (struct shape_hit){.len = 5, .what = "home", .place = true, .open = REDACT_CLOSED};
 	if (begins(at, len, "/root") && (len == 5 || !(shape_is_word((unsigned char)at[5]) || strchr("-.", at[5]))))
@@ -387,7 +406,7 @@ static struct census take_census(const char *at, size_t len)
 		census.lower += is_lower(byte);
 		census.digits += is_digit(byte);
 		census.changes += i > 0 && kind_of(byte) != kind_of((unsigned char)at[i - 1]);
-		census.hex = census.hex && (is_digit(byte) || (byte >= 'a' && byte <= 'f') || (byte >= 'A' && byte <= 'F'));
+		census.hex = census.hex && kinds[byte] & HEX;
 	}
 	census.hex = census.hex && (census.upper == 0 || census.lower == 0);
 	return census;
@@ -439,13 +458,12 @@ bool shape_find(const char *at, size_t len, unsigned char before, const struct s
 {
 	if (at[0] == ':')
 		return find_userinfo(at, len, ret);
-	if (find_home(at, len, before, ret) || find_pem(at, len, ret))
+	if ((at[0] == '/' && find_home(at, len, before, ret)) || (at[0] == '-' && find_pem(at, len, ret)))
 		return true;
-	if (!shape_is_word(before) && is_alnum((unsigned char)at[0]) &&
-		(find_prefix(at, len, ret) || find_jwt(at, len, ret)))
+	bool begins_word = shape_is_word((unsigned char)at[0]) && !shape_is_word(before);
+	if (begins_word && is_alnum((unsigned char)at[0]) && (find_prefix(at, len, ret) || find_jwt(at, len, ret)))
 		return true;
-	if (!shape_is_word(before) && shape_is_word((unsigned char)at[0]) &&
-		(find_pair(at, len, ret) || find_bearer(at, len, ret)))
+	if (begins_word && (find_pair(at, len, ret) || find_bearer(at, len, ret)))
 		return true;
 	return known && (find_encoded(at, len, before, known, ret) || find_random(at, len, before, ret));
 }

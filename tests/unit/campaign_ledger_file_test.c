@@ -370,7 +370,7 @@ static void a_newer_ledger_is_refused_and_left_as_it_is(void **state)
 	tamper(world, "PRAGMA user_version = 7");
 	for (size_t i = 0; i < ARRAY_LEN(hows); i++)
 		assert_not_opened(world, hows[i], ERR_USAGE,
-			"was written by a newer hotcell (format 7, this one knows 2): update hotcell or give --state");
+			"was written by a newer hotcell (format 7, this one knows 3): update hotcell or give --state");
 	tamper(world, "PRAGMA user_version = 0");
 	assert_not_opened(world, LEDGER_WRITE, EUCLEAN, "is damaged");
 }

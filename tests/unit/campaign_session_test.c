@@ -170,7 +170,7 @@ static void a_session_marks_what_came_of_it(void **state)
 			 .cause = (char *)(uintptr_t) "no command 'x'"},
 			"", "ERROR", "Unexpected error: no command 'x'\n"},
 	};
-	static int (*const marks[])(int, const char *, const struct run_record *, uint64_t, struct err *) = {
+	static int (*const marks[])(int, const char *, const struct run_record *, uint64_t, const struct redactor *, struct err *) = {
 		session_mark, session_mark_own};
 	struct err err;
 
@@ -178,7 +178,7 @@ static void a_session_marks_what_came_of_it(void **state)
 		size_t c = i / ARRAY_LEN(marks);
 		open_session(world, "007");
 		write_file(world, "007/stderr.log", cases[c].log);
-		assert_int_equal(marks[i % ARRAY_LEN(marks)](world->dir, "007", &cases[c].run, 900000, &err), 0);
+		assert_int_equal(marks[i % ARRAY_LEN(marks)](world->dir, "007", &cases[c].run, 900000, NULL, &err), 0);
 		char *name = xfmt("007/%s", cases[c].marker);
 		expect_file(world, name, cases[c].text);
 		expect_none(world, "007/.marker");
@@ -194,7 +194,7 @@ static void a_marker_that_is_there_is_left_alone(void **state)
 
 	open_session(world, "001");
 	write_file(world, "001/TIMEOUT", "Timed out after 1s\n");
-	assert_int_equal(session_mark(world->dir, "001", &run, 1000, &err), 0);
+	assert_int_equal(session_mark(world->dir, "001", &run, 1000, NULL, &err), 0);
 	expect_none(world, "001/SUCCESS");
 	expect_file(world, "001/TIMEOUT", "Timed out after 1s\n");
 }
@@ -210,7 +210,7 @@ static void a_log_in_a_marker_is_its_tail_and_obeys_no_terminal(void **state)
 	for (int i = 0; i < 2000; i++)
 		buf_fmt(&log, "line %d \033]0;title\a\n", i);
 	write_file(world, "001/stderr.log", buf_text(&log));
-	assert_int_equal(session_mark(world->dir, "001", &run, 1000, &err), 0);
+	assert_int_equal(session_mark(world->dir, "001", &run, 1000, NULL, &err), 0);
 	char *text = read_file(world, "001/ERROR");
 	assert_non_null(strstr(text, "line 1999"));
 	assert_null(strstr(text, "line 5 "));

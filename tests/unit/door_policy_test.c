@@ -442,6 +442,7 @@ static void add_everything(struct door_policy *policy)
 	policy->record = true;
 	policy->secrets[0].secret = xstrdup(KEY);
 	policy->secrets[0].ca_text = xstrdup(CERTIFICATE);
+	policy_hide(policy, "not for any record");
 }
 
 static void a_policy_arrives_as_it_was_sent(void **state)
@@ -466,6 +467,8 @@ static void a_policy_arrives_as_it_was_sent(void **state)
 	assert_string_equal(back.secrets[2].prefix, "Key ");
 	assert_true(back.record && !back.replay);
 	assert_string_equal(back.resolver, "127.0.0.1:5353");
+	assert_int_equal(back.hidden_count, 1);
+	assert_string_equal(back.hidden[0], "not for any record");
 	assert_memory_equal(&back.budget, &policy.budget, sizeof(policy.budget));
 	assert_memory_equal(&back.run_budget, &policy.run_budget, sizeof(policy.run_budget));
 	assert_int_equal(back.prices.count, policy.prices.count);

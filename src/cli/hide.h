@@ -1,0 +1,16 @@
+/* What hotcell was given as a secret, for everything this process says and writes about it. One a process: set as soon as
+ * more is known, asked for by every writer. */
+#ifndef HOTCELL_CLI_HIDE_H
+#define HOTCELL_CLI_HIDE_H
+
+#include "campaign/secrets.h"
+
+/* The values of --env among words as `given` has them: all that is known while a command line is read. */
+void cli_hide_words(const char *const *words, size_t count);
+/* Replaces what was set before. After a fork the child sets it anew: secrets are not handed on. */
+void cli_hide(const struct secrets *secrets);
+void cli_hide_nothing(void); /* wipes it */
+const struct redactor *cli_hidden(void); /* NULL: nothing is set */
+char *cli_hidden_command(const char *const *argv); /* a command as 'hotcell ps' may show it; the caller frees */
+
+#endif
