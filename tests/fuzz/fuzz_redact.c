@@ -1,40 +1,150 @@
 /* Whatever passes: how it is split changes nothing, stars keep the length and only they are new, memory is bounded, and
- * no known value is left in any form. The first line holds the values, separated by blanks; the next byte seeds the
- * splits. */
+ * no known value is left in any spelling.
+ *
+ * The first byte chooses one of a few sets of values, whose tables are made once; the second one seeds the splits. What
+ * follows makes the text: bytes from 0xc0 on write a value, or a piece of one, in one of its spellings; others stand for
+ * themselves. So what is looked for occurs, whole, cut and overlapping, without being guessed. The spellings are made here
+ * anew, by other means than those of the module. */
 #include <assert.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/base64.h"
 #include "redact/redact.h"
 #include "redact/scrub.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
+#define INPUT_MAX 512
 #define VALUES_MAX 4
+#define FORMS (1 + 6 + 2 + 2 + 1)
 
-/* What is replaced is replaced by stars: a value of stars would still be there. */
-static size_t values_read(char *line, const char *ret[VALUES_MAX])
+static const char *const sets[][VALUES_MAX] = {
+	{"abcdefgh"},
+	{"prefix-of", "prefix-of-another", "prefix-of-another-one"}, /* each begins the next */
+	{"abcabcabc", "bcabcabca", "cabcabcab"}, /* overlapping themselves and each other */
+	{"say \"no\"\nand \\go", "K\xc3\xb6nigin \xe2\x82\xac 9", "a/b+c&d=e?f%20"},
+	{"aaaaaaaa", "aaaaaaaaaaaa"},
+	{"sk-ant-api03-q7Xv2LmP9sT4wYb8", "password=hunter2-hunter2", "/home/somebody/else"},
+	{"0123456789abcdef", "QUJDREVGR0g=", "%2F%2F%2F%2F"}, /* look like encodings themselves */
+};
+#define SETS (sizeof(sets) / sizeof(*sets))
+
+struct set {
+	struct redactor *redactor;
+	struct buf forms[VALUES_MAX][FORMS];
+	size_t count;
+};
+
+/* ---- spellings, anew ---- */
+
+static void put_hex(struct buf *out, const char *value, const char *digits)
 {
-	size_t count = 0;
-	char *rest = NULL;
-
-	for (char *at = line; *at; at++)
-		*at = *at == '*' ? '+' : *at;
-	for (char *word = strtok_r(line, " ", &rest); word && count < VALUES_MAX; word = strtok_r(NULL, " ", &rest))
-		ret[count++] = word;
-	return count;
+	for (; *value; value++) {
+		buf_char(out, digits[(unsigned char)*value >> 4]);
+		buf_char(out, digits[(unsigned char)*value & 15]);
+	}
 }
 
-static size_t pass(const struct redactor *redactor, enum redact_style style, const char *text, size_t len, uint32_t seed,
+static void put_percent(struct buf *out, const char *value, const char *digits)
+{
+	for (; *value; value++) {
+		const char one[] = {*value, '\0'};
+		if ((*value >= '0' && *value <= '9') || (*value >= 'A' && *value <= 'Z') || (*value >= 'a' && *value <= 'z') || strchr("-._~", *value)) {
+			buf_char(out, *value);
+			continue;
+		}
+		buf_char(out, '%');
+		put_hex(out, one, digits);
+	}
+}
+
+static void put_json(struct buf *out, const char *value)
+{
+	for (; *value; value++) {
+		if (*value == '"' || *value == '\\')
+			buf_char(out, '\\');
+		if (*value == '\n')
+			buf_str(out, "\\n");
+		else
+			buf_char(out, *value);
+	}
+}
+
+/* With `before` bytes in front of it and one behind, less the letters that stand for those, too. */
+static void put_base64(struct buf *out, const char *value, size_t before, bool url)
+{
+	own(buf_done) struct buf whole = {0}, letters = {0};
+
+	buf_add(&whole, "xyz", before);
+	buf_str(&whole, value);
+	buf_char(&whole, '!');
+	base64_write(whole.data, whole.len, &letters);
+	size_t from = (before * 8 + 5) / 6, to = (before + strlen(value)) * 8 / 6;
+	for (size_t i = from; i < to; i++)
+		buf_char(out, url && letters.data[i] == '+' ? '-' : url && letters.data[i] == '/' ? '_' : letters.data[i]);
+}
+
+static void forms_make(struct buf forms[FORMS], const char *value)
+{
+	size_t at = 0;
+
+	buf_str(&forms[at++], value);
+	for (size_t before = 0; before < 3; before++) {
+		put_base64(&forms[at++], value, before, false);
+		put_base64(&forms[at++], value, before, true);
+	}
+	put_hex(&forms[at++], value, "0123456789abcdef");
+	put_hex(&forms[at++], value, "0123456789ABCDEF");
+	put_percent(&forms[at++], value, "0123456789abcdef");
+	put_percent(&forms[at++], value, "0123456789ABCDEF");
+	put_json(&forms[at++], value);
+	assert(at == FORMS);
+}
+
+static const struct set *set_of(uint8_t number)
+{
+	static struct set made[SETS]; /* for good: what is made once is why this is fast */
+	struct set *set = &made[number % SETS];
+
+	if (set->redactor)
+		return set;
+	while (set->count < VALUES_MAX && sets[number % SETS][set->count]) {
+		forms_make(set->forms[set->count], sets[number % SETS][set->count]);
+		set->count++;
+	}
+	set->redactor = redactor_make(&(struct redact_known){
+		.values = sets[number % SETS], .count = set->count, .home = "/srv/people/alice", .user = "alice"});
+	return set;
+}
+
+/* ---- the text ---- */
+
+static void text_make(const struct set *set, const uint8_t *data, size_t size, struct buf *out)
+{
+	for (size_t i = 0; i < size; i++) {
+		if (data[i] < 0xc0 || i + 1 >= size) {
+			buf_char(out, (char)data[i]);
+			continue;
+		}
+		const struct buf *form = &set->forms[data[i] % set->count][(data[i] >> 2) % FORMS];
+		size_t from = data[i] & 0x20 ? data[i + 1] % form->len : 0, len = form->len - from;
+		i++;
+		buf_add(out, form->data + from, from ? len : data[i] < 0x80 ? len : data[i] % (len + 1));
+	}
+}
+
+static size_t pass(const struct redactor *redactor, enum redact_style style, const struct buf *text, uint32_t seed,
 	struct buf *out)
 {
 	own(redact_done) struct redact redact = {.style = style};
 
-	for (size_t i = 0; i < len;) {
-		size_t piece = seed ? (seed >> 16) % (1 + (seed >> 8) % 2048) : len; /* empty ones too */
-		piece = piece < len - i ? piece : len - i;
-		redact_take(&redact, redactor, text + i, piece, out);
+	for (size_t i = 0; i < text->len;) {
+		size_t piece = seed ? (seed >> 16) % (1 + (seed >> 8) % 256) : text->len; /* empty ones too */
+		piece = piece < text->len - i ? piece : text->len - i;
+		redact_take(&redact, redactor, text->data + i, piece, out);
 		assert(redact.held.len <= (size_t)3 * REDACT_AHEAD);
 		seed = seed ? (seed * 1664525u + 1013904223u) | 1 : 0;
 		i += piece;
@@ -44,38 +154,59 @@ static size_t pass(const struct redactor *redactor, enum redact_style style, con
 	return redact.found;
 }
 
-static void check(const struct redactor *redactor, enum redact_style style, const char *text, size_t len, uint32_t seed,
-	struct buf *out)
+static void check_gone(const struct set *set, const struct buf *out, const char *how)
+{
+	for (size_t i = 0; i < set->count; i++)
+		for (size_t j = 0; j < FORMS; j++)
+			if (out->len > 0 && memmem(out->data, out->len, set->forms[i][j].data, set->forms[i][j].len)) {
+				(void)fprintf(stderr, "%s: value %zu is left in its form %zu: %s\n", how, i, j, buf_text(out));
+				abort();
+			}
+}
+
+static void check(const struct set *set, enum redact_style style, const struct buf *text, uint32_t seed, struct buf *out)
 {
 	own(buf_done) struct buf split = {0};
-	size_t found = pass(redactor, style, text, len, 0, out);
+	size_t found = pass(set->redactor, style, text, 0, out);
 
-	assert(found == pass(redactor, style, text, len, seed, &split));
+	assert(found == pass(set->redactor, style, text, seed, &split));
 	assert(out->len == split.len && (out->len == 0 || memcmp(out->data, split.data, out->len) == 0));
+	check_gone(set, out, style == REDACT_STARS ? "stars" : "named");
+}
+
+/* The stream that flows, and the whole text at once. */
+static void check_scrub(const struct set *set, const struct buf *text, uint32_t seed)
+{
+	own(scrub_done) struct scrub scrub = {0};
+	own(buf_done) struct buf flowed = {0}, whole = {0};
+	const struct scrub_words *words = redactor_words(set->redactor);
+
+	for (size_t i = 0, piece; i < text->len; i += piece, seed = seed * 1664525u + 1013904223u) {
+		piece = (seed >> 16) % 33;
+		piece = piece < text->len - i ? piece : text->len - i;
+		scrub_take(&scrub, words, text->data + i, piece, &flowed);
+	}
+	scrub_end(&scrub, words, &flowed);
+	redact_show(set->redactor, REDACT_VALUES, text->data, text->len, &whole);
+	assert(flowed.len == text->len && whole.len == text->len);
+	assert(text->len == 0 || memcmp(flowed.data, whole.data, whole.len) == 0);
+	check_gone(set, &whole, "scrubbed");
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	const char *values[VALUES_MAX];
-	const uint8_t *end = memchr(data, '\n', size);
+	own(buf_done) struct buf text = {0}, named = {0}, stars = {0};
 
-	if (!end || (size_t)(end - data) > 200 || memchr(data, '\0', (size_t)(end - data)) || end + 1 == data + size)
+	if (size < 3 || size > INPUT_MAX)
 		return 0;
-	own(freep) char *line = strndup((const char *)data, (size_t)(end - data));
-	size_t count = values_read(line, values), len = (size_t)(data + size - end) - 2;
-	const char *text = (const char *)end + 2;
-	struct redactor *redactor = redactor_make(
-		&(struct redact_known){.values = values, .count = count, .home = count > 1 ? values[1] : NULL, .user = count ? values[0] : NULL});
-	struct scrub_words *words = scrub_words_make(values, count);
-	own(buf_done) struct buf named = {0}, stars = {0};
-
-	check(redactor, REDACT_NAMED, text, len, end[1] * 2654435761u | 1, &named);
-	check(redactor, REDACT_STARS, text, len, end[1] * 2654435761u | 1, &stars);
-	assert(stars.len == len);
-	for (size_t i = 0; i < len; i++)
-		assert(stars.data[i] == text[i] || stars.data[i] == '*');
-	assert(len == 0 || scrub_text(words, stars.data, stars.len) == 0);
-	scrub_words_free(words);
-	redactor_free(redactor);
+	const struct set *set = set_of(data[0]);
+	uint32_t seed = data[1] * 2654435761u | 1;
+	text_make(set, data + 2, size - 2, &text);
+	check_scrub(set, &text, seed);
+	check(set, REDACT_NAMED, &text, seed, &named);
+	check(set, REDACT_STARS, &text, seed, &stars);
+	assert(stars.len == text.len);
+	for (size_t i = 0; i < text.len; i++)
+		assert(stars.data[i] == text.data[i] || stars.data[i] == '*');
 	return 0;
 }
