@@ -181,7 +181,7 @@ static void put_redacted(struct audit *audit, const char *key, const char *text,
 	own(buf_done) struct buf out = {0};
 	size_t size = 0;
 
-	(void)redact_text(audit->redactor, REDACT_NAMED, text, len, &out);
+	redact_show(audit->redactor, REDACT_ALL, text, len, &out);
 	while (size < out.len && size < AUDIT_TEXT_MAX) {
 		int step = utf8_char(out.data + size, out.len - size);
 		size += step > 0 ? (size_t)step : 1;

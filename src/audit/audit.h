@@ -25,7 +25,8 @@
 /* ---- writing ---- */
 
 struct audit;
-/* Opens or makes the file (0600) and says what is wrong with it; writes nothing. The redactor must live on. */
+/* Opens or makes the file (0600) and says what is wrong with it; writes nothing. The redactor must live on; NULL:
+ * nothing is known but shapes. */
 MUST_CHECK struct audit *audit_open(const char *path, const struct redactor *redactor, struct err *err);
 struct audit *audit_free(struct audit *audit); /* what was not flushed is lost; NULL is fine; returns NULL */
 void audit_freep(struct audit **audit);

@@ -89,7 +89,8 @@ void batch_done(struct campaign *campaign)
 
 bool batch_clean(const struct campaign *campaign)
 {
-	return campaign->ended == NULL && campaign->unmarked == NULL && campaign->notes == NULL && !campaign->dirty;
+	return campaign->ended == NULL && campaign->unmarked == NULL && campaign->notes == NULL && !campaign->dirty &&
+		audit_clean(campaign->audit);
 }
 
 /* ---- one batch ---- */

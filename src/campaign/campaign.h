@@ -50,6 +50,10 @@ void campaign_cancel(struct campaign *campaign); /* ends what runs, too; it stay
 void campaign_pause(struct campaign *campaign, bool paused);
 bool campaign_has_doors(const struct campaign *campaign);
 void campaign_doors(const struct campaign *campaign, struct json *json); /* for `hotcell doors`: one object */
+/* For those who bring programs into its cells: what is to be in the audit log. A program that cannot be there must not begin. */
+MUST_CHECK int campaign_exec_begins(struct campaign *campaign, const char *cell, int asker, const char *const *argv,
+	struct err *err);
+void campaign_exec_ended(struct campaign *campaign, const char *cell, int wait_status, const struct err *err);
 const struct campaign_record *campaign_record(const struct campaign *campaign);
 uint64_t campaign_alerts(const struct campaign *campaign); /* how often one began to fire */
 /* As of now; the strings are the campaign's. Ask status_derive not again. */

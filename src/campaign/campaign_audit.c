@@ -1,4 +1,6 @@
 /* What a campaign writes to the audit log, which is beside the ledger. It goes with the batches: see batch.c. */
+#include <errno.h>
+
 #include "campaign/cell_audit.h"
 #include "campaign/secrets.h"
 #include "campaign/state.h"
@@ -79,4 +81,22 @@ void worker_audit_end(struct worker *worker, const struct cell_result *result)
 	json_put_string(json, "state", run_state_names[worker->run.state]);
 	cell_audit_result(campaign->audit, json, result, campaign->doors ? &worker->run.network : NULL);
 	audit_end(campaign->audit);
+	cell_audit_required(campaign->audit, &campaign->spec, result);
+}
+
+int campaign_exec_begins(struct campaign *campaign, const char *cell, int asker, const char *const *argv, struct err *err)
+{
+	if (campaign->blocked)
+		return err_set(err, EAGAIN, "nothing is started for now: %s", campaign->blocked_said);
+	cell_audit_exec(campaign->audit, campaign->status.campaign.name, cell, asker, argv);
+	if (audit_flush(campaign->audit, err) == 0)
+		return 0;
+	campaign_block(campaign, err);
+	return -1;
+}
+
+void campaign_exec_ended(struct campaign *campaign, const char *cell, int wait_status, const struct err *err)
+{
+	cell_audit_exec_end(campaign->audit, campaign->status.campaign.name, cell, wait_status, err);
+	campaign->dirty = true; /* written with the next batch */
 }

@@ -1,6 +1,7 @@
 #include "campaign/cell_audit.h"
 
 #include <string.h>
+#include <sys/wait.h>
 
 #include "base/clock.h"
 #include "campaign/secrets.h"
@@ -122,4 +123,81 @@ void cell_audit_result(struct audit *audit, struct json *json, const struct cell
 	for (unsigned i = 0; i < DOOR_COUNTS; i++)
 		json_put_uint(json, door_count_names[i], network->count[i]);
 	json_close(json, '}');
+}
+
+/* ---- what else happened ---- */
+
+static struct json *begin_exec(struct audit *audit, const char *event, const char *campaign, const char *cell)
+{
+	struct json *json = audit_begin(audit, event);
+
+	if (campaign)
+		json_put_string(json, "campaign", campaign);
+	json_put_string(json, "cell", cell);
+	return json;
+}
+
+void cell_audit_exec(struct audit *audit, const char *campaign, const char *cell, int asker, const char *const *argv)
+{
+	struct json *json = begin_exec(audit, "exec", campaign, cell);
+
+	if (asker > 0)
+		json_put_int(json, "by", asker);
+	audit_words(audit, "command", argv);
+	audit_end(audit);
+}
+
+void cell_audit_exec_end(struct audit *audit, const char *campaign, const char *cell, int wait_status, const struct err *err)
+{
+	struct json *json = begin_exec(audit, "exec-end", campaign, cell);
+
+	if (err)
+		audit_text(audit, "error", err->text);
+	else if (WIFSIGNALED(wait_status))
+		json_put_int(json, "signal", WTERMSIG(wait_status));
+	else
+		json_put_int(json, "exit_code", WEXITSTATUS(wait_status));
+	audit_end(audit);
+}
+
+void cell_audit_refused(struct audit *audit, const char *rule, const char *text)
+{
+	json_put_string(audit_begin(audit, "refused"), "rule", rule);
+	audit_text(audit, "text", text);
+	audit_end(audit);
+}
+
+void cell_audit_required(struct audit *audit, const struct cell_spec *spec, const struct cell_result *result)
+{
+	if (result->outcome == CELL_SETUP_FAILED && result->err.code == ERR_MISSING && spec->require && spec->require[0])
+		cell_audit_refused(audit, "require", result->err.text);
+}
+
+int cell_audit_refusal(const char *path, const struct redactor *redactor, const char *rule, const char *text, struct err *err)
+{
+	own(audit_freep) struct audit *audit = audit_open(path, redactor, err);
+
+	if (!audit)
+		return -1;
+	cell_audit_refused(audit, rule, text);
+	return audit_flush(audit, err);
+}
+
+int cell_audit_review(const char *path, const struct cell_audit_review *review, struct err *err)
+{
+	own(audit_freep) struct audit *audit = audit_open(path, NULL, err);
+	char sum[SHA256_HEX];
+
+	if (!audit)
+		return -1;
+	struct json *json = audit_begin(audit, "review");
+	sha256_hex(review->sum, sum);
+	json_put_string(json, "backend", review->backend);
+	json_put_uint(json, "held", review->held);
+	json_put_uint(json, "escaped", review->escaped);
+	json_put_uint(json, "degraded", review->degraded);
+	json_put_uint(json, "not_applicable", review->not_applicable);
+	json_put_string(json, "sha256", sum);
+	audit_end(audit);
+	return audit_flush(audit, err);
 }

@@ -13,5 +13,26 @@ void cell_audit_policy(struct audit *audit, const char *backend, const struct ce
 /* Members of "cell-end". `network`: NULL without doors. */
 void cell_audit_result(struct audit *audit, struct json *json, const struct cell_result *result,
 	const struct door_totals *network);
+/* A program that was brought into a cell by `hotcell exec`. `campaign`: NULL for none. `asker`: who asked, a pid; 0 if that is
+ * not known. `err`: NULL when it ran. */
+void cell_audit_exec(struct audit *audit, const char *campaign, const char *cell, int asker, const char *const *argv);
+void cell_audit_exec_end(struct audit *audit, const char *campaign, const char *cell, int wait_status, const struct err *err);
+
+/* Something was not even begun, as `rule` ("manifest", "require") forbids it. */
+void cell_audit_refused(struct audit *audit, const char *rule, const char *text);
+/* The same, if that is what the result says. */
+void cell_audit_required(struct audit *audit, const struct cell_spec *spec, const struct cell_result *result);
+/* Opens the log, writes that one line and closes it. */
+MUST_CHECK int cell_audit_refusal(const char *path, const struct redactor *redactor, const char *rule, const char *text,
+	struct err *err);
+
+/* A review of the sandbox, as one line: which backend was attacked, how many attacks came to what, and the sum of the file
+ * that tells of each. Opens the log and closes it. */
+struct cell_audit_review {
+	const char *backend;
+	uint64_t held, escaped, degraded, not_applicable;
+	unsigned char sum[SHA256_SIZE]; /* of review.json */
+};
+MUST_CHECK int cell_audit_review(const char *path, const struct cell_audit_review *review, struct err *err);
 
 #endif

@@ -155,7 +155,24 @@ int draft_build(struct campaign_record *ret, const struct campaign_words *words,
 		if (in < 0)
 			return -1;
 	}
-	return manifest_check(&options->run.manifests, err) < 0 ? -1 : place(ret, options->run.output, err);
+	return draft_manifests(options, NULL, err) < 0 ? -1 : place(ret, options->run.output, err);
+}
+
+int draft_manifests(const struct campaign_options *options, const char *state, struct err *err)
+{
+	struct err unmade = {0};
+
+	if (manifest_check(&options->run.manifests, err) == 0)
+		return 0;
+	if (options->dry_run)
+		return -1;
+	own(freep) char *found = state ? xstrdup(state) : state_folder(options->state, true, &unmade);
+	own(freep) char *audit = found ? state_audit(found) : NULL;
+	if (audit)
+		manifest_refused(audit, err);
+	else
+		(void)cli_fail(&unmade);
+	return -1;
 }
 
 int draft_alerts(struct alerts *ret, const struct campaign_options *options, struct err *err)

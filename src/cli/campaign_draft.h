@@ -25,6 +25,8 @@ MUST_CHECK int draft_doors(struct door_policy *ret, struct run_spec *built, cons
 MUST_CHECK int draft_replay(const struct campaign_words *words, int *ret, struct err *err);
 /* No run sees the ledger, or what other runs left, in a mount that has them: their folders are hidden. */
 MUST_CHECK int draft_hide(struct run_spec *built, const char *state, struct err *err);
+/* --manifest. What is refused for it is in the audit log of `state` (NULL: as the options say, made if need be). */
+MUST_CHECK int draft_manifests(const struct campaign_options *options, const char *state, struct err *err);
 MUST_CHECK int draft_alerts(struct alerts *ret, const struct campaign_options *options, struct err *err);
 MUST_CHECK int draft_stdin(const char *state, const char *name, int *ret, struct err *err); /* -1: it has none */
 char *draft_shown(const char *path); /* relative to here if it is below; the caller frees */

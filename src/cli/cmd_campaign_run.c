@@ -133,6 +133,21 @@ static void on_doors_asked(void *data, struct json *json)
 	campaign_doors(it->campaign, json);
 }
 
+static int on_exec_begins(void *data, const char *cell, int asker, const char *const *argv, struct err *err)
+{
+	const struct supervisor *it = data;
+
+	return campaign_exec_begins(it->campaign, cell, asker, argv, err);
+}
+
+static void on_exec_ended(void *data, const char *cell, int wait_status, const struct err *err)
+{
+	const struct supervisor *it = data;
+
+	if (it->campaign)
+		campaign_exec_ended(it->campaign, cell, wait_status, err);
+}
+
 static void say_draining(struct supervisor *it)
 {
 	const struct campaign_status *status = campaign_status(it->campaign);
@@ -229,6 +244,8 @@ static int supervise(struct supervisor *it, const struct campaign_setup *setup, 
 	if (!it->campaign)
 		return detach_failed(ready, &err);
 	it->live = live_open(it->loop, &not_live); /* without it ps and exec do not see these cells */
+	if (it->live)
+		live_set_execs(it->live, &(struct live_execs){.begins = on_exec_begins, .ended = on_exec_ended, .data = it});
 	if (it->live && campaign_has_doors(it->campaign))
 		live_set_doors(it->live, on_doors_asked, it);
 	detach_ready(ready);
@@ -449,7 +466,7 @@ static int resume(const char *name, const char *file, const struct campaign_opti
 	const char *raised = typed->run.doors.budget;
 	if (todo > 0 && campaign_words_load(&words, &record, absolute ? absolute : file, args, &err) < 0)
 		todo = -1;
-	if (todo > 0 && manifest_check(&words.options.run.manifests, &err) < 0)
+	if (todo > 0 && draft_manifests(&words.options, state, &err) < 0)
 		todo = -1;
 	if (todo >= 0 && (check_budget(&record, raised, &err) < 0 || raise_budget(state, &record, raised, &err) < 0))
 		todo = -1;

@@ -242,6 +242,24 @@ static void list_doors(void *data, struct json *json)
 	run_doors_list(&run->doors, json);
 }
 
+static int on_exec_begins(void *data, const char *cell, int asker, const char *const *argv, struct err *err)
+{
+	struct run *run = data;
+
+	(void)cell;
+	return run_audit_exec(&run->audit, asker, argv, err);
+}
+
+static void on_exec_ended(void *data, const char *cell, int wait_status, const struct err *how)
+{
+	struct run *run = data;
+	struct err err = {0};
+
+	(void)cell;
+	if (run_audit_exec_end(&run->audit, wait_status, how, &err) < 0)
+		run->code = cli_fail(&err);
+}
+
 /* A cell that is gone in an instant is not worth a control socket. */
 static void live_start(void *data)
 {
@@ -254,6 +272,8 @@ static void live_start(void *data)
 	if (run->result)
 		return;
 	run->live = live_open(run->loop, &err);
+	if (run->live)
+		live_set_execs(run->live, &(struct live_execs){.begins = on_exec_begins, .ended = on_exec_ended, .data = run});
 	if (run->live && run->doors.doors)
 		live_set_doors(run->live, list_doors, run);
 	if (run->live)
@@ -368,8 +388,11 @@ static int run_verb(void *data, const struct cli_args *args)
 		run_spec_build(&built, options, args->command, &err) < 0)
 		return cli_fail(&err);
 	/* Before there is a credential in memory that a fork would copy. */
-	if (!options->explain && manifest_check(&options->manifests, &err) < 0)
+	if (!options->explain && manifest_check(&options->manifests, &err) < 0) {
+		if (options->audit)
+			manifest_refused(options->audit, &err);
 		return run_refused(&run, &err);
+	}
 	if (run_doors_build(&run.doors, options, run.backend, &built, !options->explain, &err) < 0)
 		return cli_fail(&err);
 	cli_hide(&(struct secrets){.env = built.spec.env, .names = options->secret_env.items, .policy = &run.doors.policy});

@@ -6,6 +6,8 @@
 
 #include "base/fs.h"
 #include "base/term.h"
+#include "campaign/cell_audit.h"
+#include "cli/hide.h"
 
 int manifest_folder_open(const char *folder, struct err *err)
 {
@@ -101,4 +103,12 @@ int manifest_check(const struct cli_list *folders, struct err *err)
 		if (check_one(folders->items[i], err) < 0)
 			return -1;
 	return 0;
+}
+
+void manifest_refused(const char *audit, const struct err *why)
+{
+	struct err err = {0};
+
+	if (cell_audit_refusal(audit, cli_hidden(), "manifest", why->text, &err) < 0)
+		(void)cli_fail(&err);
 }

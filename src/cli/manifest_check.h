@@ -13,5 +13,7 @@ MUST_CHECK int manifest_folder_read(const char *folder, struct manifest *ret_was
 
 /* --manifest: every folder must be as its MANIFEST.json says. An error names the first entry that is not. */
 MUST_CHECK int manifest_check(const struct cli_list *folders, struct err *err);
+/* Writes to that audit log that something was refused for it; says so if it cannot. */
+void manifest_refused(const char *audit, const struct err *why);
 
 #endif

@@ -14,6 +14,7 @@ int run_audit_open(struct run_audit *ret, const char *path, const char *backend,
 	ret->audit = audit_open(path, ret->redactor, err);
 	if (!ret->audit)
 		return err_wrap(err, "--audit");
+	ret->spec = spec;
 	cell_audit_policy(ret->audit, backend, spec, policy);
 	return audit_flush(ret->audit, err);
 }
@@ -44,5 +45,22 @@ int run_audit_end(struct run_audit *audit, const struct cell_result *result, con
 		json_put_string(json, "cell", audit->cell);
 	cell_audit_result(audit->audit, json, result, network);
 	audit_end(audit->audit);
+	cell_audit_required(audit->audit, audit->spec, result);
+	return audit_flush(audit->audit, err);
+}
+
+int run_audit_exec(struct run_audit *audit, int asker, const char *const *argv, struct err *err)
+{
+	if (!audit->audit)
+		return 0;
+	cell_audit_exec(audit->audit, NULL, audit->cell, asker, argv);
+	return audit_flush(audit->audit, err);
+}
+
+int run_audit_exec_end(struct run_audit *audit, int wait_status, const struct err *how, struct err *err)
+{
+	if (!audit->audit)
+		return 0;
+	cell_audit_exec_end(audit->audit, NULL, audit->cell, wait_status, how);
 	return audit_flush(audit->audit, err);
 }

@@ -10,6 +10,7 @@
 struct run_audit { /* zero: none */
 	struct audit *audit;
 	struct redactor *redactor;
+	const struct cell_spec *spec;
 	char cell[32]; /* its id; "": it has not begun */
 };
 
@@ -21,5 +22,8 @@ MUST_CHECK int run_audit_start(struct run_audit *audit, const char *cell, struct
 /* `network`: NULL without doors. */
 MUST_CHECK int run_audit_end(struct run_audit *audit, const struct cell_result *result, const struct door_totals *network,
 	struct err *err);
+/* A program that `hotcell exec` brings into the cell. */
+MUST_CHECK int run_audit_exec(struct run_audit *audit, int asker, const char *const *argv, struct err *err);
+MUST_CHECK int run_audit_exec_end(struct run_audit *audit, int wait_status, const struct err *how, struct err *err);
 
 #endif

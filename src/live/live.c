@@ -44,6 +44,8 @@ struct client {
 
 /* Outlives its client and the whole of `live` if need be: the cell calls back once. */
 struct exec_wait {
+	struct live_execs execs;
+	char *cell;
 	struct client *client; /* NULL when it left */
 };
 
@@ -59,6 +61,7 @@ struct live {
 	unsigned client_count;
 	live_doors_fn *doors; /* NULL: there are none */
 	void *doors_data;
+	struct live_execs execs;
 };
 
 /* ---- clients ---- */
@@ -206,11 +209,42 @@ static void do_tail(struct client *client, struct wire_reader *reader)
 	client_set_timer(client, FOLLOW_NS, on_follow);
 }
 
+static void on_exec_done(void *data, int wait_status, const struct err *err);
+
+static void exec_wait_freep(struct exec_wait **exec)
+{
+	free((*exec)->cell);
+	free(*exec);
+}
+
+static int asker_of(const struct client *client)
+{
+	struct ucred peer;
+	socklen_t len = sizeof(peer);
+	return getsockopt(client->fd, SOL_SOCKET, SO_PEERCRED, &peer, &len) == 0 ? peer.pid : 0;
+}
+
+/* Those who are to know of it are told first. */
+static int exec_start(struct exec_wait *exec, struct cell *cell, const char *const *argv, const char *const *env,
+	const int fds[3], bool tty, struct err *err)
+{
+	const struct live_execs *execs = &exec->execs;
+	if (execs->begins && execs->begins(execs->data, exec->cell, asker_of(exec->client), argv, err) < 0)
+		return -1;
+	if (cell_exec(cell, argv, env, fds, tty, on_exec_done, exec, err) == 0)
+		return 0;
+	if (execs->ended)
+		execs->ended(execs->data, exec->cell, 0, err);
+	return -1;
+}
+
 static void on_exec_done(void *data, int wait_status, const struct err *err)
 {
-	own(freep) struct exec_wait *exec = data;
+	own(exec_wait_freep) struct exec_wait *exec = data;
 	own(buf_done) struct buf answer = {0};
 	struct client *client = exec->client;
+	if (exec->execs.ended)
+		exec->execs.ended(exec->execs.data, exec->cell, wait_status, err);
 	if (!client)
 		return;
 	client->exec = NULL;
@@ -253,13 +287,13 @@ static void do_exec(struct client *client, struct wire_reader *reader, const int
 		return;
 	}
 	struct exec_wait *exec = xcalloc(1, sizeof(*exec));
+	*exec = (struct exec_wait){.client = client, .execs = client->live->execs, .cell = xstrdup(cell_id(entry->cell))};
 	if (read_command(fds[0], &text, &argv, &env, &err) < 0 ||
-		cell_exec(entry->cell, argv, env, fds + 1, tty, on_exec_done, exec, &err) < 0) {
-		free(exec);
+		exec_start(exec, entry->cell, argv, env, fds + 1, tty, &err) < 0) {
+		exec_wait_freep(&exec);
 		client_refuse(client, &err);
 		return;
 	}
-	exec->client = client;
 	client->exec = exec;
 	client->timer = loop_remove(client->timer);
 }
@@ -404,6 +438,11 @@ struct live *live_open(struct loop *loop, struct err *err)
 			break;
 	}
 	return live;
+}
+
+void live_set_execs(struct live *live, const struct live_execs *execs)
+{
+	live->execs = *execs;
 }
 
 struct live *live_free(struct live *live)

@@ -31,6 +31,15 @@ void live_remove(struct live *live, const struct cell *cell); /* followers get t
 typedef void live_doors_fn(void *data, struct json *json);
 void live_set_doors(struct live *live, live_doors_fn *fn, void *data);
 
+/* Told of each program that somebody brings into a cell: before it begins (failing keeps it out) and when it has ended, even
+ * after live_free. */
+struct live_execs {
+	int (*begins)(void *data, const char *cell, int asker, const char *const *argv, struct err *err); /* asker: a pid; 0: not known */
+	void (*ended)(void *data, const char *cell, int wait_status, const struct err *err); /* err NULL when it ran */
+	void *data;
+};
+void live_set_execs(struct live *live, const struct live_execs *execs); /* copied */
+
 /* ---- the asking side; blocking, each answer awaited for a few seconds at most ---- */
 
 struct live_cell {
