@@ -174,6 +174,10 @@ static void run_close(struct doord *doord, struct wire_reader *reader)
 
 static void look_at(struct conn *conn, uint64_t now)
 {
+	if (conn->relay != NULL && conn->deadline_ns != 0) { /* what passed was judged, and refused */
+		conn_free(conn);
+		return;
+	}
 	if (conn->relay != NULL) {
 		if (now - relay_active_ns(conn->relay) > IDLE_NS) {
 			(void)snprintf(conn->reason, sizeof(conn->reason), "cut off: idle for too long");

@@ -26,6 +26,7 @@ struct proxying {
 	struct buf request; /* a plain one as it is sent on */
 	struct buf answer; /* as much of the answer's head as came */
 	struct http_body body;
+	struct hello_watch watch; /* of a tunnel with TLS */
 };
 
 static void refuse(struct conn *conn, unsigned status, const char *reason)
@@ -157,9 +158,28 @@ static void hang_up(struct conn *conn, const char *reason)
 	conn_free(conn);
 }
 
+#define SECOND_HELLO "TLS with a second hello for another name"
+
+/* What is refused goes no further; the sweep closes it. */
+static size_t hello_gate(void *data, const char *bytes, size_t len)
+{
+	struct conn *conn = data;
+	struct proxying *own = conn->own;
+	enum hello_watched watched = hello_watch(&own->watch, conn->host, (const uint8_t *)bytes, len);
+
+	if (watched == WATCH_OVER)
+		relay_open_gate(conn->relay);
+	if (watched != WATCH_BAD)
+		return len;
+	conn_judged(conn, VERDICT_REFUSED, SECOND_HELLO);
+	conn->deadline_ns = clock_now();
+	return 0;
+}
+
 static void look_at_hello(struct conn *conn)
 {
-	const struct proxying *own = conn->own;
+	struct proxying *own = conn->own;
+	enum hello_watched watched = WATCH_OVER;
 	char name[HOST_MAX + 1] = "";
 	const char *rest = conn->head.data + own->head_size;
 	size_t len = conn->head.len - own->head_size;
@@ -179,10 +199,16 @@ static void look_at_hello(struct conn *conn)
 		hang_up(conn, hello_reason(hello));
 		return;
 	}
+	if (hello == HELLO_OK)
+		watched = hello_watch_first(&own->watch, conn->host, (const uint8_t *)rest, len);
+	if (watched == WATCH_BAD) {
+		hang_up(conn, SECOND_HELLO);
+		return;
+	}
 	own(buf_done) struct buf sent = conn->head;
 	size_t skip = own->head_size;
 	conn->head = (struct buf){ 0 };
-	conn_relay(conn, sent.data + skip, sent.len - skip, NULL);
+	conn_relay(conn, sent.data + skip, sent.len - skip, watched == WATCH_ON ? hello_gate : NULL);
 }
 
 /* A protocol in which the server speaks first is not TLS; but a client that has begun a hello is held to it. */
@@ -364,6 +390,7 @@ static void freed(struct conn *conn)
 	if (own != NULL) {
 		buf_done(&own->request);
 		buf_done(&own->answer);
+		hello_watch_done(&own->watch);
 	}
 	free(own);
 }

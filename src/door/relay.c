@@ -268,6 +268,11 @@ struct relay *relay_start(struct loop *loop, int near, int far, const char *sent
 	return relay;
 }
 
+void relay_open_gate(struct relay *relay)
+{
+	relay->events.gate = NULL;
+}
+
 void relay_on_answer(struct relay *relay, relay_answer_fn *fn)
 {
 	relay->answer = fn;

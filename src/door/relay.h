@@ -29,6 +29,7 @@ struct relay_events {
  * go first. */
 struct relay *relay_start(struct loop *loop, int near, int far, const char *sent, size_t sent_len,
 	const struct relay_events *events);
+void relay_open_gate(struct relay *relay); /* all may go on from here; also from within the gate */
 struct relay *relay_free(struct relay *relay); /* NULL is fine; returns NULL */
 /* Bytes from the far side are the callee's to change on their way: it adds to `out` what goes to the near side now, may
  * keep the rest, and says false when the others shall pass as they are. len 0: there are no more. */

@@ -35,7 +35,7 @@ static int refuse(struct err *err, const char *text, const char *why)
 	own(buf_done) struct buf shown = {0};
 
 	term_line(text, strlen(text), 100, &shown);
-	return err_set(err, ERR_USAGE, "allow '%s': %s", buf_text(&shown), why);
+	return err_set(err, ERR_USAGE, "--allow '%s': %s", buf_text(&shown), why);
 }
 
 /* Why what stands for a host is none. */

@@ -71,6 +71,25 @@ static void check_records(const uint8_t *data, size_t size, enum hello whole, co
 	assert(read_exactly((const uint8_t *)records.data, records.len, again) == whole);
 }
 
+/* How it is cut changes nothing, and what is held is bounded. */
+static void check_watch(const uint8_t *data, size_t size, const char *name)
+{
+	struct hello_watch whole = {0}, cut = {0};
+	enum hello_watched all = hello_watch_first(&whole, name, data, size), watched = WATCH_ON;
+	size_t first = 1;
+
+	while (first < size && hello_watch_first(&cut, name, data, first) == WATCH_BAD)
+		first++;
+	assert(cut.held.len == 0);
+	for (size_t at = first, step = 1 + data[size - 1] % 50; at < size && watched == WATCH_ON; at += step) {
+		watched = hello_watch(&cut, name, data + at, size - at < step ? size - at : step);
+		assert(cut.held.len <= HELLO_MAX + 50);
+	}
+	assert(watched == all);
+	hello_watch_done(&whole);
+	hello_watch_done(&cut);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	char name[HOST_MAX + 1], canonical[HOST_MAX + 1];
@@ -83,6 +102,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if (hello == HELLO_OK) {
 		assert(host_canonical(name, strlen(name), canonical) == HOST_NAME);
 		assert(strcmp(canonical, name) == 0);
+		check_watch(data, size, name);
 	}
 	if (hello == HELLO_OK || hello == HELLO_NO_NAME || hello == HELLO_TWO_NAMES || hello == HELLO_HIDDEN)
 		check_records(data, size, hello, name);

@@ -328,6 +328,95 @@ static void every_verdict_has_a_reason(void **state)
 		assert_int_equal(strlen(hello_reason((enum hello)i)) > 0, i != HELLO_OK);
 }
 
+/* ---- a second hello ---- */
+
+#define OTHER_SNI "0000000e000c000009622e6578616d706c65" /* b.example */
+#define EARLY "002a0000"
+#define CHANGE "140303000101"
+#define DATA "170303000568656c6c6f"
+#define KEY_EXCHANGE "160303000510000001aa"
+#define FINISHED "16030300280100000000000000aabbccddeeff00112233445566778899aabbccddeeff001122334455667788" /* its nonce begins with 1 */
+
+static void put_hello(struct buf *out, const char *extensions, size_t step)
+{
+	own(buf_done) struct buf message = {0};
+
+	make_message(&message, OK_PREFIX, extensions);
+	put_records(out, message.data, message.len, step ? step : message.len);
+}
+
+/* The first hello with `first` and then `next`, which is a second hello if it is one's extensions, in pieces of `step`. */
+static enum hello_watched watch(const char *first, const char *between, const char *second, size_t records, size_t step)
+{
+	struct hello_watch watch = {0};
+	own(buf_done) struct buf bytes = {0};
+	enum hello_watched watched;
+
+	put_hello(&bytes, first, 0);
+	size_t hello = bytes.len;
+	unhex(between, &bytes);
+	if (second)
+		put_hello(&bytes, second, records);
+	watched = hello_watch_first(&watch, "a.example", (const uint8_t *)bytes.data, hello);
+	for (size_t at = hello; at < bytes.len && watched == WATCH_ON; at += step)
+		watched = hello_watch(&watch, "a.example", (const uint8_t *)bytes.data + at, bytes.len - at < step ? bytes.len - at : step);
+	hello_watch_done(&watch);
+	return watched;
+}
+
+static void a_second_hello_is_held_to_the_name_of_the_first(void **state)
+{
+	static const struct {
+		const char *first, *between, *second;
+		size_t records;
+		enum hello_watched watched;
+	} rows[] = {
+		{SNI, "", SNI, 0, WATCH_OVER},
+		{SNI, CHANGE, SNI, 0, WATCH_OVER},
+		{SNI, "", OTHER_SNI, 0, WATCH_BAD},
+		{SNI, CHANGE, OTHER_SNI, 0, WATCH_BAD},
+		{SNI, CHANGE CHANGE, OTHER_SNI, 1, WATCH_BAD}, /* a byte in each record */
+		{SNI, CHANGE, OTHER_SNI, 7, WATCH_BAD},
+		{SNI, CHANGE, OTHER_SNI, 20, WATCH_BAD},
+		{SNI, "15030300020100", OTHER_SNI, 0, WATCH_BAD}, /* after a warning */
+		{SNI, "", GROUPS, 0, WATCH_BAD}, /* names nobody */
+		{SNI, "", SNI ECH, 0, WATCH_BAD},
+		{SNI, DATA, NULL, 0, WATCH_OVER}, /* TLS 1.3 has begun */
+		{SNI, CHANGE DATA, NULL, 0, WATCH_OVER},
+		{SNI EARLY, DATA, NULL, 0, WATCH_ON},
+		{SNI EARLY, DATA DATA CHANGE, OTHER_SNI, 0, WATCH_BAD}, /* early data, and then asked for another one */
+		{SNI EARLY, DATA DATA CHANGE, SNI, 0, WATCH_OVER},
+		{SNI, KEY_EXCHANGE, NULL, 0, WATCH_OVER}, /* TLS 1.2 goes on */
+		{SNI, CHANGE FINISHED, NULL, 0, WATCH_OVER}, /* and where it is resumed */
+		{SNI, "4745542f20", NULL, 0, WATCH_BAD}, /* no TLS any more */
+		{SNI, "", NULL, 0, WATCH_ON},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++)
+		for (size_t step = 1; step < 400; step += step < 20 ? 1 : 60) {
+			enum hello_watched got = watch(rows[i].first, rows[i].between, rows[i].second, rows[i].records, step);
+			if (got != rows[i].watched)
+				fail_msg("row %zu in pieces of %zu is %d", i, step, got);
+		}
+}
+
+static void what_comes_with_the_first_hello_is_watched_as_well(void **state)
+{
+	static const char *const second[] = {SNI, OTHER_SNI};
+	static const enum hello_watched expected[] = {WATCH_OVER, WATCH_BAD};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(second); i++) {
+		struct hello_watch watch = {0};
+		own(buf_done) struct buf bytes = {0};
+		put_hello(&bytes, SNI, 9);
+		put_hello(&bytes, second[i], 0);
+		assert_int_equal(hello_watch_first(&watch, "a.example", (const uint8_t *)bytes.data, bytes.len), expected[i]);
+		hello_watch_done(&watch);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -341,6 +430,8 @@ int main(void)
 		cmocka_unit_test(bytes_after_the_extensions_are_refused),
 		cmocka_unit_test(a_hello_longer_than_the_maximum_is_refused),
 		cmocka_unit_test(every_verdict_has_a_reason),
+		cmocka_unit_test(a_second_hello_is_held_to_the_name_of_the_first),
+		cmocka_unit_test(what_comes_with_the_first_hello_is_watched_as_well),
 	};
 	return cmocka_run_group_tests_name("door hello", tests, NULL, NULL);
 }

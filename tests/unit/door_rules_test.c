@@ -148,7 +148,7 @@ static void what_is_no_rule_is_refused_with_the_reason(void **state)
 		if (rules_add(&rules, cases[i].text, &err) == 0)
 			fail_msg("'%s' was taken", cases[i].text);
 		assert_int_equal(err.code, ERR_USAGE);
-		assert_int_equal(strncmp(err.text, "allow '", 7), 0);
+		assert_int_equal(strncmp(err.text, "--allow '", 9), 0);
 		if (!strstr(err.text, cases[i].why))
 			fail_msg("'%s' was refused with: %s", cases[i].text, err.text);
 		assert_null(strpbrk(err.text, "\x1b\n"));
