@@ -577,6 +577,7 @@ struct campaign *campaign_open(struct loop *loop, const struct campaign_setup *s
 	campaign->alerts = setup->alerts;
 	campaign->backend = setup->backend;
 	campaign->redactor = setup->redactor;
+	campaign->stop_on_budget = setup->stop_on_budget;
 	campaign->stdin_fd = setup->stdin_fd;
 	campaign->lock = campaign->sessions = campaign->owner = campaign->replay = -1;
 	campaign->ended_end = &campaign->ended;

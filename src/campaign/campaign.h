@@ -36,6 +36,7 @@ struct campaign_setup {
 	/* What leads out of its cells, which the spec shows them; with credentials. NULL: nothing. It must live on, and its
 	 * budget changes when the user raises it. */
 	struct door_policy *policy;
+	bool stop_on_budget; /* when the budget is used up it ends, resumable, instead of waiting for a larger one */
 	const struct redactor *redactor; /* knows what must not be written or said; NULL: nothing. It must live on */
 	int replay; /* the folder of sessions whose recordings answer at secret doors; -1: none */
 };
@@ -47,6 +48,7 @@ struct campaign *campaign_free(struct campaign *campaign); /* NULL is fine; retu
 bool campaign_over(const struct campaign *campaign); /* nothing runs, nothing more will, all is written */
 void campaign_drain(struct campaign *campaign); /* starts no more; over when what runs has ended */
 void campaign_cancel(struct campaign *campaign); /* ends what runs, too; it stays to be done */
+bool campaign_stopped_by_budget(const struct campaign *campaign);
 void campaign_pause(struct campaign *campaign, bool paused);
 bool campaign_has_doors(const struct campaign *campaign);
 void campaign_doors(const struct campaign *campaign, struct json *json); /* for `hotcell doors`: one object */

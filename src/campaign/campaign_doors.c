@@ -37,8 +37,20 @@ static void all_spent(struct campaign *campaign, const char *sentence)
 		free(record->note);
 		record->note = xstrdup(sentence);
 	}
-	campaign_pause(campaign, true);
-	campaign_say(campaign, "%s; 'hotcell campaign resume %s --budget LIST' raises it", sentence, record->name);
+	if (campaign->stop_on_budget && !campaign->sched.draining) {
+		campaign->out_of_budget = campaign->sched.draining = true;
+		batch_note(campaign, "draining", 0, "%u runs are going", campaign->sched.running);
+		campaign_tend_soon(campaign);
+	} else {
+		campaign_pause(campaign, true);
+	}
+	campaign_say(campaign, "%s; 'hotcell campaign resume %s --budget LIST' raises it%s", sentence, record->name,
+		campaign->out_of_budget ? " and goes on; ending when what runs has ended" : "");
+}
+
+bool campaign_stopped_by_budget(const struct campaign *campaign)
+{
+	return campaign->out_of_budget && campaign->status.campaign.state == CAMPAIGN_STOPPED;
 }
 
 static void on_spent(void *data, uint64_t run, const char *sentence)

@@ -75,7 +75,7 @@ struct campaign {
 	bool blocked; /* nothing can be written or started now */
 	char blocked_said[400]; /* why, as the user was told; "" if all is well */
 	uint64_t blocked_until_ns;
-	bool cancelling, finished, warm, hopeless, too_many;
+	bool cancelling, finished, warm, hopeless, too_many, stop_on_budget, out_of_budget;
 	bool marks_missing; /* of ends in an earlier life; see mark_left */
 	uint64_t pulsed_ns, second; /* the second that live.done's last entry counts */
 	uint64_t orphans_due_ns, failures_before;

@@ -164,13 +164,13 @@ int campaign_words_load(struct campaign_words *ret, const struct campaign_record
 	*ret = (struct campaign_words){0};
 	for (; at < record->words_len && strcmp(record->words + at, "--") != 0; at += strlen(record->words + at) + 1)
 		word_add(ret, record->words + at);
-	if (record->budget && record->budget[0]) { /* it may have been raised since */
-		own(freep) char *budget = xfmt("--budget=%s", record->budget);
-		word_add(ret, budget);
-	}
 	if (file && add_env_of_file(ret, file, err) < 0)
 		return -1;
 	words_add(ret, &typed->given);
+	if (record->budget && record->budget[0]) { /* it may have been raised since, and is whole: what is typed is part of it */
+		own(freep) char *budget = xfmt("--budget=%s", record->budget);
+		word_add(ret, budget);
+	}
 	for (; at < record->words_len; at += strlen(record->words + at) + 1)
 		word_add(ret, record->words + at);
 	if (parse(ret, err) < 0)

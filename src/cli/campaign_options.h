@@ -14,7 +14,7 @@
 struct campaign_options {
 	struct run_options run; /* first: its rows are shared with `hotcell run` */
 	uint64_t runs, workers, retries, rate, stop_after_failures, seed;
-	const char *name, *state, *on_alert;
+	const char *name, *state, *on_alert, *on_budget;
 	struct cli_list alerts;
 	bool resume, dry_run, detach, plain;
 };

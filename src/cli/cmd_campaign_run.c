@@ -26,6 +26,7 @@
 #define EXIT_FAILURES 1 /* not every run succeeded */
 #define EXIT_NOTHING 3 /* not one run really ran */
 #define EXIT_ALERT 4 /* the cells themselves were in trouble */
+#define EXIT_BUDGET 5 /* its budget is used up */
 #define EXIT_INTERRUPTED 130
 
 struct supervisor {
@@ -207,6 +208,8 @@ static int exit_code(const struct supervisor *it)
 	const struct campaign_record *record = campaign_record(it->campaign);
 	const struct campaign_sums *sums = &record->sums;
 
+	if (it->interrupts == 0 && campaign_stopped_by_budget(it->campaign))
+		return EXIT_BUDGET;
 	if (it->interrupts > 0 || record->state == CAMPAIGN_STOPPED)
 		return EXIT_INTERRUPTED;
 	if (sums->cells > 0 && sums->outcome[CELL_SETUP_FAILED] == sums->cells)
@@ -268,6 +271,14 @@ static int take_credentials(const struct run_spec *built, struct door_policy *po
 	return run_spec_check_secrets(built, policy, err);
 }
 
+/* Who looks at it, or left it alone, can raise its budget while it waits; a script would wait for ever. */
+static bool stops_on_budget(const struct campaign_options *options, bool detached)
+{
+	if (options->on_budget)
+		return strcmp(options->on_budget, "stop") == 0;
+	return !detached && !isatty(STDOUT_FILENO) && !isatty(STDERR_FILENO);
+}
+
 /* From the options in effect to the work. */
 static int work(const char *state, const struct campaign_record *record, const struct campaign_words *words,
 	const struct campaign_options *typed, unsigned workers)
@@ -289,6 +300,7 @@ static int work(const char *state, const struct campaign_record *record, const s
 	setup.stdin_fd = it.stdin_fd;
 	setup.policy = policy_is_empty(&policy) ? NULL : &policy;
 	setup.replay = it.replay;
+	setup.stop_on_budget = stops_on_budget(&words->options, typed->detach);
 	own(freep) char *shown = draft_shown(record->output);
 	it.shown = shown;
 	if (typed->detach && detach(state, record->name, &ready, &code))
@@ -426,32 +438,35 @@ static int resume_prepare(const char *state, const char *name, struct campaign_r
 	return 1;
 }
 
-/* One whose budget is used up would only be told so again by its doors. */
-static int check_budget(const struct campaign_record *record, const char *raised, struct err *err)
+/* What is given anew replaces what was given before by its name; the other limits stay. One whose budget is used up would
+ * only be told so again by its doors. */
+static int merge_budget(struct campaign_record *record, const char *given, struct err *err)
 {
-	const char *text = raised ? raised : record->budget;
-	own(buf_done) struct buf sentence = {0};
-	struct door_budget budget = {0};
+	struct door_budget budget = {0}, newer = {0};
+	own(buf_done) struct buf text = {0}, sentence = {0};
 
-	if (!text[0])
-		return 0;
-	if (budget_parse(&budget, text, "--budget", err) < 0)
+	if (record->budget[0] && budget_parse(&budget, record->budget, "the budget", err) < 0)
 		return -1;
+	if (given && budget_parse(&newer, given, "--budget", err) < 0)
+		return -1;
+	budget_merge(&budget, &newer);
 	enum budget_kind kind = budget_reached(&budget, &record->sums.network);
-	if (kind == BUDGET_KINDS)
-		return 0;
 	budget_sentence(&budget, &record->sums.network, kind, &sentence);
-	return err_set(err, ERR_USAGE, "campaign '%s' cannot go on: %s; give it a larger --budget", record->name, buf_text(&sentence));
+	if (kind != BUDGET_KINDS)
+		return err_set(err, ERR_USAGE, "campaign '%s' cannot go on: %s; give it a larger --budget", record->name,
+			buf_text(&sentence));
+	budget_text(&budget, &text);
+	free(record->budget);
+	record->budget = xstrdup(buf_text(&text));
+	return 0;
 }
 
-static int raise_budget(const char *state, const struct campaign_record *record, const char *raised, struct err *err)
+static int keep_budget(const char *state, const struct campaign_record *record, struct err *err)
 {
 	own(freep) char *path = state_ledger(state);
-	own(ledger_freep) struct ledger *ledger = raised ? ledger_open(path, LEDGER_WRITE, err) : NULL;
+	own(ledger_freep) struct ledger *ledger = ledger_open(path, LEDGER_WRITE, err);
 
-	if (!raised)
-		return 0;
-	return ledger ? ledger_campaign_budget(ledger, record->id, raised, err) : -1;
+	return ledger ? ledger_campaign_budget(ledger, record->id, record->budget, err) : -1;
 }
 
 static int resume(const char *name, const char *file, const struct campaign_options *typed, const struct cli_args *args)
@@ -464,11 +479,13 @@ static int resume(const char *name, const char *file, const struct campaign_opti
 	int todo = state ? resume_prepare(state, name, &record, &err) : -1, code = 0;
 
 	const char *raised = typed->run.doors.budget;
+	if (todo >= 0 && merge_budget(&record, raised, &err) < 0)
+		todo = -1;
 	if (todo > 0 && campaign_words_load(&words, &record, absolute ? absolute : file, args, &err) < 0)
 		todo = -1;
 	if (todo > 0 && draft_manifests(&words.options, state, &err) < 0)
 		todo = -1;
-	if (todo >= 0 && (check_budget(&record, raised, &err) < 0 || raise_budget(state, &record, raised, &err) < 0))
+	if (todo >= 0 && raised && keep_budget(state, &record, &err) < 0)
 		todo = -1;
 	if (todo < 0)
 		code = cli_fail(&err);
@@ -515,6 +532,9 @@ static int alert_set(void *options, const char *value, struct err *err)
 	 .help = "go on in the background"}, \
 	{.name = "on-alert", .value = "COMMAND", .kind = CLI_TEXT, ALSO_INTO(on_alert), \
 	 .help = "shell command run on this machine when an alert begins"}, \
+	{.name = "on-budget", .value = "WHAT", .kind = CLI_TEXT, ALSO_INTO(on_budget), .hint = CLI_HINT_CHOICE, \
+	 .choices = "pause stop", .fallback = "pause on a terminal or with --detach, else stop", \
+	 .help = "when --budget is used up: wait until it is raised, or end"}, \
 	{.name = "plain", .kind = CLI_FLAG, ALSO_INTO(plain), .not_in_file = true, \
 	 .help = "plain lines, no live view"}, \
 	{.name = "quiet", .letter = 'q', .kind = CLI_FLAG, INTO(quiet), .not_in_file = true, \
@@ -573,7 +593,7 @@ const struct cli_verb verb_campaign_run = {
 	.details =
 		"Each run gets HOTCELL_RUN, HOTCELL_SEED and HOTCELL_CAMPAIGN, and leaves a folder fuzz/runs/NNN with\n"
 		"stdout.log, stderr.log, result.json, what it wrote to /workspace, and SUCCESS, ERROR or TIMEOUT.\n"
-		"Exit code: 0 all succeeded; 1 some did not; 3 none really ran; 4 an alert; 130 interrupted.\n",
+		"Exit code: 0 all succeeded; 1 some did not; 3 none really ran; 4 an alert; 5 budget used up; 130 interrupted.\n",
 	.options = run_table,
 	.options_size = sizeof(struct campaign_options),
 	.defaults = campaign_options_defaults,

@@ -35,7 +35,11 @@ int run_doors_build(struct run_doors *doors, const struct run_options *options, 
 
 static int log_open(int folder, const char *name, struct err *err)
 {
-	return fs_open_named(folder, name, O_WRONLY | O_CREAT | O_TRUNC | O_APPEND, 0644, err);
+	int fd = fs_open_named(folder, name, O_WRONLY | O_CREAT | O_TRUNC | O_APPEND | O_NONBLOCK, 0644, err);
+
+	if (fd < 0 && err->code == ENXIO)
+		return err_set(err, ENXIO, "'%s' is a FIFO or a socket that nobody reads: start its reader first", name);
+	return fd;
 }
 
 static int replay_open(const char *folder, struct err *err)

@@ -168,6 +168,13 @@ int budget_parse(struct door_budget *ret, const char *text, const char *what, st
 	return 0;
 }
 
+void budget_merge(struct door_budget *budget, const struct door_budget *newer)
+{
+	for (size_t i = 0; i < BUDGET_KINDS; i++)
+		if (newer->limit[i] > 0)
+			budget->limit[i] = newer->limit[i];
+}
+
 bool budget_is_set(const struct door_budget *budget)
 {
 	for (size_t i = 0; i < BUDGET_KINDS; i++)

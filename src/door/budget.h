@@ -39,6 +39,7 @@ struct door_budget {
 };
 /* Errors are ERR_USAGE and name `what`; *ret is then as it was. */
 MUST_CHECK int budget_parse(struct door_budget *ret, const char *text, const char *what, struct err *err);
+void budget_merge(struct door_budget *budget, const struct door_budget *newer); /* each limit that the newer one has is its */
 bool budget_is_set(const struct door_budget *budget);
 void budget_text(const struct door_budget *budget, struct buf *ret); /* as budget_parse takes it */
 /* The first that is used up; BUDGET_KINDS: none. */

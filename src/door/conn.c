@@ -2,6 +2,7 @@
 #include "door/doord.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/epoll.h>
@@ -80,11 +81,34 @@ static void record(const struct conn *conn)
 		doord_write_soon(run->doord);
 }
 
+/* A pipe takes all of a line or nothing, as long as it is short; a file takes all, or the disk is full. */
+static bool log_write(const struct door_run *run, const char *lines, size_t len)
+{
+	return write(run->log, lines, len) == (ssize_t)len;
+}
+
+/* A reader who is too slow finds out how much it missed. */
+static void write_lines(struct door_run *run)
+{
+	for (size_t at = 0, len; at < run->lines.len; at += len) {
+		len = (size_t)((char *)memchr(run->lines.data + at, '\n', run->lines.len - at) - (run->lines.data + at)) + 1;
+		own(freep) char *lost = run->lines_lost == 0 ? NULL
+			: xfmt("{\"verdict\":\"none\",\"reason\":\"%llu lines were lost: nobody read them\"}\n",
+				(unsigned long long)run->lines_lost);
+		if (lost != NULL && log_write(run, lost, strlen(lost)))
+			run->lines_lost = 0;
+		if (run->lines_lost > 0 || len > PIPE_BUF || !log_write(run, run->lines.data + at, len))
+			run->lines_lost++;
+	}
+}
+
 /* Several lines at a time: a cell that knocks thousands of times a second is not worth a write each. */
 void run_write(struct door_run *run)
 {
-	if (run->log >= 0 && run->lines.len > 0)
-		(void)!write(run->log, run->lines.data, run->lines.len); /* a full disk loses lines of it, not the verdicts */
+	if (run->log >= 0 && run->lines.len > 0 && run->log_is_file)
+		(void)log_write(run, run->lines.data, run->lines.len); /* a full disk loses lines of it, not the verdicts */
+	else if (run->log >= 0)
+		write_lines(run);
 	run->lines.len = 0;
 }
 

@@ -118,6 +118,7 @@ static void run_open(struct doord *doord, struct wire_reader *reader, int *fds, 
 		run->log = fd_take(&fds[at++]);
 	off_t written = run->log < 0 ? 0 : lseek(run->log, 0, SEEK_END); /* by one of us that died */
 	run->log_len = written < 0 ? 0 : (uint64_t)written;
+	run->log_is_file = written >= 0; /* else a pipe, which may have a slow reader or none */
 	if ((flags & PROTO_RECORD) != 0 && at < count)
 		run->record = fd_take(&fds[at++]);
 	if ((flags & PROTO_REPLAY) != 0 && at < count)

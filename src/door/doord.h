@@ -50,6 +50,8 @@ struct door_run {
 	int log, record;
 	struct buf lines; /* of the record, not yet written: see run_write */
 	uint64_t log_len;
+	bool log_is_file;
+	uint64_t lines_lost; /* of a log that is a pipe, since it was last written to */
 	struct exchange_book book; /* to answer from */
 	struct conn *conns;
 	size_t conn_count;
