@@ -435,8 +435,9 @@ static void add_words(struct buf *out, const char *label, const char *const *wor
 		return;
 	buf_fmt(out, "         - %s:", label);
 	for (; *words; words++) {
+		own(freep) char *word = redact_copy(cli_hidden(), REDACT_VALUES, *words);
 		buf_char(out, ' ');
-		run_text_quote(*words, strlen(*words), out);
+		run_text_quote(word, strlen(word), out);
 	}
 	buf_char(out, '\n');
 }
@@ -528,8 +529,10 @@ static void json_words(struct json *json, const char *key, const char *const *wo
 {
 	json_key(json, key);
 	json_open(json, '[');
-	for (; words && *words; words++)
-		json_string(json, *words);
+	for (; words && *words; words++) {
+		own(freep) char *word = redact_copy(cli_hidden(), REDACT_VALUES, *words);
+		json_string(json, word);
+	}
 	json_close(json, ']');
 }
 

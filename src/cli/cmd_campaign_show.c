@@ -101,7 +101,9 @@ static void put_settings(struct buf *out, const struct campaign_record *campaign
 	put_safe(out, campaign->output);
 	buf_str(out, "\n  begun in      ");
 	put_safe(out, campaign->cwd);
-	put_words(out, "\n  command       hotcell campaign run", campaign->words, campaign->words_len);
+	size_t shown_len;
+	const char *shown = campaign_record_shown(campaign, &shown_len);
+	put_words(out, "\n  command       hotcell campaign run", shown, shown_len);
 	put_words(out, "  needs again  ", campaign->env_names, campaign->env_names_len);
 	buf_fmt(out, "  begun         %s\n  ended         %s\n  time at work  %s\n",
 		campaign_time(campaign->created_ms, started, sizeof(started)),

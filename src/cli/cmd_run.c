@@ -365,9 +365,10 @@ static int files_open(struct run *run, struct err *err)
 
 static int explain(const struct run *run, const struct cell_spec *spec)
 {
-	own(buf_done) struct buf out = {0};
+	own(buf_done) struct buf page = {0}, out = {0};
 
-	cell_explain(run->backend, spec, &out);
+	cell_explain(run->backend, spec, &page);
+	redact_show(cli_hidden(), REDACT_VALUES, buf_text(&page), page.len, &out);
 	door_options_explain(&run->doors.policy, "doors           ", "                ", &out);
 	if (budget_is_set(&run->doors.policy.budget)) {
 		buf_str(&out, "budget          ");

@@ -2,13 +2,15 @@
 
 import base64
 import json
+import os
 import signal
+import subprocess
 import urllib.parse
 
 import pytest
 
-from campaigns import Supervisor, campaign
-from harness import hotcell, run
+from campaigns import Supervisor, campaign, sessions
+from harness import HOTCELL, Live, eventually, hotcell, run, slurp, small_disk
 
 SECRET = "tr0ub4dor & three/plus+"
 
@@ -163,3 +165,121 @@ def test_no_secret_is_in_it_in_any_spelling(place):
         assert each not in text, each
     assert "[redacted:value]" in text and "TOKEN" in text and "HIDDEN" in text
     assert verify(place)["problems"] == []
+
+
+# ---- what was brought in, and what was refused ----
+
+
+def cell_of(pid):
+    return eventually(lambda: [each["id"] for each in json.loads(hotcell("ps", "--json").out) if each["supervisor"] == pid])[0]
+
+
+STAYS = ["/bin/sh", "-c", "echo ready; sleep 60"]
+
+
+def look_around(cell):
+    assert eventually(lambda: hotcell("logs", cell).out == b"ready\n")
+    assert hotcell("exec", cell, "--", "/bin/sh", "-c", "exit 4").code == 4
+    assert hotcell("exec", cell, "--env", "x", "--", "/bin/echo", "password=hunter2-hunter2").code != 0 # its own mistake
+    assert hotcell("exec", cell, "--", "/bin/echo", "password=hunter2-hunter2").code == 0
+
+
+def check_execs(found, cell, campaign_name):
+    events = [each for each in found if each["event"].startswith("exec")]
+    assert [each["event"] for each in events] == ["exec", "exec-end"] * 2, events
+    assert {each["cell"] for each in events} == {cell} and {each.get("campaign") for each in events} == {campaign_name}
+    assert events[0]["command"] == "/bin/sh -c exit 4" and events[0]["by"] > 0 and events[1]["exit_code"] == 4
+    assert "hunter2" not in json.dumps(events) and "[redacted:password]" in events[2]["command"]
+
+
+def test_a_program_that_is_brought_into_a_cell_is_told(place):
+    with Live("--audit", place / "log.jsonl", "--", *STAYS, json=False) as live:
+        cell = cell_of(live.process.pid)
+        look_around(cell)
+        live.process.terminate()
+        live.finish()
+    check_execs(records(place, "log.jsonl"), cell, None)
+    with Supervisor(place, "--name", "night", "--runs", "1", "--plain", "--", *STAYS) as it:
+        cell = cell_of(it.pid)
+        look_around(cell)
+        it.kill(signal.SIGTERM)
+        it.finish()
+    check_execs(records(place), cell, "night")
+    assert verify(place)["problems"] == verify(place, "log.jsonl")["problems"] == []
+
+
+def test_a_program_that_could_not_be_told_is_not_brought_in(place):
+    with Live("--audit", place / "log.jsonl", "--", "/bin/sleep", "60", json=False) as live:
+        cell = cell_of(live.process.pid)
+        (place / "log.jsonl").unlink()
+        (place / "log.jsonl").mkdir()
+        ran = hotcell("exec", cell, "--", "/bin/touch", "/workspace/x")
+        assert ran.code == 125 and b"audit log" in ran.err, ran
+        live.process.terminate()
+        live.finish()
+
+
+def test_a_changed_target_is_refused_and_that_is_told(place):
+    target = place / "target"
+    target.mkdir()
+    (target / "program").write_text("one")
+    assert hotcell("manifest", "create", target).code == 0
+    (target / "program").write_text("another")
+    assert run("--manifest", target, "--audit", place / "log.jsonl", "--", "/bin/true", json=False, cwd=place).code == 125
+    assert campaign(place, "--manifest", target, "--dry-run", "--", "/bin/true").code == 125
+    assert not (place / ".hotcell").exists()
+    assert campaign(place, "--manifest", target, "--", "/bin/true").code == 125
+    for found in (records(place, "log.jsonl"), records(place)):
+        assert [(each["event"], each["rule"]) for each in found] == [("refused", "manifest")]
+        assert "program" in found[0]["text"]
+
+
+def test_a_campaign_that_is_resumed_on_a_changed_target_is_refused_and_that_is_told(place):
+    target = place / "target"
+    target.mkdir()
+    (target / "program").write_text("one")
+    assert hotcell("manifest", "create", target).code == 0
+    with Supervisor(place, "--name", "night", "--runs", "9", "--workers", "1", "--manifest", target, "--plain", "--", "/bin/sleep", "0.2") as it:
+        it.wait_for(r"\[002\] Starting")
+        it.kill()
+        it.finish()
+    (target / "program").write_text("another")
+    assert campaign(place, "night", verb="resume").code == 125
+    assert [each["rule"] for each in records(place) if each["event"] == "refused"] == ["manifest"]
+
+
+def test_a_cell_that_cannot_be_as_required_is_told(place):
+    options = ["--backend", "none", "--require", "seccomp"]
+    assert run(*options, "--audit", place / "log.jsonl", "--", "/bin/true", json=False).code == 125
+    assert campaign(place, "--runs", "1", *options, "--", "/bin/true").code in (1, 3)
+    for found in (records(place, "log.jsonl"), records(place)):
+        [refusal] = [each for each in found if each["event"] == "refused"]
+        assert refusal["rule"] == "require" and "seccomp" in refusal["text"], refusal
+
+
+# ---- a full disk ----
+
+
+def test_a_log_on_a_full_disk_stops_all_starts_and_is_whole_afterwards(place):
+    """The ledger and the log are on the small disk, what runs leave is not."""
+    disk = place / "disk"
+    disk.mkdir()
+    script = f"""cd {disk} || exit 7
+         {HOTCELL} campaign run --runs 4000 --workers 2 --plain --output {place}/out -- /bin/true > {place}/seen 2>&1 &
+         pid=$!
+         for i in $(seq 200); do [ -s .hotcell/audit.jsonl ] && break; sleep 0.05; done
+         cat /dev/zero > ballast 2>/dev/null
+         for i in $(seq 200); do grep -q 'nothing is started for now' {place}/seen && break; sleep 0.1; done
+         sleep 1; ls {place}/out | wc -l > {place}/first; sleep 3; ls {place}/out | wc -l > {place}/second
+         rm ballast
+         for i in $(seq 200); do grep -q 'going on' {place}/seen && break; sleep 0.1; done
+         kill -INT $pid; wait $pid
+         {HOTCELL} audit verify --json > {place}/verdict; cp -r .hotcell {place}/"""
+    with subprocess.Popen(["/bin/bash", "-m", "-c", script], preexec_fn=small_disk(disk, "8m"), env=dict(os.environ, LC_ALL="C.UTF-8")) as process:
+        assert process.wait(120) == 0, slurp(place / "seen")[-2000:]
+    seen = slurp(place / "seen").decode()
+    assert "nothing is started for now" in seen and "No space left" in seen and "going on" in seen, seen[-2000:]
+    assert int((place / "first").read_text()) == int((place / "second").read_text()), "nothing is begun that cannot be told"
+    assert json.loads(slurp(place / "verdict"))["problems"] == []
+    ended = {each["run"] for each in records(place) if each["event"] == "cell-end" and each["state"] == "success"}
+    assert len(ended) == len(sessions(place, "out")) > 0

@@ -1,9 +1,11 @@
 """Doors: what they let through, what the cell sees of them, and what is told."""
 
 import json
+import os
 import re
 
 import doors
+import harness
 import pytest
 from campaigns import prove_accounting, sessions
 from doors import OTHER_PUBLIC, PUBLIC, PUBLIC6, Far, Names, echo, greet, parent_proxy, swallow, web
@@ -557,3 +559,23 @@ def test_explain_shows_the_doors():
     assert ran.code == 0, ran
     text = ran.out.decode()
     assert all(each in text for each in ("good.test:443", "db:5432", "127.0.0.1:15432", "requests=7")), text
+
+
+def test_a_network_log_that_nobody_reads_stops_nothing(net, place):
+    """A FIFO without a reader is refused; with one that does not read, lines are lost and counted, and doors go on."""
+    fifo = place / "fifo"
+    os.mkfifo(fifo)
+    with Names(net, {"good.test": [[PUBLIC]]}) as names:
+        options = ["--allow", "good.test:80", *names.option, "--network-log", fifo]
+        code = "tell([status(ask(get_request('http://evil.test/'))) for _ in range(900)] + [status(ask(get_request('http://good.test/')))])"
+        arguments = doors.arguments(place, options, code, log=False)
+        ran = harness.run(*arguments, preexec_fn=net.enter, json=False)
+        assert ran.code == 125 and b"nobody reads" in ran.err, ran
+        reader = os.open(fifo, os.O_RDONLY | os.O_NONBLOCK)
+        with Far(net, web, port=80):
+            ran = harness.run(*arguments, preexec_fn=net.enter, json=False, timeout=60)
+        assert ran.code == 0 and json.loads(ran.out) == [403] * 900 + [200], ran
+        os.set_blocking(reader, True)
+        with open(reader, "rb") as pipe:
+            lines = pipe.read().splitlines()
+    assert 0 < len(lines) < 900 and all(json.loads(line) for line in lines), lines[-1:]

@@ -30,7 +30,7 @@ def test_a_campaign_that_was_killed_goes_on_with_its_doors_its_counts_and_its_bu
     gate = place / "gate"
     gate.mkdir(mode=0o755)
     with MessagesApi(KEY, [[text("hello")]]) as api:
-        options = ["--name", "lives", "--runs", "6", "--workers", "1", "--allow", "good.test", "--budget", "requests=4", "--mount",
+        options = ["--name", "lives", "--runs", "6", "--workers", "1", "--allow", "good.test", "--budget", "requests=4", "--on-budget", "pause", "--mount",
                    f"{gate}:/gate", "--secret-door", f"anthropic={api.url},header=x-api-key,env=ANTHROPIC_API_KEY"]
         with Supervisor(place, *options, "--", "sh", "-c", ASK, env={"ANTHROPIC_API_KEY": KEY}) as first:
             assert eventually(lambda: totals(place, "lives") == (3, 3), 30), (totals(place, "lives"), first.text())
@@ -65,3 +65,40 @@ def test_a_campaign_that_was_killed_goes_on_with_its_doors_its_counts_and_its_bu
         assert [line[3] for line in verdicts(folder)] == ["allowed", "refused"], folder
     for path in place.rglob("*"):
         assert not path.is_file() or KEY.encode() not in path.read_bytes(), path
+
+
+def budgeted(place, api, *more, verb="run", **extra):
+    options = ["--name", "tight", "--runs", "5", "--workers", "1", "--allow", "good.test", "--secret-door",
+               f"anthropic={api.url},header=x-api-key,env=ANTHROPIC_API_KEY"] if verb == "run" else ["tight"]
+    command = ["--", "sh", "-c", ASK.replace("-lt 3", "-lt 99")] if verb == "run" else []
+    return campaign(place, *options, *more, *command, verb=verb, env={"ANTHROPIC_API_KEY": KEY}, **extra)
+
+
+def test_without_a_terminal_a_campaign_ends_when_its_budget_is_used_up_and_goes_on_with_a_larger_one(place):
+    with MessagesApi(KEY, [[text("hello")]]) as api:
+        ran = budgeted(place, api, "--budget", "requests=2,sent=1M")
+        assert ran.code == 5, ran
+        assert b"the budget of 2 requests is used up" in ran.err and b"campaign resume tight --budget LIST" in ran.err, ran
+        found = status(place, "tight")
+        assert found["state"] == "stopped" and "is used up" in found["note"], found
+        same = budgeted(place, api, verb="resume")
+        assert same.code == 2 and b"give it a larger --budget" in same.err, same
+        # what is not named stays as it was
+        more = budgeted(place, api, "--budget", "requests=3", verb="resume")
+        assert more.code == 5, more
+        assert status(place, "tight")["budget"] == "requests=3,sent=1M"
+        assert budgeted(place, api, "--budget", "requests=100,tokens=1M", verb="resume").code == 0
+    assert status(place, "tight")["budget"] == "tokens=1M,requests=100,sent=1M"
+    assert [each["state"] for each in ledger_rows(place, "select state from runs")] == ["success"] * 5
+
+
+def test_a_campaign_that_is_told_so_waits_for_a_larger_budget_without_a_terminal(place):
+    with MessagesApi(KEY, [[text("hello")]]) as api:
+        options = ["--name", "tight", "--runs", "3", "--workers", "1", "--budget", "requests=1", "--on-budget", "pause",
+                   "--secret-door", f"anthropic={api.url},header=x-api-key,env=ANTHROPIC_API_KEY"]
+        with Supervisor(place, *options, "--", "sh", "-c", ASK.replace("-lt 3", "-lt 99"), env={"ANTHROPIC_API_KEY": KEY}) as it:
+            it.wait_for("is used up", 30)
+            assert eventually(lambda: status(place, "tight")["state"] == "paused", 20)
+            # the other limits stay, and a limit may be named anew
+            assert campaign(place, "tight", "--budget", "requests=50", verb="resume").code == 0
+            assert it.finish() == 0, it.text()

@@ -234,7 +234,7 @@ def test_nodes_fetch_uses_a_secret_door_as_any_client_does(place, key):
 def test_claude_code_is_told_that_a_budget_is_used_up_and_its_campaign_pauses_until_it_is_raised(place, key):
     with MessagesApi(key, [ASKS, [text(ANSWER)]]) as api:
         options = [*door_of(api), "--name", "tight", "--runs", "3", "--workers", "1"]
-        with Supervisor(place, *options, "--budget", "tokens=1500", *claude(), env={"ANTHROPIC_API_KEY": key}) as supervisor:
+        with Supervisor(place, *options, "--budget", "tokens=1500", "--on-budget", "pause", *claude(), env={"ANTHROPIC_API_KEY": key}) as supervisor:
             # a session is two requests of 600 tokens each: the second session has its first, and that is all
             supervisor.wait_for("the budget of 1,?500 tokens is used up", 60)
             assert eventually(lambda: status(place, "tight")["sums"]["states"]["error"] == 1, 30)

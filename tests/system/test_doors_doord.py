@@ -400,7 +400,7 @@ def test_a_budget_that_is_raised_opens_nothing_else(net, place, signals):
     signal("raised")
     print(json.dumps([before, sorted(map(str, evil)), rest(held).decode()]))
     """
-    options = ["--runs", "1", "--workers", "1", "--name", "raise", "--plain", "--budget", "requests=2"]
+    options = ["--runs", "1", "--workers", "1", "--name", "raise", "--plain", "--budget", "requests=2", "--on-budget", "pause"]
     options += ["--allow", "good.test:80", "--allow", "good.test:8080", "--mount", f"{signals}:/signals:rw"]
     table = {"good.test": [[PUBLIC]], "evil.test": [[PUBLIC]]}
     with Names(net, table) as names, Far(net, web, port=80), Far(net, port=8080):

@@ -98,6 +98,56 @@ def test_tls_in_a_tunnel_wants_the_name_of_the_tunnel_and_shows_it(net, place):
         assert verdict["sent"] == 0, (name, verdict)
 
 
+CHANGE = record(b"\1", 20)
+EVIL_HELLO = client_hello(server_name(b"evil.test"))
+SECOND_HELLOS = {
+    "another name": EVIL_HELLO,
+    "after a change of ciphers": CHANGE + EVIL_HELLO,
+    "a byte in each record": CHANGE + b"".join(record(bytes([byte])) for byte in EVIL_HELLO[5:]),
+    "no name": client_hello(MUTE),
+    "after a warning": record(b"\1\x5a", 21) + EVIL_HELLO,
+}
+
+
+def test_a_second_hello_is_held_to_the_name_of_the_first(net, place):
+    """A server may ask for one (HelloRetryRequest), and answer to the name in it."""
+    code = """
+    def rest_of(connection):
+        connection.settimeout(3)
+        got = b""
+        try:
+            while more := connection.recv(65536):
+                got += more
+        except TimeoutError:
+            got += b"open"
+        except ConnectionResetError:
+            pass
+        return got
+
+    results = {}
+    for name, first, second in given:
+        code, connection = tunnel("good.test:443")
+        with connection:
+            connection.sendall(bytes.fromhex(first))
+            heard = connection.recv(len(first) // 2, socket.MSG_WAITALL)
+            connection.sendall(bytes.fromhex(second))
+            results[name] = [code, heard.hex() == first, rest_of(connection).hex()]
+    tell(results)
+    """
+    given = [(name, GOOD_HELLO.hex(), second.hex()) for name, second in SECOND_HELLOS.items()]
+    given.append(("together", GOOD_HELLO.hex(), (CHANGE + GOOD_HELLO + record(b"data", 23)).hex()))
+    with Names(net, {"good.test": [[PUBLIC]]}) as names, Far(net, echo, port=443) as far:
+        ran = doors.run(net, place, ["--allow", "good.test:443", *names.option], code, given, timeout=60)
+    assert ran.code == 0, ran
+    good = ran.told.pop("together")
+    assert bytes.fromhex(good[2]) == CHANGE + GOOD_HELLO + record(b"data", 23) + b"open", good
+    for name, (code, first, after) in ran.told.items():
+        assert code == 200 and first and after == "", (name, after)
+    assert EVIL_HELLO not in far.heard and b"evil.test" not in far.heard
+    refused = [each for each in ran.verdicts if each["verdict"] == "refused"]
+    assert len(refused) == len(SECOND_HELLOS) and all("second hello" in each["reason"] for each in refused), ran.verdicts
+
+
 def test_a_good_hello_passes_however_it_is_cut(net, place):
     body = GOOD_HELLO[5:]
     hellos = {
