@@ -6,9 +6,12 @@
 #include <cmocka.h>
 
 #include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include "base/base64.h"
 #include "redact/redact.h"
+#include "redact/scrub.h"
 
 #define KNOWN "correct horse/battery+staple"
 #define RANDOM "q7Xv2LmP9sT4wYb8KdR3nHc6ZfJ1gA5u"
@@ -284,6 +287,252 @@ static void what_has_no_end_is_taken_out_in_bounded_memory(void **state)
 	redactor_free(redactor);
 }
 
+/* ---- hostile values ---- */
+
+/* The spellings of a value, made by other means than the module's. */
+enum spelling { PLAIN, HEX, HEX_UPPER, PERCENT, PERCENT_LOWER, JSON, BASE64, BASE64_1, BASE64_2, URL, URL_1, URL_2, SPELLINGS };
+
+static void spell_each(const char *value, const char *format, bool (*plain)(unsigned char), struct buf *out)
+{
+	for (; *value; value++) {
+		if (plain && plain((unsigned char)*value))
+			buf_char(out, *value);
+		else
+			buf_fmt(out, format, (unsigned char)*value);
+	}
+}
+
+static bool is_plain(unsigned char byte)
+{
+	return (byte >= '0' && byte <= '9') || (byte >= 'A' && byte <= 'Z') || (byte >= 'a' && byte <= 'z') || (byte && strchr("-._~", byte));
+}
+
+static void spell_json(const char *value, struct buf *out)
+{
+	for (; *value; value++) {
+		if (*value == '\n')
+			buf_str(out, "\\n");
+		else
+			buf_fmt(out, *value == '"' || *value == '\\' ? "\\%c" : "%c", *value);
+	}
+}
+
+/* With bytes around it, whose letters come along. */
+static void spell_base64(const char *value, size_t before, bool url, struct buf *out)
+{
+	own(buf_done) struct buf whole = {0};
+	size_t from = out->len;
+
+	buf_add(&whole, "<<<", before);
+	buf_str(&whole, value);
+	base64_write(whole.data, whole.len, out);
+	for (size_t i = from; url && i < out->len; i++)
+		out->data[i] = out->data[i] == '+' ? '-' : out->data[i] == '/' ? '_' : out->data[i];
+}
+
+static void spell(enum spelling how, const char *value, struct buf *out)
+{
+	switch (how) {
+	case PLAIN: buf_str(out, value); break;
+	case HEX: spell_each(value, "%02x", NULL, out); break;
+	case HEX_UPPER: spell_each(value, "%02X", NULL, out); break;
+	case PERCENT: spell_each(value, "%%%02X", is_plain, out); break;
+	case PERCENT_LOWER: spell_each(value, "%%%02x", is_plain, out); break;
+	case JSON: spell_json(value, out); break;
+	case BASE64: spell_base64(value, 0, false, out); break;
+	case BASE64_1: spell_base64(value, 1, false, out); break;
+	case BASE64_2: spell_base64(value, 2, false, out); break;
+	case URL: spell_base64(value, 0, true, out); break;
+	case URL_1: spell_base64(value, 1, true, out); break;
+	case URL_2: spell_base64(value, 2, true, out); break;
+	case SPELLINGS: break;
+	}
+}
+
+static const char *const hostile[] = {
+	"eightbyt", "eightbytes", "eightbytes-and-more", /* beginnings of each other */
+	"abcabcabcabc", "bcabcabcabca", /* overlapping */
+	"aaaaaaaaaaaa",
+	"two\nlines \"quoted\" \\back",
+	"K\xc3\xb6nigsberg \xe2\x82\xac\xf0\x9f\x94\x91",
+	"a/b+c=d&e?f%g",
+	"../../etc/passwd",
+	"****-stars-****",
+};
+
+static struct redactor *redactor_hostile(void)
+{
+	return redactor_make(&(struct redact_known){.values = hostile, .count = ARRAY_LEN(hostile)});
+}
+
+static void expect_gone(const char *value, const struct buf *out, const char *how)
+{
+	for (int i = 0; i < SPELLINGS; i++) {
+		own(buf_done) struct buf form = {0};
+		spell((enum spelling)i, value, &form);
+		if (i >= BASE64) { /* letters that stand for its neighbours, too, tell nothing of it alone */
+			form.len = form.len > 4 ? form.len - 4 : 0;
+			size_t skip = form.len > 4 ? 4 : 0;
+			memmove(form.data, form.data + skip, form.len - skip);
+			form.len -= skip;
+		}
+		if (form.len >= 8 && memmem(buf_text(out), out->len, form.data, form.len))
+			fail_msg("%s: '%s' is left (spelling %d): %s", how, value, i, buf_text(out));
+	}
+}
+
+static void a_value_split_at_any_byte_over_two_writes_is_gone_in_every_spelling(void **state)
+{
+	struct redactor *redactor = redactor_hostile();
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(hostile) - 1; i++) /* the last one is of stars */
+		for (int how = 0; how < SPELLINGS; how++) {
+			own(buf_done) struct buf text = {0};
+			buf_str(&text, "(");
+			spell((enum spelling)how, hostile[i], &text);
+			buf_str(&text, ")");
+			for (size_t cut = 0; cut <= text.len; cut++) {
+				own(scrub_done) struct scrub scrub = {0};
+				own(redact_done) struct redact redact = {0};
+				own(buf_done) struct buf scrubbed = {0}, redacted = {0};
+				const struct scrub_words *words = redactor_words(redactor);
+				scrub_take(&scrub, words, text.data, cut, &scrubbed);
+				scrub_take(&scrub, words, text.data + cut, text.len - cut, &scrubbed);
+				scrub_end(&scrub, words, &scrubbed);
+				expect_gone(hostile[i], &scrubbed, "scrubbed");
+				if (cut % 5 > 0) /* the slow one */
+					continue;
+				redact_take(&redact, redactor, text.data, cut, &redacted);
+				redact_take(&redact, redactor, text.data + cut, text.len - cut, &redacted);
+				redact_end(&redact, redactor, &redacted);
+				expect_gone(hostile[i], &redacted, "redacted");
+			}
+		}
+	redactor_free(redactor);
+}
+
+static void values_that_begin_or_overlap_each_other_leave_no_rest(void **state)
+{
+	static const struct {
+		const char *text, *expected;
+	} rows[] = {
+		{"<eightbytes-and-more>", "<*******************>"},
+		{"<eightbytes-and-mor>", "<**********-and-mor>"},
+		{"<eightbytesx>", "<**********x>"},
+		{"<eightbytx>", "<********x>"},
+		{"<abcabcabcabca>", "<*************>"},
+		{"<aaaaaaaaaaaaaaaaaaaaaa>", "<**********************>"},
+		{"<abcabcabcab>", "<abcabcabcab>"},
+	};
+	struct redactor *redactor = redactor_hostile();
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		own(freep) char *shown = redact_copy(redactor, REDACT_VALUES, rows[i].text);
+		assert_string_equal(shown, rows[i].expected);
+	}
+	redactor_free(redactor);
+}
+
+static void values_under_eight_bytes_are_not_known(void **state)
+{
+	static const char *const values[] = {"a", "ab", "abc", "abcd", "abcdefg", "abcdefgh"};
+	struct redactor *redactor = redactor_make(&(struct redact_known){.values = values, .count = ARRAY_LEN(values)});
+	own(freep) char *shown = redact_copy(redactor, REDACT_VALUES, "a ab abc abcd abcdefg abcdefgh");
+
+	(void)state;
+	assert_string_equal(shown, "a ab abc abcd abcdefg ********");
+	redactor_free(redactor);
+	redactor = redactor_make(&(struct redact_known){.values = values, .count = 5});
+	assert_false(redactor_knows(redactor));
+	assert_false(redactor_knows(NULL));
+	redactor_free(redactor);
+}
+
+/* Encoded twice: streams know percent, JSON and HTML around base64; whole texts know every pair. */
+static void of_two_encodings_those_are_known_that_are_said_to_be(void **state)
+{
+	static const struct {
+		enum spelling inner, outer;
+		bool in_streams;
+	} rows[] = {
+		{BASE64, PERCENT, true}, {BASE64, JSON, true}, {URL, PERCENT_LOWER, true}, {BASE64, BASE64, false}, {HEX, BASE64, false},
+		{PERCENT, BASE64_1, false}, {JSON, BASE64_2, false}, {BASE64, HEX, false}, {PLAIN, BASE64, true}, {HEX, HEX, false},
+	};
+	static const char value[] = "tr0ub4dor & \"three\"/plus+";
+	const char *const values[] = {value};
+	struct redactor *redactor = redactor_make(&(struct redact_known){.values = values, .count = 1});
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		own(buf_done) struct buf inner = {0}, outer = {0};
+		spell(rows[i].inner, value, &inner);
+		spell(rows[i].outer, buf_text(&inner), &outer);
+		own(freep) char *values_only = redact_copy(redactor, REDACT_VALUES, buf_text(&outer));
+		own(freep) char *all = redact_copy(redactor, REDACT_ALL, buf_text(&outer));
+		if ((strchr(values_only, '*') != NULL) != rows[i].in_streams)
+			fail_msg("row %zu in a stream: %s", i, values_only);
+		if (!strstr(all, "[redacted:"))
+			fail_msg("row %zu in a text: %s", i, all);
+	}
+	redactor_free(redactor);
+}
+
+/* ---- shown or stored ---- */
+
+static void our_own_words_lose_known_values_only(void **state)
+{
+	struct redactor *redactor = redactor_known();
+	own(freep) char *ours = redact_copy(redactor, REDACT_VALUES, "open '/home/bob/x' of alice: password=x; " KNOWN);
+	own(freep) char *none = redact_copy(NULL, REDACT_VALUES, KNOWN), *shaped = redact_copy(NULL, REDACT_ALL, "in /home/bob: " KNOWN);
+	char line[] = "at " KNOWN " it";
+
+	(void)state;
+	assert_string_equal(ours, "open '/home/bob/x' of alice: password=x; ****************************");
+	assert_string_equal(none, KNOWN);
+	assert_string_equal(shaped, "in [redacted:home]: " KNOWN);
+	redact_line(redactor, line);
+	assert_string_equal(line, "at **************************** it");
+	redact_line(NULL, line);
+	redactor_free(redactor);
+}
+
+static void variables_are_secret_by_their_name_or_their_value(void **state)
+{
+	static const struct {
+		const char *name, *value;
+		bool secret;
+	} rows[] = {
+		{"API_TOKEN", "x", true}, {"DB_PASSWORD", "x", true}, {"AWS_SECRET_ACCESS_KEY", "x", true}, {"ANTHROPIC_API_KEY", "x", true},
+		{"githubToken", "x", true}, {"SSH_KEY", "x", true}, {"GH_PAT", "x", true}, {"BASIC_AUTH", "x", true}, {"SENTRY_DSN", "x", true},
+		{"DATABASE_URL", "postgres://me:pw@db/x", true}, {"THING", "AKIA" "ABCDEFGHIJKLMNOP", true}, {"PATH", "/usr/bin:/bin", false},
+		{"HOME", "/home/bob", false}, {"MODE", "production", false}, {"MONKEY", "banana", false}, {"COMPAT", "1", false},
+		{"BYPASS", "x", false}, {"KEYBOARD", "de", false}, {"TOKENS", "100", false},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++)
+		if (redact_is_secret(rows[i].name, strlen(rows[i].name), rows[i].value) != rows[i].secret)
+			fail_msg("%s=%s", rows[i].name, rows[i].value);
+}
+
+static void values_are_not_handed_on_by_a_fork(void **state)
+{
+	struct redactor *redactor = redactor_known();
+	int status = 0;
+
+	(void)state;
+	pid_t child = fork();
+	if (child == 0) {
+		own(freep) char *shown = redact_copy(redactor, REDACT_VALUES, KNOWN);
+		_exit(strcmp(shown, KNOWN) == 0 ? 0 : 1); /* nothing is known any more */
+	}
+	assert_int_equal(waitpid(child, &status, 0), child);
+	assert_int_equal(status, 0);
+	redactor_free(redactor);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -296,6 +545,13 @@ int main(void)
 		cmocka_unit_test(no_spelling_of_a_known_value_stays),
 		cmocka_unit_test(a_known_value_that_reaches_further_than_a_shape_goes_altogether),
 		cmocka_unit_test(what_has_no_end_is_taken_out_in_bounded_memory),
+		cmocka_unit_test(a_value_split_at_any_byte_over_two_writes_is_gone_in_every_spelling),
+		cmocka_unit_test(values_that_begin_or_overlap_each_other_leave_no_rest),
+		cmocka_unit_test(values_under_eight_bytes_are_not_known),
+		cmocka_unit_test(of_two_encodings_those_are_known_that_are_said_to_be),
+		cmocka_unit_test(our_own_words_lose_known_values_only),
+		cmocka_unit_test(variables_are_secret_by_their_name_or_their_value),
+		cmocka_unit_test(values_are_not_handed_on_by_a_fork),
 	};
 	return cmocka_run_group_tests_name("redact", tests, NULL, NULL);
 }
