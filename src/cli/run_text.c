@@ -204,7 +204,9 @@ static void put_replay(struct buf *out, struct words words, const char *session)
 void run_text_again(const struct campaign_record *campaign, const struct run_record *run, const struct cli_verb *from,
 	const struct cli_verb *to, struct buf *out)
 {
-	struct words words = words_of(campaign->words, campaign->words_len);
+	size_t shown_len;
+	const char *shown = campaign_record_shown(campaign, &shown_len);
+	struct words words = words_of(shown, shown_len);
 	struct words names = words_of(campaign->env_names, campaign->env_names_len);
 	char session[24];
 	const char *word;

@@ -6,6 +6,7 @@
 #include "redact/shapes.h"
 
 #define ENCODED_MIN 7 /* "/root" in base64 */
+#define READABLE_MIN 5 /* bytes of text in a row without which there is nothing to be found */
 
 static int digit_of(char letter)
 {
@@ -29,10 +30,11 @@ static int sextet_of(char letter)
 static bool has_secret(const char *text, size_t len, const struct scrub_words *known)
 {
 	struct shape_hit hit;
+	unsigned char before = 0;
 
-	for (size_t i = 0; i < len; i++)
+	for (size_t i = 0; i < len; before = (unsigned char)text[i++])
 		if (scrub_look(known, text + i, len - i) ||
-			shape_find(text + i, len - i, i ? (unsigned char)text[i - 1] : 0, NULL, &hit))
+			(shape_may_begin(before, (unsigned char)text[i]) && shape_find(text + i, len - i, before, NULL, &hit)))
 			return true;
 	return false;
 }
@@ -42,7 +44,8 @@ static bool in_base64(const char *at, size_t len, const struct scrub_words *know
 	char text[REDACT_AHEAD];
 
 	for (size_t skip = 0; skip < 4 && skip < len; skip++) {
-		size_t made = 0;
+		size_t made = 0, text_from = 0;
+		bool readable = false;
 		unsigned bits = 0, value = 0;
 		for (size_t i = skip; i < len && sextet_of(at[i]) >= 0; i++) {
 			value = (value << 6 | (unsigned)sextet_of(at[i])) & 0xffff;
@@ -51,8 +54,11 @@ static bool in_base64(const char *at, size_t len, const struct scrub_words *know
 				continue;
 			bits -= 8;
 			text[made++] = (char)(value >> bits);
+			if ((unsigned char)text[made - 1] - ' ' >= 0x7f - ' ')
+				text_from = made;
+			readable = readable || made - text_from >= READABLE_MIN;
 		}
-		if (has_secret(text, made, known))
+		if (readable && has_secret(text, made, known))
 			return true;
 	}
 	return false;
@@ -132,10 +138,11 @@ bool decode_find(const char *at, size_t len, unsigned char before, const struct 
 	}
 	if (sextet_of(at[0]) < 0 || (before && sextet_of((char)before) >= 0))
 		return false;
-	for (size = 0; size < len && sextet_of(at[size]) >= 0;)
-		size++;
+	bool word = true; /* as most runs are: text that is encoded has a capital or a digit */
+	for (size = 0; size < len && sextet_of(at[size]) >= 0; size++)
+		word = word && !(at[size] >= '0' && at[size] <= 'Z');
 	*ret_len = size;
-	if (size < ENCODED_MIN || (!in_base64(at, size, known) && !in_hex(at, size, known)))
+	if (size < ENCODED_MIN || word || (!in_base64(at, size, known) && !in_hex(at, size, known)))
 		return false;
 	while (*ret_len < len && at[*ret_len] == '=')
 		++*ret_len;

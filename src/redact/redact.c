@@ -147,6 +147,8 @@ static void look(struct redact *redact, const struct redactor *redactor, const c
 	}
 	if (redact->cover > 0 || redact->pending)
 		return;
+	if (shape_is_word(redact->before) && shape_is_word((unsigned char)*at))
+		return; /* inside a word nothing begins */
 	if (is_user(redactor, at, left < REDACT_AHEAD ? left : REDACT_AHEAD, redact->before))
 		span_begin(redact, strlen(redactor->user), "user", out);
 	else

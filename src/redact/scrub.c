@@ -357,7 +357,7 @@ size_t scrub_look(const struct scrub_words *words, const char *bytes, size_t len
 {
 	size_t size = 0;
 
-	return len >= HEAD && look(words, bytes, len, true, &size) == SEES_FORM ? size : 0;
+	return len >= HEAD && words->first[(unsigned char)*bytes] && look(words, bytes, len, true, &size) == SEES_FORM ? size : 0;
 }
 
 struct cover { /* the occurrences met so far, as far as they overlap */

@@ -144,21 +144,15 @@ static bool exactly(const char *at, size_t len, size_t exact)
 	return exact == len || !shape_is_word((unsigned char)at[exact]);
 }
 
-/* The first letters of all rows, for the many words that have another one. */
-static bool may_be_prefix(char first)
-{
-	return first && strchr("srgxAynph", first);
-}
-
 static bool find_prefix(const char *at, size_t len, struct shape_hit *ret)
 {
-	if (!may_be_prefix(at[0]))
+	if (!strchr("srgxAynph", at[0])) /* the first letters of all rows: most words have another one */
 		return false;
 	for (size_t i = 0; i < ARRAY_LEN(prefixes); i++) {
 		const struct prefix *row = &prefixes[i];
-		size_t skip = strlen(row->text);
-		if (!begins(at, len, row->text))
+		if (row->text[0] != at[0] || len < 2 || row->text[1] != at[1] || !begins(at, len, row->text))
 			continue;
+		size_t skip = strlen(row->text);
 		size_t rest = row->exact ? row->exact : run_of(at + skip, len - skip, REDACT_WORD);
 		if (row->exact ? !exactly(at + skip, len - skip, row->exact) : rest < row->min)
 			continue;
@@ -452,6 +446,11 @@ static bool find_encoded(const char *at, size_t len, unsigned char before, const
 {
 	*ret = (struct shape_hit){.what = "encoded", .open = REDACT_RUN};
 	return decode_find(at, len, before, known, &ret->len);
+}
+
+bool shape_may_begin(unsigned char before, unsigned char byte)
+{
+	return shape_is_word(byte) ? !shape_is_word(before) : byte == ':' || byte == '/' || byte == '-';
 }
 
 bool shape_find(const char *at, size_t len, unsigned char before, const struct scrub_words *known, struct shape_hit *ret)

@@ -16,6 +16,8 @@ struct shape_hit {
  * `before` is the byte in front of it; 0: none. With `known`, also what is merely random, and what is encoded and holds a
  * shape or a known value. */
 bool shape_find(const char *at, size_t len, unsigned char before, const struct scrub_words *known, struct shape_hit *ret);
+/* Whether it is worth looking, known values and what is encoded apart. */
+bool shape_may_begin(unsigned char before, unsigned char byte);
 bool shape_is_secret_name(const char *name, size_t len); /* of a variable */
 bool shape_goes_on(enum redact_class class, unsigned char byte);
 bool shape_is_word(unsigned char byte); /* a letter, a digit or '_' */

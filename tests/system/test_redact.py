@@ -98,7 +98,8 @@ def test_a_command_line_with_it_is_kept_and_not_shown(place):
                    "/bin/sh", "-c", f'test "$DB_PASSWORD" = {plain}')
     assert ran.code == 0, ran
     assert hotcell("report", "typed", "-o", "page.html", cwd=place).code == 0
-    shown = [hotcell(*words, cwd=place).out for words in (["status", "typed", "--json"], ["campaign", "show", "typed"])]
+    shown = [hotcell(*words, cwd=place).out for words in (["status", "typed", "--json"], ["campaign", "show", "typed"],
+                                                       ["campaign", "show", "typed/1"])]
     assert leaks(b"".join(shown) + (place / "page.html").read_bytes(), plain) == []
     assert b"*" * len(plain) in shown[0]
 
