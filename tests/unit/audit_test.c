@@ -11,10 +11,12 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
 #include "audit/audit.h"
 #include "base/base64.h"
 #include "base/fs.h"
+#include "campaign/cell_audit.h"
 
 struct fixture {
 	char folder[64];
@@ -455,6 +457,57 @@ static void a_log_that_grew_too_little_goes_on_behind_what_is_gone(void **state)
 	expect_bad(it, 1, "dropped");
 }
 
+static void a_review_and_a_refusal_are_a_line_each(void **state)
+{
+	const struct fixture *it = *state;
+	struct cell_audit_review review = {.backend = "native", .held = 70, .escaped = 1, .degraded = 2, .not_applicable = 3, .sum = {0xab}};
+	own(buf_done) struct buf text = {0};
+	struct found found;
+	struct err err = {0};
+
+	assert_int_equal(cell_audit_review(it->path, &review, &err), 0);
+	assert_int_equal(cell_audit_refusal(it->path, NULL, "manifest", "'/home/bob/x' changed", &err), 0);
+	assert_int_equal(cell_audit_refusal(it->folder, NULL, "manifest", "x", &err), -1);
+	assert_int_equal(verify(it, NULL, &found).lines, 2);
+	assert_int_equal(fs_read_small(AT_FDCWD, it->path, 4096, &text, &err), 0);
+	assert_non_null(strstr(buf_text(&text),
+		"\"event\":\"review\",\"backend\":\"native\",\"held\":70,\"escaped\":1,\"degraded\":2,\"not_applicable\":3,\"sha256\":\"ab00"));
+	assert_non_null(strstr(buf_text(&text), "\"event\":\"refused\",\"rule\":\"manifest\",\"text\":\"'[redacted:home]/x' changed\""));
+}
+
+/* It is written over in place; what is there instead is replaced. */
+static void a_head_that_is_something_else_is_replaced_and_not_written_through(void **state)
+{
+	const struct fixture *it = *state;
+	own(freep) char *beside = audit_head_path(it->path), *canary = xfmt("%s/canary", it->folder);
+	own(buf_done) struct buf text = {0};
+	struct audit *audit = open_log(it);
+	struct found found;
+	struct err err = {0};
+
+	add(audit, "one", "x");
+	assert_int_equal(audit_flush(audit, &err), 0);
+	assert_int_equal(unlink(beside), 0);
+	FILE *file = fopen(canary, "we");
+	assert_non_null(file);
+	assert_int_equal(fclose(file), 0);
+	assert_int_equal(symlink(canary, beside), 0);
+	add(audit, "two", "x");
+	assert_int_equal(audit_flush(audit, &err), 0);
+	assert_int_equal(fs_read_small(AT_FDCWD, canary, 100, &text, &err), 0);
+	assert_int_equal(text.len, 0);
+	assert_int_equal(unlink(beside), 0);
+	assert_int_equal(link(canary, beside), 0); /* and a second name of it */
+	add(audit, "three", "x");
+	assert_int_equal(audit_flush(audit, &err), 0);
+	assert_int_equal(fs_read_small(AT_FDCWD, canary, 100, &text, &err), 0);
+	assert_int_equal(text.len, 0);
+	struct audit_report report = verify(it, NULL, &found);
+	assert_int_equal(report.problems, 0);
+	assert_int_equal(report.unheaded, 0);
+	audit_free(audit);
+}
+
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
@@ -474,6 +527,8 @@ int main(void)
 		TEST(a_long_text_is_cut_after_it_was_redacted),
 		TEST(several_processes_write_one_chain),
 		TEST(a_log_that_grew_too_little_goes_on_behind_what_is_gone),
+		TEST(a_review_and_a_refusal_are_a_line_each),
+		TEST(a_head_that_is_something_else_is_replaced_and_not_written_through),
 	};
 	return cmocka_run_group_tests_name("audit", tests, NULL, NULL);
 }

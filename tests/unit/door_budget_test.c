@@ -277,6 +277,20 @@ static void totals_add_up_and_stop_at_the_most(void **state)
 	assert_true(totals.count[0] == UINT64_MAX);
 }
 
+static void a_newer_budget_changes_what_it_names_and_nothing_else(void **state)
+{
+	struct door_budget budget = {0}, newer = {0};
+	own(buf_done) struct buf text = {0};
+	struct err err;
+
+	(void)state;
+	assert_int_equal(budget_parse(&budget, "$20,tokens=1M,sent=10M", "x", &err), 0);
+	assert_int_equal(budget_parse(&newer, "tokens=2M,requests=5", "x", &err), 0);
+	budget_merge(&budget, &newer);
+	budget_text(&budget, &text);
+	assert_string_equal(buf_text(&text), "$20.00,tokens=2M,requests=5,sent=10M");
+}
+
 static void every_count_has_a_name_of_its_own(void **state)
 {
 	(void)state;
@@ -298,6 +312,7 @@ int main(void)
 		cmocka_unit_test(a_budget_is_reached_when_what_it_counts_is_used_up_and_not_before),
 		cmocka_unit_test(a_sentence_says_what_was_allowed_and_what_was_used),
 		cmocka_unit_test(totals_add_up_and_stop_at_the_most),
+		cmocka_unit_test(a_newer_budget_changes_what_it_names_and_nothing_else),
 		cmocka_unit_test(every_count_has_a_name_of_its_own),
 	};
 	return cmocka_run_group_tests_name("door budget", tests, NULL, NULL);
