@@ -26,14 +26,17 @@ static uint64_t tail_read(int dir, const char *name, char tail[REPORT_TAIL], siz
 	return (uint64_t)st.st_size;
 }
 
-/* Where it was cut, the rest of a character or, if it is near, of a line is dropped. */
+/* Where it was cut, the rest of a line, if it is near, or else of a word is dropped: that of a key would not be known as one. */
 static size_t clean_start(const char *tail, size_t len)
 {
 	const char *line = memchr(tail, '\n', len < 256 ? len : 256);
+	const char *word = memchr(tail, ' ', len < 256 ? len : 256);
 	size_t at = 0;
 
 	if (line && line + 1 < tail + len)
 		return (size_t)(line + 1 - tail);
+	if (word)
+		return (size_t)(word + 1 - tail);
 	while (at < len && at < 4 && ((unsigned char)tail[at] & 0xc0) == 0x80)
 		at++;
 	return at;

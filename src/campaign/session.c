@@ -291,7 +291,8 @@ void session_marker_text(const struct run_record *run, uint64_t timeout_ms, cons
 		buf_char(ret, '\n');
 }
 
-/* The last bytes of a log, from the beginning of a line where there is one. */
+/* The last bytes of a log, from the beginning of a line where there is one, else of a word: the rest of a key that was cut
+ * would not be known as one. */
 static size_t read_tail(int dir, const char *name, char *ret, size_t max)
 {
 	own(fd_closep) int fd = openat(dir, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
@@ -304,6 +305,8 @@ static size_t read_tail(int dir, const char *name, char *ret, size_t max)
 	if (got <= 0)
 		return 0;
 	char *line = from > 0 ? memchr(ret, '\n', (size_t)got) : NULL;
+	if (from > 0 && (line == NULL || line + 1 == ret + got))
+		line = memchr(ret, ' ', (size_t)got);
 	size_t skip = line == NULL || line + 1 == ret + got ? 0 : (size_t)(line + 1 - ret);
 	memmove(ret, ret + skip, (size_t)got - skip);
 	return (size_t)got - skip;

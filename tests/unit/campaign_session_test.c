@@ -199,6 +199,33 @@ static void a_marker_that_is_there_is_left_alone(void **state)
 	expect_file(world, "001/TIMEOUT", "Timed out after 1s\n");
 }
 
+static void a_log_in_a_marker_has_no_secret_no_key_and_no_home(void **state)
+{
+	static const char *const values[] = {"correct horse"};
+	struct redactor *redactor = redactor_make(&(struct redact_known){.values = values, .count = 1});
+	struct world *world = *state;
+	struct run_record run = {.state = RUN_ERROR, .outcome = CELL_EXITED, .exit_code = 1};
+	struct buf log = {0};
+	struct err err;
+
+	open_session(world, "001");
+	write_file(world, "001/stderr.log", "a correct horse at /home/bob/x with ghp_" "abcdefghijklmnopqrstuvwxyz0123456789\n");
+	assert_int_equal(session_mark(world->dir, "001", &run, 1000, redactor, &err), 0);
+	expect_file(world, "001/ERROR", "Exit code: 1\n\nLogs:\na [redacted:value] at [redacted:home]/x with [redacted:github-token]\n");
+	open_session(world, "002"); /* cut in the middle of a key, in a line that is longer than what is shown */
+	for (int i = 0; i < 4; i++)
+		buf_str(&log, "ghp_" "abcdefghijklmnopqrstuvwxyz0123456789 ");
+	while (log.len < SESSION_TAIL + 100)
+		buf_str(&log, "and so on ");
+	write_file(world, "002/stderr.log", buf_text(&log));
+	assert_int_equal(session_mark(world->dir, "002", &run, 1000, redactor, &err), 0);
+	char *text = read_file(world, "002/ERROR");
+	assert_null(strstr(text, "0123456789"));
+	free(text);
+	buf_done(&log);
+	redactor_free(redactor);
+}
+
 static void a_log_in_a_marker_is_its_tail_and_obeys_no_terminal(void **state)
 {
 	struct world *world = *state;
@@ -273,6 +300,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(a_symbolic_link_is_not_taken, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(a_session_begins_clean_whatever_an_earlier_try_left, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(a_session_marks_what_came_of_it, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(a_log_in_a_marker_has_no_secret_no_key_and_no_home, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(a_marker_that_is_there_is_left_alone, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(a_log_in_a_marker_is_its_tail_and_obeys_no_terminal, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(a_campaign_is_held_by_one_process_and_free_when_it_is_gone, set_up, tear_down),
