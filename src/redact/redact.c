@@ -13,6 +13,7 @@
 #define PEM_MAX 16384 /* a key without an end takes no more with it */
 #define PEM_END "-----END "
 #define USER_MIN 3
+#define CUT "..." /* what term_line puts where it stops */
 
 struct redactor {
 	struct scrub_words *values; /* what was given to us */
@@ -267,8 +268,12 @@ char *redact_copy(const struct redactor *redactor, enum redact_depth depth, cons
 
 void redact_line(const struct redactor *redactor, char *text)
 {
-	if (redactor)
-		(void)scrub_text(redactor->values, text, strlen(text));
+	if (!redactor)
+		return;
+	(void)scrub_text(redactor->values, text, strlen(text));
+	for (char *cut = strstr(text, CUT); cut; cut = strstr(cut + 1, CUT))
+		scrub_cut(redactor->values, text, (size_t)(cut - text));
+	scrub_cut(redactor->values, text, strlen(text)); /* a message has room for so much only */
 }
 
 bool redactor_knows(const struct redactor *redactor)

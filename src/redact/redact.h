@@ -41,7 +41,7 @@ enum redact_depth {
 /* Adds it to *out. `redactor` may be NULL: nothing is known. */
 void redact_show(const struct redactor *redactor, enum redact_depth depth, const char *text, size_t len, struct buf *out);
 char *redact_copy(const struct redactor *redactor, enum redact_depth depth, const char *text); /* the caller frees */
-void redact_line(const struct redactor *redactor, char *text); /* REDACT_VALUES, in place */
+void redact_line(const struct redactor *redactor, char *text); /* REDACT_VALUES, in place; also of a value that was cut off */
 bool redactor_knows(const struct redactor *redactor); /* any value at all; NULL does not */
 /* What is known of, for a stream that must flow: see scrub.h. Never NULL. */
 const struct scrub_words *redactor_words(const struct redactor *redactor);

@@ -152,6 +152,23 @@ static void spell_html_numbers(struct buf *out, unsigned char byte)
 	html(out, byte, "&#34;", "&#39;", "&#43;");
 }
 
+/* As term_line of base/term.h shows it: where it is UTF-8, and where it is not. */
+static void spell_shown(struct buf *out, unsigned char byte)
+{
+	if (byte == '\n' || byte == '\t')
+		buf_str(out, byte == '\n' ? "\\n" : "\\t");
+	else
+		buf_fmt(out, byte < ' ' || byte == 0x7f ? "\\x%02x" : "%c", byte);
+}
+
+static void spell_shown_bytes(struct buf *out, unsigned char byte)
+{
+	if (byte < 0x80)
+		spell_shown(out, byte);
+	else
+		buf_fmt(out, "\\x%02x", byte);
+}
+
 static void spell_lower(struct buf *out, unsigned char byte)
 {
 	buf_char(out, (char)(byte >= 'A' && byte <= 'Z' ? byte + ('a' - 'A') : byte));
@@ -287,6 +304,8 @@ struct scrub_words *scrub_words_make(const char *const *secrets, size_t count)
 			continue;
 		text_add(words, secrets[i], len);
 		form_spell(words, secrets[i], len, spell_lower);
+		form_spell(words, secrets[i], len, spell_shown);
+		form_spell(words, secrets[i], len, spell_shown_bytes);
 		for (size_t before = 0; before < 3; before++)
 			base64_add(words, secrets[i], len, before);
 		form_spell(words, secrets[i], len, spell_hex);
@@ -443,4 +462,15 @@ size_t scrub_text(const struct scrub_words *words, char *bytes, size_t len)
 
 	(void)scan(words, bytes, len, true, &covered, &found);
 	return found;
+}
+
+void scrub_cut(const struct scrub_words *words, char *bytes, size_t len)
+{
+	size_t size;
+
+	for (size_t i = 0; i + SCRUB_MIN <= len; i++)
+		if (look(words, bytes + i, len - i, false, &size) == SEES_BEGINNING) {
+			memset(bytes + i, '*', len - i);
+			return;
+		}
 }

@@ -1,7 +1,7 @@
 /* Takes secrets out of a stream. What is replaced becomes as many stars, so that framing stays right. Pure.
  *
  * Each secret is looked for as it is, as base64 (in all three alignments, standard and URL alphabet), as hex in either
- * case, in small letters (as names of hosts are written), and percent-encoded and JSON-escaped, also what is base64: so
+ * case, in small letters (as names of hosts are written), as term_line shows it, and percent-encoded and JSON-escaped, also what is base64: so
  * two encodings deep where the inner one is base64, else one. Bytes that may begin a secret are held back until it
  * is clear, and nothing else is: a stream of events passes at once. How a stream is split changes nothing. */
 #ifndef HOTCELL_REDACT_SCRUB_H
@@ -29,6 +29,8 @@ void scrub_end(struct scrub *scrub, const struct scrub_words *words, struct buf 
 void scrub_done(struct scrub *scrub);
 /* The same for a whole text, in place. Returns how many were found. */
 size_t scrub_text(const struct scrub_words *words, char *bytes, size_t len);
+/* Of a text whose end was cut off, and in which whole forms are gone: what is there of one at the end goes, too. */
+void scrub_cut(const struct scrub_words *words, char *bytes, size_t len);
 /* The length of the longest form that is whole at the beginning of `bytes`; 0: none is. */
 size_t scrub_look(const struct scrub_words *words, const char *bytes, size_t len);
 

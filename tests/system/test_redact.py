@@ -156,10 +156,11 @@ def test_ps_and_logs_of_a_live_cell_do_not_tell_it(place):
     ["campaign", "run", "--env", "API_TOKEN={}", "--alert", "{}", "--", "true"],
 ])
 def test_errors_do_not_repeat_it(place, words):
-    for secret in ("token-for-the-tests", 'to"ken\\for-tests'):
+    for secret in ("token-for-the-tests", 'to"ken\\for-tests', "to\nken\tfor\x1btests-é", "long-" * 60 + "token"):
         ran = hotcell(*[word.format(secret) for word in words], cwd=place)
         assert ran.code in (2, 3, 125, 127) and ran.err, ran
         assert leaks(ran.out + ran.err, secret) == [], ran
+        assert b"for\\x1btests" not in ran.err and b"long-long-long-" not in ran.err, ran # nor as a terminal shows it, nor a part
 
 
 def test_the_credential_of_a_secret_door_is_in_no_log_even_if_a_program_finds_it(place):

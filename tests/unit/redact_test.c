@@ -495,6 +495,11 @@ static void our_own_words_lose_known_values_only(void **state)
 	redact_line(redactor, line);
 	assert_string_equal(line, "at **************************** it");
 	redact_line(NULL, line);
+	char cut[] = "'x correct horse/bat...' and correct horse/ba", few[] = "so it is correct";
+	redact_line(redactor, cut);
+	assert_string_equal(cut, "'x *****************...' and ****************");
+	redact_line(redactor, few);
+	assert_string_equal(few, "so it is correct");
 	redactor_free(redactor);
 }
 
