@@ -425,7 +425,7 @@ const struct review_attack review_doors[] = {
 		.technique = "ask for what is denied while the policy of open doors is replaced by another",
 		.safe = "never open in between, nor after it",
 		.without = "door-rules",
-		.flags = CAMPAIGN "--runs 1 --workers 1 --budget requests=3 --allow good.test:80",
+		.flags = CAMPAIGN "--runs 1 --workers 1 --budget requests=3 --on-budget pause --allow good.test:80",
 		.program = "tunnel reload",
 		.alone = doors_alone_reload,
 	},
