@@ -22,6 +22,7 @@ struct cell_end {
 	bool lost; /* nobody saw how it ended: what was to look was killed, and not by us */
 	uint64_t refused_total;
 	struct cell_refused refused[CELL_REFUSED_KEPT];
+	struct cell_observed observed;
 };
 
 /* A backend calls these from the loop, never from within start: either failed once, or started
@@ -79,6 +80,11 @@ MUST_CHECK struct cell_pool *cell_pool_open_with(const struct cell_backend *back
 /* spec->require as one bit for each protection, and whether a receipt has them all on. Pure. */
 uint32_t cell_required(const struct cell_spec *spec);
 MUST_CHECK int cell_require_check(uint32_t required, const struct cell_receipt *receipt, struct err *err);
+
+/* The spec's calls and paths. Pure; part of cell_spec_check. */
+MUST_CHECK int cell_rules_check(const struct cell_spec *spec, struct err *err);
+/* An absolute path in the cell, as the kernel would walk it without surprises; `what` begins the error. */
+MUST_CHECK int cell_inside_path_check(const char *path, const char *what, struct err *err);
 
 /* Why we ended a cell. The first reason stays. */
 enum cell_reason {

@@ -262,6 +262,7 @@ static void copy_end(struct cell_result *result, const struct cell_end *end)
 	result->written_bytes = end->written_bytes;
 	result->refused_total = end->refused_total;
 	memcpy(result->refused, end->refused, sizeof(result->refused));
+	result->observed = end->observed;
 }
 
 static void cell_flush(struct cell *cell)
@@ -431,6 +432,7 @@ static struct cell *cell_new(struct cell_pool *pool, const struct cell_spec *spe
 	cell->data = data;
 	cell->result.exit_code = -1;
 	cell->result.receipt.backend = pool->backend->name;
+	cell->result.profile = spec->profile ? xstrdup(spec->profile) : NULL;
 	give_own_protections(&cell->result.receipt);
 	make_id(cell);
 	cell->next = pool->cells;

@@ -34,6 +34,20 @@ struct cell_listener {
 	uint16_t port;
 };
 
+/* What a program may do below a path, each a bit: Landlock's rights, by the names of cell_right_name. */
+enum cell_right {
+	CELL_READ, CELL_LIST, CELL_EXECUTE, CELL_WRITE, CELL_TRUNCATE, CELL_MAKE_FILE, CELL_MAKE_DIR, CELL_MAKE_SYMLINK,
+	CELL_MAKE_SOCKET, CELL_MAKE_FIFO, CELL_REMOVE_FILE, CELL_REMOVE_DIR, CELL_REFER, CELL_IOCTL,
+	CELL_RIGHT_COUNT
+};
+const char *cell_right_name(enum cell_right right); /* "read", "make-file", ... */
+#define CELL_RIGHT(right) (UINT32_C(1) << (right))
+
+struct cell_path {
+	const char *path; /* absolute, in the cell; what is missing below the workspace, /tmp or /dev/shm is made, as a folder */
+	uint32_t rights; /* bits of CELL_RIGHT; at least one */
+};
+
 struct cell_limits {
 	uint64_t memory; /* bytes, swap included */
 	uint32_t cpus_milli; /* 1000 = one CPU */
@@ -60,6 +74,16 @@ struct cell_spec {
 	const char *const *forbid; /* globs of programs that can be neither run nor read, wherever they are; NULL-terminated */
 	uint32_t uid, gid; /* as seen inside */
 	bool tmp_exec; /* programs may be run from /tmp */
+	bool no_exec; /* no program may be run from the workspace or a writable mount */
+	/* System calls by name, NULL-terminated; NULL: none. Those to be refused, and those to be let through that are
+	 * refused otherwise, which makes the filter weaker (see cell_call). */
+	const char *const *calls_deny, *const *calls_allow;
+	/* With any, the rights to write are had below these paths only; so are reading, listing, executing and ioctl if some
+	 * path here has that right. What the cell would not let it do without them stays so: they can only take away. */
+	const struct cell_path *paths;
+	size_t path_count;
+	bool observe; /* say in the result which calls were made, and where something was written; slow */
+	const char *profile; /* for the result: where all this comes from, NAME@sha256:SUM; NULL: nowhere */
 	bool tty; /* a terminal of its own for stdin, stdout and stderr */
 	unsigned rows, columns; /* of it, at the start; 0: not known */
 	/* What the run left in its workspace is copied into a folder: a new or an empty one by its path; or, when
@@ -77,6 +101,7 @@ struct cell_spec {
 
 #define CELL_WORKSPACE "/workspace"
 #define CELL_MAX_MOUNTS 256
+#define CELL_MAX_PATHS 128
 #define CELL_MAX_LISTENERS 14
 #define CELL_MAX_HOSTS 65536 /* bytes */
 #define CELL_MAX_ARGS 65536
@@ -89,6 +114,22 @@ extern const char *const cell_default_hide[]; /* NULL-terminated */
 extern const char *const cell_default_env[];
 /* Everything that can be judged without making a cell. Errors have code ERR_USAGE. */
 MUST_CHECK int cell_spec_check(const struct cell_spec *spec, struct err *err);
+
+/* System calls as the filter knows them. What it does not know does not exist in a cell. */
+enum cell_call_kind {
+	CELL_CALL_FREE, /* allowed, perhaps but for some arguments; may be denied */
+	CELL_CALL_KEPT, /* the same, but no program would start without it: cannot be denied */
+	CELL_CALL_CLOSED, /* refused, may be allowed */
+	CELL_CALL_NEVER, /* refused, cannot be allowed: `why` says what would break */
+};
+struct cell_call {
+	const char *name;
+	enum cell_call_kind kind;
+	const char *why; /* half a sentence; NULL for CELL_CALL_FREE */
+};
+#define CELL_MAX_CALLS 512
+const struct cell_call *cell_call_at(size_t index); /* in no order; NULL at the end, before CELL_MAX_CALLS */
+const struct cell_call *cell_call_find(const char *name); /* NULL if there is none */
 
 /* ---- what came of it ---- */
 
@@ -138,6 +179,13 @@ struct cell_refused {
 	uint64_t count;
 };
 
+/* What it did, if that was asked for. Calls that every program needs (CELL_CALL_KEPT) are not looked at. */
+struct cell_observed {
+	bool valid; /* it was looked at from its beginning to its end */
+	bool calls[CELL_MAX_CALLS]; /* made and let through, by the index of cell_call_at */
+	bool wrote_tmp, wrote_shm, wrote_workspace; /* a name was made or removed at its top, or it holds something */
+};
+
 struct cell_result {
 	enum cell_outcome outcome;
 	int exit_code; /* when outcome is CELL_EXITED, or what the main program exited with; else -1 */
@@ -157,6 +205,8 @@ struct cell_result {
 	struct cell_refused refused[CELL_REFUSED_KEPT]; /* by name; unused ones have what == NULL */
 	bool collected; /* `collect` holds */
 	struct fs_copy_report collect;
+	struct cell_observed observed;
+	char *profile; /* as in the spec; NULL: none */
 	struct cell_receipt receipt;
 	struct err err; /* why, when it never ran, was lost, or collecting failed */
 };

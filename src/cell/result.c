@@ -217,6 +217,21 @@ static void put_costs(const struct cell_result *result, struct json *json)
 	json_put_uint(json, "written_bytes", result->written_bytes);
 }
 
+/* NAME@sha256:SUM */
+static void put_profile(const char *profile, struct json *json)
+{
+	const char *at = profile ? strstr(profile, "@sha256:") : NULL;
+
+	if (!profile)
+		return;
+	json_key(json, "profile");
+	json_open(json, '{');
+	json_key(json, "name");
+	json_bytes(json, profile, at ? (size_t)(at - profile) : strlen(profile));
+	json_put_string(json, "sha256", at ? at + strlen("@sha256:") : NULL);
+	json_close(json, '}');
+}
+
 void cell_result_members(const struct cell_result *result, struct json *json)
 {
 	json_put_string(json, "outcome", cell_outcome_name(result->outcome));
@@ -226,6 +241,7 @@ void cell_result_members(const struct cell_result *result, struct json *json)
 	put_costs(result, json);
 	put_refused(result, json);
 	put_output(result, json);
+	put_profile(result->profile, json);
 	put_receipt(&result->receipt, json);
 	json_put_string(json, "error", result->err.code != 0 ? result->err.text : NULL);
 }
@@ -242,4 +258,6 @@ void cell_result_done(struct cell_result *result)
 	if (result->collected)
 		fs_copy_report_done(&result->collect);
 	result->collected = false;
+	free(result->profile);
+	result->profile = NULL;
 }

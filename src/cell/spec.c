@@ -112,7 +112,7 @@ static int check_limits(const struct cell_limits *limits, struct err *err)
 /* ---- paths ---- */
 
 /* An absolute path as the kernel would walk it without surprises. */
-static int check_inside_path(const char *path, const char *what, struct err *err)
+int cell_inside_path_check(const char *path, const char *what, struct err *err)
 {
 	if (path[0] != '/')
 		return err_set(err, ERR_USAGE, "%s '%s' is not an absolute path", what, path);
@@ -229,7 +229,7 @@ static const char *const own_places[] = {"/proc", "/dev", "/sys", "/tmp", CELL_W
 
 static int check_target(const char *target, struct err *err)
 {
-	if (check_inside_path(target, "mount target", err) < 0)
+	if (cell_inside_path_check(target, "mount target", err) < 0)
 		return -1;
 	if (strcmp(target, "/") == 0)
 		return err_set(err, ERR_USAGE, "mount target '/' would replace the whole cell: use an image");
@@ -444,9 +444,9 @@ int cell_spec_check(const struct cell_spec *spec, struct err *err)
 		check_image(spec->image, err) < 0 || check_mounts(spec, err) < 0 ||
 		check_names(spec->hide, "hide", true, err) < 0 ||
 		check_names(spec->forbid, "forbid", false, err) < 0 || check_require(spec->require, err) < 0 ||
-		check_listeners(spec, err) < 0 || check_hosts(spec, err) < 0)
+		check_listeners(spec, err) < 0 || check_hosts(spec, err) < 0 || cell_rules_check(spec, err) < 0)
 		return -1;
-	if (spec->cwd && check_inside_path(spec->cwd, "working folder", err) < 0)
+	if (spec->cwd && cell_inside_path_check(spec->cwd, "working folder", err) < 0)
 		return -1;
 	if (spec->uid == UINT32_MAX || spec->gid == UINT32_MAX)
 		return err_set(err, ERR_USAGE, "%" PRIu32 " is not a user or group number", UINT32_MAX);

@@ -83,8 +83,8 @@ static const struct call refused_enosys[] = {
 };
 
 /* Allowed whatever their arguments. */
-static const int allowed[] = {
-#define A(name) SYS_##name,
+static const struct call allowed[] = {
+#define A(name) CALL(name),
 #include "cell/native/filter_calls.inc"
 #undef A
 };
@@ -187,6 +187,28 @@ int filter_refusal(int nr, const char **ret_name)
 	return checks[index - (int)ARRAY_LEN(refused_enosys)].error;
 }
 
+int filter_number(unsigned index)
+{
+	const size_t eperm = ARRAY_LEN(refused_eperm), enosys = ARRAY_LEN(refused_enosys);
+
+	if (index < eperm)
+		return refused_eperm[index].nr;
+	return index - eperm < enosys ? refused_enosys[index - eperm].nr : checks[index - eperm - enosys].call.nr;
+}
+
+bool filter_is_refused(unsigned index)
+{
+	return index < ARRAY_LEN(refused_eperm) + ARRAY_LEN(refused_enosys);
+}
+
+int filter_allowed(size_t index, const char **ret_name)
+{
+	if (index >= ARRAY_LEN(allowed))
+		return -1;
+	*ret_name = allowed[index].name;
+	return allowed[index].nr;
+}
+
 bool filter_is_noticed(int nr)
 {
 	for (size_t i = 0; i < ARRAY_LEN(noticed); i++)
@@ -200,7 +222,7 @@ bool filter_is_noticed(int nr)
 enum action {
 	DO_UNKNOWN, DO_ALLOW, DO_REFUSE_EPERM, DO_REFUSE_ENOSYS, DO_NOTICE, DO_CHECK /* + index in checks */
 };
-#define MAX_NR 512
+#define MAX_NR FILTER_MAX_NR
 
 /* The first check that decides the same way. */
 static size_t check_like(size_t index)
@@ -243,11 +265,11 @@ static void weaken_actions(unsigned char action[MAX_NR])
 }
 #endif
 
-static void actions_fill(unsigned char action[MAX_NR], unsigned want)
+static void actions_fill(unsigned char action[MAX_NR], unsigned want, const struct call_set *set)
 {
 	memset(action, DO_UNKNOWN, MAX_NR);
 	for (size_t i = 0; i < ARRAY_LEN(allowed); i++)
-		action[allowed[i]] = DO_ALLOW;
+		action[allowed[i].nr] = DO_ALLOW;
 	for (size_t i = 0; i < ARRAY_LEN(refused_eperm); i++)
 		action[refused_eperm[i].nr] = DO_REFUSE_EPERM;
 	for (size_t i = 0; i < ARRAY_LEN(refused_enosys); i++)
@@ -259,6 +281,9 @@ static void actions_fill(unsigned char action[MAX_NR], unsigned want)
 			action[checks[i].call.nr] = (unsigned char)(DO_CHECK + check_like(i));
 	if ((want & FILTER_PINNED) != 0)
 		action[SYS_sched_setaffinity] = DO_REFUSE_EPERM;
+	for (size_t nr = 0; nr < MAX_NR && set != NULL; nr++)
+		if (set->opened[nr])
+			action[nr] = DO_ALLOW;
 #ifdef HOTCELL_WEAKEN
 	weaken_actions(action);
 #endif
@@ -533,12 +558,12 @@ static long emit_tree(struct layout *layout, const struct leaf *leaves, size_t c
 	return at;
 }
 
-static size_t ranges_fill(struct range ranges[MAX_NR + 1], unsigned want)
+static size_t ranges_fill(struct range ranges[MAX_NR + 1], unsigned want, const struct call_set *set)
 {
 	unsigned char action[MAX_NR];
 	size_t count = 0;
 
-	actions_fill(action, want);
+	actions_fill(action, want, set);
 	for (uint32_t nr = 0; nr < MAX_NR; nr++)
 		if (nr == 0 || action[nr] != action[nr - 1])
 			ranges[count++] = (struct range){ nr, action[nr] };
@@ -547,10 +572,10 @@ static size_t ranges_fill(struct range ranges[MAX_NR + 1], unsigned want)
 	return count;
 }
 
-static size_t leaves_fill(struct leaf leaves[MAX_NR + 1], unsigned want)
+static size_t leaves_fill(struct leaf leaves[MAX_NR + 1], unsigned want, const struct call_set *set)
 {
 	struct range ranges[MAX_NR + 1];
-	size_t count = 0, range_count = ranges_fill(ranges, want);
+	size_t count = 0, range_count = ranges_fill(ranges, want, set);
 
 	for (size_t i = 0; i < range_count; i++) {
 		struct leaf *leaf = &leaves[count++];
@@ -631,10 +656,64 @@ static void emit_actions(struct layout *layout, struct code *code, const struct 
 	}
 }
 
+/* ---- calls that a spec denies ---- */
+
+/* A number's side: denied (or to be observed), or not. */
+static bool is_apart(const struct call_set *set, uint32_t nr)
+{
+	return nr < MAX_NR && (set->denied[nr] || set->observed[nr]);
+}
+
+/* A tree of its own in front of the other, because its ranges cut across all of that one's: each leaf is a verdict, or a
+ * jump behind it all, where the register still holds the number. Half of it is never longer than a jump. */
+static void emit_apart(struct code *code, const struct range *ranges, size_t count, uint32_t verdict)
+{
+	if (count == 1 && ranges->action != 0) {
+		emit(code, BPF_RET | BPF_K, 0, 0, verdict);
+		return;
+	}
+	if (count == 1) {
+		emit(code, BPF_JMP | BPF_JA, 0, 0, 0); /* where to is known at the end */
+		return;
+	}
+	size_t half = count / 2, at = code->len;
+	emit(code, BPF_JMP | BPF_JGE | BPF_K, 0, 0, ranges[half].first);
+	emit_apart(code, ranges, half, verdict);
+	size_t skip = code->len - at - 1;
+	code->full = code->full || skip > 255;
+	if (!code->full)
+		code->insn[at].jt = (uint8_t)skip;
+	emit_apart(code, ranges + half, count - half, verdict);
+}
+
+static void emit_denied(struct code *code, const struct call_set *set, bool counted)
+{
+	struct range ranges[MAX_NR + 1];
+	size_t count = 0, begin = code->len;
+
+	for (uint32_t nr = 0; nr <= MAX_NR; nr++)
+		if (nr == 0 || is_apart(set, nr) != is_apart(set, nr - 1))
+			ranges[count++] = (struct range){ nr, is_apart(set, nr) };
+	if (count == 1)
+		return; /* none */
+	emit_apart(code, ranges, count, counted ? SECCOMP_RET_USER_NOTIF : SECCOMP_RET_ERRNO | EPERM);
+	for (size_t i = begin; i < code->len; i++)
+		if (code->insn[i].code == (BPF_JMP | BPF_JA))
+			code->insn[i].k = (uint32_t)(code->len - i - 1);
+}
+
+/* ---- the whole ---- */
+
 int filter_build(unsigned want, struct sock_filter **ret_code, size_t *ret_len, struct err *err)
 {
+	return filter_build_set(want, NULL, ret_code, ret_len, err);
+}
+
+int filter_build_set(unsigned want, const struct call_set *set, struct sock_filter **ret_code, size_t *ret_len,
+	struct err *err)
+{
 	struct leaf leaves[MAX_NR + 1];
-	size_t count = leaves_fill(leaves, want);
+	size_t count = leaves_fill(leaves, want, set);
 	own(freep) struct code *code = xcalloc(1, sizeof(*code));
 	own(freep) struct code *actions = xcalloc(1, sizeof(*actions));
 	own(freep) struct layout *layout = xcalloc(1, sizeof(*layout));
@@ -652,7 +731,9 @@ int filter_build(unsigned want, struct sock_filter **ret_code, size_t *ret_len, 
 	emit(code, BPF_JMP | BPF_JGE | BPF_K, 0, 1, X32_BIT);
 	emit(code, BPF_RET | BPF_K, 0, 0, foreign);
 #endif
-	if (layout->full || actions->full || code->len + layout->used + actions->len > ARRAY_LEN(code->insn))
+	if (set != NULL)
+		emit_denied(code, set, actions->counted);
+	if (layout->full || actions->full || code->full || code->len + layout->used + actions->len > ARRAY_LEN(code->insn))
 		return err_set(err, ERR_LIMIT, "the system call filter has grown too large");
 	*ret_len = code->len + layout->used + actions->len;
 	*ret_code = xcalloc(*ret_len, sizeof(**ret_code));
@@ -661,4 +742,28 @@ int filter_build(unsigned want, struct sock_filter **ret_code, size_t *ret_len, 
 		layout->used * sizeof(**ret_code));
 	memcpy(*ret_code + code->len + layout->used, actions->insn, actions->len * sizeof(**ret_code));
 	return 0;
+}
+
+/* ---- judging without the kernel ---- */
+
+uint32_t filter_judge(const struct sock_fprog *program, const struct seccomp_data *data)
+{
+	uint32_t value = 0;
+
+	for (size_t at = 0; at < program->len; at++) {
+		const struct sock_filter *insn = &program->filter[at];
+		bool taken = false;
+		switch (insn->code) {
+		case BPF_LD | BPF_W | BPF_ABS: memcpy(&value, (const char *)data + insn->k, sizeof(value)); continue;
+		case BPF_ALU | BPF_AND | BPF_K: value &= insn->k; continue;
+		case BPF_JMP | BPF_JA: at += insn->k; continue;
+		case BPF_RET | BPF_K: return insn->k;
+		case BPF_JMP | BPF_JEQ | BPF_K: taken = value == insn->k; break;
+		case BPF_JMP | BPF_JGE | BPF_K: taken = value >= insn->k; break;
+		case BPF_JMP | BPF_JSET | BPF_K: taken = (value & insn->k) != 0; break;
+		default: return SECCOMP_RET_KILL_PROCESS; /* nothing we emit */
+		}
+		at += taken ? insn->jt : insn->jf;
+	}
+	return SECCOMP_RET_KILL_PROCESS;
 }

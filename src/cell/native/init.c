@@ -38,6 +38,7 @@
 #include <sys/ptrace.h>
 #include <sys/resource.h>
 #include <sys/signalfd.h>
+#include <sys/stat.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/vfs.h>
@@ -71,7 +72,9 @@ struct init {
 	uint64_t deadline; /* clock_now; 0: none */
 	uint64_t started, ended; /* of the main program */
 	uint32_t facts;
-	uint64_t refused[FILTER_MAX_REFUSED];
+	uint64_t refused[FILTER_MAX_REFUSED]; /* by calls_index */
+	uint32_t seen[CELL_MAX_CALLS / 32]; /* likewise, a bit each: observed */
+	struct statx scratch[SCRATCH_COUNT]; /* at the start */
 };
 
 /* ---- telling the supervisor ---- */
@@ -116,8 +119,10 @@ static int become_cell(struct init *init, struct err *err)
 	(void)prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
 	if (birth->limited || weakened("cgroup-namespace") || unshare(CLONE_NEWCGROUP) == 0)
 		init->facts |= FACT_CGROUP_NS;
-	if (root_private(birth, &proc, err) < 0)
+	if (root_private(birth, &proc, err) < 0 || root_paths(birth, err) < 0)
 		return -1;
+	for (enum scratch which = 0; which < SCRATCH_COUNT && birth->t->observe; which++)
+		(void)statx(AT_FDCWD, root_scratch_paths[which], AT_SYMLINK_NOFOLLOW, STATX_BASIC_STATS, &init->scratch[which]);
 	init->facts |= proc ? FACT_PROC : 0;
 	watch_open(&init->watch, proc, birth->t->watch_memory > 0, birth->sockets);
 	if (birth->t->watch_memory > 0)
@@ -223,6 +228,29 @@ static void start_beside(struct init *init, uint32_t id, struct wire_reader *rea
 
 /* ---- what happens inside ---- */
 
+/* Whether the call goes on; else *ret_error is what it gets. Its registers are what the kernel will use: the caller waits in
+ * the kernel, and what a signal interrupts begins anew and asks again. */
+static bool judge(struct init *init, const struct seccomp_data *data, int index, int *ret_error)
+{
+	const struct call_set *calls = init->birth->calls;
+	bool known = data->nr >= 0 && data->nr < FILTER_MAX_NR, noticed = filter_is_noticed(data->nr);
+	const char *name;
+
+	*ret_error = EPERM;
+	if (known && calls->denied[data->nr])
+		return false;
+	*ret_error = filter_refusal(data->nr, &name);
+	if (known && calls->observed[data->nr]) {
+		if (filter_judge(init->birth->filter_plain, data) != SECCOMP_RET_ALLOW)
+			return false;
+		init->seen[index / 32] |= 1u << index % 32;
+	} else if (!noticed) {
+		return false;
+	}
+	init->ipc_used = init->ipc_used || noticed;
+	return true;
+}
+
 static void answer_refused(struct init *init)
 {
 	union {
@@ -230,21 +258,19 @@ static void answer_refused(struct init *init)
 		char room[512]; /* a newer kernel's may be longer */
 	} request;
 	struct seccomp_notif_resp response = { 0 };
-	const char *name;
+	int error = 0;
 
 	memset(&request, 0, sizeof(request));
 	if (ioctl(init->listener, SECCOMP_IOCTL_NOTIF_RECV, &request) < 0)
 		return; /* the caller was killed while it waited */
-	int index = filter_index(request.notif.data.nr);
-	if (index >= 0)
-		init->refused[index]++;
+	int index = calls_index(request.notif.data.nr);
 	response.id = request.notif.id;
-	if (filter_is_noticed(request.notif.data.nr)) {
-		init->ipc_used = true;
+	if (judge(init, &request.notif.data, index, &error))
 		response.flags = SECCOMP_USER_NOTIF_FLAG_CONTINUE;
-	} else {
-		response.error = -filter_refusal(request.notif.data.nr, &name);
-	}
+	else
+		response.error = -error;
+	if (response.error != 0 && index >= 0)
+		init->refused[index]++;
 	(void)ioctl(init->listener, SECCOMP_IOCTL_NOTIF_SEND, &response);
 }
 
@@ -252,6 +278,10 @@ static void child_ended(struct init *init, pid_t pid, int status)
 {
 	if (WIFSTOPPED(status)) { /* it asked its parent, us, to trace it: no, thank you */
 		int number = WSTOPSIG(status);
+		if (init->birth->calls->observed[SYS_ptrace]) { /* we would have to answer ourselves */
+			(void)kill(pid, SIGKILL);
+			return;
+		}
 		(void)ptrace(PTRACE_DETACH, pid, NULL, (void *)(uintptr_t)(number == SIGTRAP ? 0 : number));
 		return;
 	}
@@ -380,6 +410,31 @@ static void turn(struct init *init)
 	}
 }
 
+static bool wrote(const struct statx *then, const char *path)
+{
+	struct statx now;
+
+	if (statx(AT_FDCWD, path, AT_SYMLINK_NOFOLLOW, STATX_BASIC_STATS, &now) < 0)
+		return true;
+	return now.stx_mtime.tv_sec != then->stx_mtime.tv_sec || now.stx_mtime.tv_nsec != then->stx_mtime.tv_nsec;
+}
+
+static void put_observed(const struct init *init, struct buf *message)
+{
+	uint32_t flags = 0;
+
+	if (!init->birth->t->observe || init->listener < 0) {
+		wire_put_u32(message, 0);
+		return;
+	}
+	for (enum scratch which = 0; which < SCRATCH_COUNT; which++)
+		if (wrote(&init->scratch[which], root_scratch_paths[which]))
+			flags |= OBSERVED_WROTE << which;
+	wire_put_u32(message, flags | OBSERVED);
+	for (size_t i = 0; i < ARRAY_LEN(init->seen); i++)
+		wire_put_u32(message, init->seen[i]);
+}
+
 static void report(struct init *init)
 {
 	own(buf_done) struct buf message = { 0 };
@@ -404,6 +459,7 @@ static void report(struct init *init)
 	wire_put_u32(&message, init->timed_out);
 	wire_put_u32(&message, watch_net_clean(&init->watch));
 	wire_put_u32(&message, !init->ipc_used && init->listener >= 0);
+	put_observed(init, &message);
 	for (uint32_t i = 0; i < FILTER_MAX_REFUSED; i++) {
 		if (init->refused[i] == 0)
 			continue;

@@ -118,7 +118,10 @@ static void template_from_spec(const struct cell_backend_pool *pool, const struc
 		.landlock = pool->landlock, .overlay = !pretend("no-overlay"), .tmp_exec = spec->tmp_exec,
 		.tty = spec->tty, .want_workspace = cell_spec_collects(spec),
 		.listeners = (struct cell_listener *)spec->listeners, .listener_count = spec->listener_count,
-		.hosts = spec->hosts != NULL && spec->hosts[0] != '\0' ? spec->hosts : NULL };
+		.hosts = spec->hosts != NULL && spec->hosts[0] != '\0' ? spec->hosts : NULL,
+		.calls_deny = spec->calls_deny, .calls_allow = spec->calls_allow,
+		.paths = (struct cell_path *)spec->paths, .path_count = spec->path_count, .no_exec = spec->no_exec,
+		.observe = spec->observe };
 	if (!cgroup_memory(pool->cgroup) && !weakened("private-tmp")) /* which would count the host's files */
 		t->watch_memory = limits->memory;
 	if (!cgroup_cpu(pool->cgroup))
@@ -220,6 +223,7 @@ struct kind *kind_get(struct cell_backend_pool *pool, const struct cell_spec *sp
 	kind->yard = -1;
 	kind->limits = *limits;
 	kind->uid = spec->uid;
+	calls_opened(spec->calls_allow, kind->opened, sizeof(kind->opened));
 	kind->listener_count = spec->listener_count;
 	kind->key = key;
 	key = (struct buf){ 0 };

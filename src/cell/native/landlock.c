@@ -34,7 +34,8 @@ int landlock_abi(void)
 	return abi < 0 ? 0 : abi;
 }
 
-static int allow(int ruleset, const char *path, uint64_t access, struct err *err)
+/* `file`: the rights that a file can have; others are a folder's alone. */
+static int allow_of(int ruleset, const char *path, uint64_t access, uint64_t file, struct err *err)
 {
 	own(fd_closep) int fd = open(path, O_PATH | O_CLOEXEC);
 	struct stat st;
@@ -44,11 +45,18 @@ static int allow(int ruleset, const char *path, uint64_t access, struct err *err
 	if (fstat(fd, &st) < 0)
 		return err_errno(err, errno, "look at '%s' for a Landlock rule", path);
 	if (!S_ISDIR(st.st_mode))
-		access &= LANDLOCK_ACCESS_FS_WRITE_FILE;
+		access &= file;
+	if (access == 0)
+		return 0;
 	struct landlock_path_beneath_attr rule = { .allowed_access = access, .parent_fd = fd };
 	if (syscall(SYS_landlock_add_rule, ruleset, LANDLOCK_RULE_PATH_BENEATH, &rule, 0) < 0)
 		return err_errno(err, errno, "allow writing below '%s'", path);
 	return 0;
+}
+
+static int allow(int ruleset, const char *path, uint64_t access, struct err *err)
+{
+	return allow_of(ruleset, path, access, LANDLOCK_ACCESS_FS_WRITE_FILE, err);
 }
 
 int landlock_rules(const struct template *t, struct err *err)
@@ -68,6 +76,77 @@ int landlock_rules(const struct template *t, struct err *err)
 			return -1;
 	for (size_t i = 0; i < t->mount_count; i++)
 		if (t->mounts[i].writable && allow(ruleset, t->mounts[i].target, access, err) < 0)
+			return -1;
+	return fd_take(&ruleset);
+}
+
+/* ---- a profile's paths ---- */
+
+#define TRUNCATE (1ULL << 14) /* ABI 3 */
+#define IOCTL_DEV (1ULL << 15) /* ABI 5 */
+
+static const struct {
+	uint64_t access;
+	int abi; /* the first that knows it */
+} rights[CELL_RIGHT_COUNT] = {
+	[CELL_READ] = { LANDLOCK_ACCESS_FS_READ_FILE, 1 },
+	[CELL_LIST] = { LANDLOCK_ACCESS_FS_READ_DIR, 1 },
+	[CELL_EXECUTE] = { LANDLOCK_ACCESS_FS_EXECUTE, 1 },
+	[CELL_WRITE] = { LANDLOCK_ACCESS_FS_WRITE_FILE, 1 },
+	[CELL_TRUNCATE] = { TRUNCATE, 3 },
+	[CELL_MAKE_FILE] = { LANDLOCK_ACCESS_FS_MAKE_REG, 1 },
+	[CELL_MAKE_DIR] = { LANDLOCK_ACCESS_FS_MAKE_DIR, 1 },
+	[CELL_MAKE_SYMLINK] = { LANDLOCK_ACCESS_FS_MAKE_SYM, 1 },
+	[CELL_MAKE_SOCKET] = { LANDLOCK_ACCESS_FS_MAKE_SOCK, 1 },
+	[CELL_MAKE_FIFO] = { LANDLOCK_ACCESS_FS_MAKE_FIFO, 1 },
+	[CELL_REMOVE_FILE] = { LANDLOCK_ACCESS_FS_REMOVE_FILE, 1 },
+	[CELL_REMOVE_DIR] = { LANDLOCK_ACCESS_FS_REMOVE_DIR, 1 },
+	[CELL_REFER] = { REFER, 2 },
+	[CELL_IOCTL] = { IOCTL_DEV, 5 },
+};
+#define OF_FILES \
+	(LANDLOCK_ACCESS_FS_READ_FILE | LANDLOCK_ACCESS_FS_EXECUTE | LANDLOCK_ACCESS_FS_WRITE_FILE | TRUNCATE | IOCTL_DEV)
+
+static uint64_t access_of(uint32_t bits, int abi)
+{
+	uint64_t access = 0;
+
+	for (unsigned i = 0; i < CELL_RIGHT_COUNT; i++)
+		if ((bits & CELL_RIGHT(i)) != 0 && abi >= rights[i].abi)
+			access |= rights[i].access;
+	return access;
+}
+
+/* Writing is always ruled; the others only if some path names them. */
+static uint64_t handled(const struct template *t, int abi)
+{
+	const uint32_t by_name = CELL_RIGHT(CELL_READ) | CELL_RIGHT(CELL_LIST) | CELL_RIGHT(CELL_EXECUTE) | CELL_RIGHT(CELL_IOCTL);
+	uint32_t named = 0;
+
+	for (size_t i = 0; i < t->path_count; i++)
+		named |= t->paths[i].rights;
+	return access_of((CELL_RIGHT(CELL_RIGHT_COUNT) - 1) & (~by_name | named), abi) | WRITES;
+}
+
+/* A second layer: the kernel lets through what both allow. /proc and the devices are the cell's own, and init's. */
+int landlock_paths(const struct template *t, struct err *err)
+{
+	static const char *const devices[] = { "/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom", "/dev/tty",
+		"/dev/ptmx", "/dev/pts" };
+	int abi = landlock_abi();
+	uint64_t all = handled(t, abi), reading = LANDLOCK_ACCESS_FS_READ_FILE | LANDLOCK_ACCESS_FS_READ_DIR;
+	struct ruleset_attr attr = { .handled_access_fs = all };
+	own(fd_closep) int ruleset = (int)syscall(SYS_landlock_create_ruleset, &attr, sizeof(uint64_t), 0);
+
+	if (ruleset < 0)
+		return err_errno(err, errno, "make a Landlock ruleset");
+	if (allow_of(ruleset, "/proc", reading & all, OF_FILES, err) < 0)
+		return -1;
+	for (size_t i = 0; i < ARRAY_LEN(devices); i++)
+		if (allow_of(ruleset, devices[i], (OF_FILES | LANDLOCK_ACCESS_FS_READ_DIR) & all & ~LANDLOCK_ACCESS_FS_EXECUTE, OF_FILES, err) < 0)
+			return -1;
+	for (size_t i = 0; i < t->path_count; i++)
+		if (allow_of(ruleset, t->paths[i].path, access_of(t->paths[i].rights, abi), OF_FILES, err) < 0)
 			return -1;
 	return fd_take(&ruleset);
 }

@@ -49,13 +49,20 @@ void template_encode(const struct template *t, struct buf *buf)
 {
 	const uint64_t numbers[] = { t->uid, t->gid, t->tmp, t->disk, t->shm, t->file_size, t->open_files,
 		t->processes, t->watch_memory, t->pin_cpus, t->limit_tasks, t->user_ns, t->landlock, t->overlay,
-		t->tmp_exec, t->tty, t->want_workspace };
+		t->tmp_exec, t->tty, t->want_workspace, t->no_exec, t->observe };
 
 	wire_put_str(buf, t->image);
 	for (size_t i = 0; i < ARRAY_LEN(numbers); i++)
 		wire_put_u64(buf, numbers[i]);
 	wire_put_list(buf, t->hide);
 	wire_put_list(buf, t->forbid);
+	wire_put_list(buf, t->calls_deny);
+	wire_put_list(buf, t->calls_allow);
+	wire_put_u32(buf, (uint32_t)t->path_count);
+	for (size_t i = 0; i < t->path_count; i++) {
+		wire_put_str(buf, t->paths[i].path);
+		wire_put_u32(buf, t->paths[i].rights);
+	}
 	wire_put_u32(buf, (uint32_t)t->mount_count);
 	for (size_t i = 0; i < t->mount_count; i++) {
 		wire_put_str(buf, t->mounts[i].source);
@@ -84,6 +91,21 @@ static int listeners_decode(struct template *t, struct wire_reader *reader, stru
 	return reader->bad ? err_set(err, EPROTO, "the template's message is damaged") : 0;
 }
 
+static int paths_decode(struct template *t, struct wire_reader *reader, struct err *err)
+{
+	t->path_count = wire_get_u32(reader);
+	if (reader->bad || t->path_count > CELL_MAX_PATHS)
+		return err_set(err, EPROTO, "the template's message is damaged");
+	t->paths = xcalloc(t->path_count + 1, sizeof(*t->paths));
+	for (size_t i = 0; i < t->path_count; i++) {
+		t->paths[i].path = wire_get_str(reader);
+		t->paths[i].rights = wire_get_u32(reader);
+		if (reader->bad || t->paths[i].path == NULL)
+			return err_set(err, EPROTO, "the template's message is damaged");
+	}
+	return 0;
+}
+
 int template_decode(struct template *t, struct wire_reader *reader, struct err *err)
 {
 	*t = (struct template){ .image = wire_get_str(reader) };
@@ -95,11 +117,15 @@ int template_decode(struct template *t, struct wire_reader *reader, struct err *
 		*sizes[i] = wire_get_u64(reader);
 	t->pin_cpus = (uint32_t)wire_get_u64(reader);
 	bool *const flags[] = { &t->limit_tasks, &t->user_ns, &t->landlock, &t->overlay, &t->tmp_exec, &t->tty,
-		&t->want_workspace };
+		&t->want_workspace, &t->no_exec, &t->observe };
 	for (size_t i = 0; i < ARRAY_LEN(flags); i++)
 		*flags[i] = wire_get_u64(reader) != 0;
 	t->hide = wire_get_list(reader, MAX_HIDE);
 	t->forbid = wire_get_list(reader, MAX_HIDE);
+	t->calls_deny = wire_get_list(reader, CELL_MAX_CALLS);
+	t->calls_allow = wire_get_list(reader, CELL_MAX_CALLS);
+	if (paths_decode(t, reader, err) < 0)
+		return -1;
 	t->mount_count = wire_get_u32(reader);
 	if (reader->bad || t->image == NULL || t->mount_count > CELL_MAX_MOUNTS)
 		return err_set(err, EPROTO, "the template's message is damaged");
@@ -120,6 +146,9 @@ void template_done(struct template *t)
 	free(t->listeners);
 	free((void *)t->hide);
 	free((void *)t->forbid);
+	free((void *)t->calls_deny);
+	free((void *)t->calls_allow);
+	free(t->paths);
 	*t = (struct template){ 0 };
 }
 

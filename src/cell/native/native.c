@@ -162,7 +162,11 @@ static int check_required(struct cell_backend_pool *pool, const struct cell_spec
 			 FACT_NO_CAPS | FACT_WATCHED | (pool->user_ns ? FACT_USER_NS : 0) |
 			 (pool->landlock ? FACT_LANDLOCK : 0);
 
+	char opened[64];
+
 	receipt_fill(&expected, pool->cgroup, facts, HIDE_NOTHING, &spec->limits, spec->uid);
+	calls_opened(spec->calls_allow, opened, sizeof(opened));
+	receipt_opened(&expected, opened);
 	return cell_require_check(cell_required(spec), &expected, err);
 }
 
@@ -200,6 +204,11 @@ static struct cell_backend_run *native_start(struct cell_backend_pool *pool, con
 {
 	if (spec->require != NULL && check_required(pool, spec, receipt, err) < 0)
 		return NULL;
+	if (spec->path_count > 0 && !pool->landlock) {
+		(void)err_set(err, ERR_MISSING,
+			"the profile gives rights to paths, and nothing here would keep the cell to them: this kernel has no Landlock");
+		return NULL;
+	}
 	struct kind *kind = pool_kind(pool, spec, err);
 	kinds_tidy(pool);
 	if (kind == NULL)

@@ -9,6 +9,7 @@
 #define HOTCELL_CELL_NATIVE_NATIVE_H
 
 #include <linux/filter.h>
+#include <linux/seccomp.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>
@@ -40,6 +41,10 @@ struct template {
 	struct cell_listener *listeners;
 	size_t listener_count;
 	const char *hosts; /* may be NULL */
+	const char *const *calls_deny, *const *calls_allow; /* may be NULL before they are sent */
+	struct cell_path *paths;
+	size_t path_count;
+	bool no_exec, observe;
 };
 void template_encode(const struct template *t, struct buf *buf);
 /* Strings point into the message; the arrays are the caller's (template_done). */
@@ -68,6 +73,9 @@ enum native_message {
 	MSG_EXEC_DONE, /* id, wait status */
 };
 #define NO_SLOT UINT32_MAX
+/* Flags of a report: the calls that were made follow, a bit each; << enum scratch: something was written there. */
+#define OBSERVED 1u
+#define OBSERVED_WROTE 2u
 #define MAKE_FRESH_NET 1u
 #define MAKE_CGROUP_V2 2u /* the cgroup descriptor is a v2 folder to be born in */
 #define MAKE_FRESH_IPC 4u
@@ -132,6 +140,7 @@ struct birth {
 	uint32_t outer_uid, outer_gid; /* the cell's user, as the yard's user namespace knows it */
 	int control, user_ns;
 	const struct sock_fprog *filter, *filter_plain; /* counting; and without a listener */
+	const struct call_set *calls;
 	uint32_t slot, covers;
 	/* what its stall did already, for all cells of the slot */
 	bool limited; /* limits and the cgroup namespace */
@@ -165,6 +174,8 @@ uint32_t root_covers(int host_proc); /* for `covers` of a birth: files of /proc 
 enum scratch { SCRATCH_TMP, SCRATCH_SHM, SCRATCH_WORKSPACE, SCRATCH_COUNT };
 extern const char *const root_scratch_paths[SCRATCH_COUNT];
 MUST_CHECK int root_scratch(const struct birth *birth, enum scratch which, struct err *err); /* mounts it */
+/* Makes the folders that the template's paths name below scratch space. */
+MUST_CHECK int root_paths(const struct birth *birth, struct err *err);
 /* The part of the mounts that is each cell's own. */
 MUST_CHECK int root_private(const struct birth *birth, bool *ret_proc, struct err *err);
 
@@ -172,6 +183,8 @@ MUST_CHECK int root_private(const struct birth *birth, bool *ret_proc, struct er
 
 /* Rules for this template's writable places; a ruleset descriptor, or -1 with err. */
 MUST_CHECK int landlock_rules(const struct template *t, struct err *err);
+/* Those of the template's own paths, if it has any; they are entered on top of the others. */
+MUST_CHECK int landlock_paths(const struct template *t, struct err *err);
 MUST_CHECK int landlock_enter(int ruleset, struct err *err);
 int landlock_abi(void); /* 0: none */
 
@@ -183,13 +196,34 @@ enum filter_want {
 	FILTER_NO_HIDDEN_MEMORY = 8, /* memory that no process maps is refused */
 };
 MUST_CHECK int filter_build(unsigned want, struct sock_filter **ret, size_t *ret_len, struct err *err);
+/* What a spec changes of it, by call number. */
+#define FILTER_MAX_NR 512
+struct call_set {
+	bool denied[FILTER_MAX_NR]; /* refused with EPERM, whatever the arguments */
+	bool observed[FILTER_MAX_NR]; /* the listener is asked first */
+	bool opened[FILTER_MAX_NR]; /* allowed, and else refused */
+};
+MUST_CHECK int filter_build_set(unsigned want, const struct call_set *set, struct sock_filter **ret, size_t *ret_len,
+	struct err *err);
+/* What such a program says of a call: SECCOMP_RET_ALLOW or another. */
+uint32_t filter_judge(const struct sock_fprog *program, const struct seccomp_data *data);
+/* By index of filter_name: its number, and whether it is refused whatever its arguments. */
+int filter_number(unsigned index);
+bool filter_is_refused(unsigned index);
+int filter_allowed(size_t index, const char **ret_name); /* the numbers and names of allowed ones; -1 at the end */
+
+/* ---- calls by name (calls.c) ---- */
+int calls_index(int nr); /* of cell_call_at, or -1 */
+void calls_set(const struct template *t, struct call_set *ret);
+/* The names among these that are refused without them, as "a, b"; "" if none is. */
+void calls_opened(const char *const *allow, char *ret, size_t size);
 /* For the listener: the errno a refused call gets, and its name. */
 int filter_refusal(int nr, const char **ret_name);
 const char *filter_name(unsigned index); /* names of refused calls by index; NULL at the end */
 int filter_index(int nr); /* of a refused call, or -1 */
 bool filter_is_noticed(int nr); /* allowed, the listener being told: it leaves something in the ipc namespace */
 unsigned filter_when(unsigned index); /* enum filter_want: refused only then; 0: always */
-#define FILTER_MAX_REFUSED 128
+#define FILTER_MAX_REFUSED CELL_MAX_CALLS
 
 /* No exec of ours or our children's gains a capability from a file. */
 void seal_bounding_set(void);

@@ -38,6 +38,7 @@ struct kind { /* a template and its yard */
 	struct buf key;
 	struct cell_limits limits;
 	uint32_t uid; /* inside */
+	char opened[64]; /* calls that its filter lets through and others' do not */
 	size_t listener_count; /* of each of its cells */
 	int yard;
 	struct loop_source *source;

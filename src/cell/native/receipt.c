@@ -88,6 +88,12 @@ void receipt_fill(struct cell_receipt *receipt, const struct cgroup_host *cgroup
 	grade_limits(receipt, cgroup, facts, limits);
 }
 
+void receipt_opened(struct cell_receipt *receipt, const char *opened)
+{
+	if (opened[0] != '\0' && receipt->grade[CELL_SECCOMP] == CELL_ON)
+		grade(receipt, CELL_SECCOMP, CELL_WEAKER, "the profile allows %s", opened);
+}
+
 void receipt_doors(struct cell_receipt *receipt, size_t count)
 {
 	if (count > 0)

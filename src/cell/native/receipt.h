@@ -7,6 +7,8 @@
 void receipt_fill(struct cell_receipt *receipt, const struct cgroup_host *cgroup, uint32_t facts, enum hide_how hide,
 	const struct cell_limits *limits, uint32_t uid);
 
+/* Calls that its filter lets through and others' do not; "": none. */
+void receipt_opened(struct cell_receipt *receipt, const char *opened);
 /* How many ways out of its network it has. */
 void receipt_doors(struct cell_receipt *receipt, size_t count);
 

@@ -410,7 +410,8 @@ static int collect_mount(struct builder *b, const struct cell_mount *mount, stru
 {
 	struct stat st;
 	own(fd_closep) int tree = tree_open(AT_FDCWD, mount->source,
-		nothing_special() | (mount->writable || weakened("mounts-read-only") ? 0 : MOUNT_ATTR_RDONLY), err);
+		nothing_special() | (mount->writable || weakened("mounts-read-only") ? 0 : MOUNT_ATTR_RDONLY) |
+			(mount->writable && b->t->no_exec ? MOUNT_ATTR_NOEXEC : 0), err);
 
 	if (tree < 0)
 		return err_wrap(err, "mount on '%s'", mount->target);
@@ -833,7 +834,7 @@ int root_scratch(const struct birth *birth, enum scratch which, struct err *err)
 	} places[SCRATCH_COUNT] = {
 		[SCRATCH_TMP] = { t->tmp, "1777", t->tmp_exec || weakened("tmp-noexec") ? 0 : MS_NOEXEC },
 		[SCRATCH_SHM] = { t->shm, "1777", MS_NOEXEC },
-		[SCRATCH_WORKSPACE] = { t->disk, "0755", 0 },
+		[SCRATCH_WORKSPACE] = { t->disk, "0755", t->no_exec ? MS_NOEXEC : 0 },
 	};
 	uint64_t size = places[which].size, inodes = size / 4096 + 64;
 	char options[160];
@@ -907,5 +908,34 @@ int root_private(const struct birth *birth, bool *ret_proc, struct err *err)
 		*err = no_proc;
 		return -1;
 	}
+	return 0;
+}
+
+/* Scratch space is new: what is on the way is a folder that we made. */
+static int folders_make(const char *path, size_t top, const struct birth *birth, struct err *err)
+{
+	own(freep) char *copy = xstrdup(path);
+
+	for (size_t at = top + 1; at <= strlen(path); at++) {
+		if (copy[at] != '/' && copy[at] != '\0')
+			continue;
+		copy[at] = '\0';
+		if (mkdir(copy, 0755) == 0 ? lchown(copy, birth->outer_uid, birth->outer_gid) < 0 : errno != EEXIST)
+			return err_errno(err, errno, "make the folder '%s' of the profile", copy);
+		copy[at] = path[at];
+	}
+	return 0;
+}
+
+int root_paths(const struct birth *birth, struct err *err)
+{
+	for (size_t i = 0; i < birth->t->path_count; i++)
+		for (enum scratch which = 0; which < SCRATCH_COUNT; which++) {
+			const char *path = birth->t->paths[i].path;
+			size_t top = strlen(root_scratch_paths[which]);
+			if (strncmp(path, root_scratch_paths[which], top) == 0 && path[top] == '/' &&
+				folders_make(path, top, birth, err) < 0)
+				return -1;
+		}
 	return 0;
 }

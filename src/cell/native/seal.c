@@ -14,6 +14,10 @@
 
 #include "base/weaken.h"
 
+#ifndef SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV
+#define SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV (1UL << 5)
+#endif
+
 int seal_limit(int resource, uint64_t value, const char *what, struct err *err)
 {
 	struct rlimit now;
@@ -108,8 +112,12 @@ static int load_filter(const struct birth *birth, int *ret_listener, uint32_t *f
 	*facts |= weakened("seccomp") ? FACT_SECCOMP | FACT_SECCOMP_COUNTED : 0;
 	if (weakened("seccomp"))
 		return 0;
-	int listener = (int)syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_NEW_LISTENER,
+	/* while every call is observed, no signal may send one back to its beginning for ever (Linux 5.19) */
+	unsigned patience = birth->t->observe ? SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV : 0;
+	int listener = (int)syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_NEW_LISTENER | patience,
 		birth->filter);
+	if (listener < 0 && errno == EINVAL && patience != 0)
+		listener = (int)syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_NEW_LISTENER, birth->filter);
 
 	*ret_listener = listener;
 	if (listener >= 0) {
@@ -132,6 +140,11 @@ static int enter_landlock(const struct birth *birth, uint32_t *facts, struct err
 	if (ruleset < 0 || (!weakened("landlock") && landlock_enter(ruleset, err) < 0))
 		return -1;
 	*facts |= FACT_LANDLOCK;
+	if (birth->t->path_count == 0)
+		return 0;
+	own(fd_closep) int paths = landlock_paths(birth->t, err);
+	if (paths < 0 || landlock_enter(paths, err) < 0)
+		return -1;
 	return 0;
 }
 

@@ -53,6 +53,7 @@ static void run_started(struct cell_backend_run *run, uint32_t facts, uint64_t a
 	run->started = true;
 	kind->in_vain = 0;
 	receipt_fill(run->receipt, kind->pool->cgroup, facts, kind->hide, &kind->limits, kind->uid);
+	receipt_opened(run->receipt, kind->opened);
 	receipt_doors(run->receipt, kind->listener_count);
 	run->events.started(run->events.data, at_ns, tty);
 }
@@ -112,6 +113,21 @@ void run_free(struct cell_backend_run *run)
 
 /* ---- messages from inside ---- */
 
+static void take_observed(struct cell_observed *observed, struct wire_reader *reader)
+{
+	uint32_t flags = wire_get_u32(reader);
+
+	observed->valid = (flags & OBSERVED) != 0;
+	observed->wrote_tmp = (flags & OBSERVED_WROTE << SCRATCH_TMP) != 0;
+	observed->wrote_shm = (flags & OBSERVED_WROTE << SCRATCH_SHM) != 0;
+	observed->wrote_workspace = (flags & OBSERVED_WROTE << SCRATCH_WORKSPACE) != 0;
+	for (size_t i = 0; observed->valid && i < CELL_MAX_CALLS; i += 32) {
+		uint32_t bits = wire_get_u32(reader);
+		for (size_t k = 0; k < 32; k++)
+			observed->calls[i + k] = (bits >> k & 1) != 0;
+	}
+}
+
 static void take_report(struct cell_backend_run *run, struct wire_reader *reader, int *workspace)
 {
 	struct cell_end end = { 0 };
@@ -130,12 +146,13 @@ static void take_report(struct cell_backend_run *run, struct wire_reader *reader
 	end.timed_out = wire_get_u32(reader) != 0;
 	run->slot->fresh_net = wire_get_u32(reader) == 0; /* left unclean: not to be used again */
 	run->slot->fresh_ipc = wire_get_u32(reader) == 0;
+	take_observed(&end.observed, reader);
 	while (!reader->bad && reader->pos < reader->len) {
-		const char *name = filter_name(wire_get_u32(reader));
+		const struct cell_call *call = cell_call_at(wire_get_u32(reader));
 		uint64_t count = wire_get_u64(reader);
 		end.refused_total += count;
-		if (name != NULL && kept < CELL_REFUSED_KEPT)
-			end.refused[kept++] = (struct cell_refused){ name, count };
+		if (call != NULL && kept < CELL_REFUSED_KEPT)
+			end.refused[kept++] = (struct cell_refused){ call->name, count };
 	}
 	if (run->reported)
 		return;

@@ -71,6 +71,7 @@ struct yard {
 	size_t slot_count;
 	bool prepared; /* what its stalls inherit: covers, filters */
 	struct sock_fprog counted, plain;
+	struct call_set calls;
 };
 
 static void yard_fail(const struct yard *yard, uint32_t slot, const struct err *err)
@@ -265,7 +266,7 @@ static _Noreturn void stall_become(struct yard *yard, const struct slot *slot, s
 {
 	struct birth birth = { .t = &yard->t, .outer_uid = yard->outer_uid, .outer_gid = yard->outer_gid,
 		.control = make->fds[0], .user_ns = slot->user_ns,
-		.filter = &yard->counted, .filter_plain = &yard->plain, .slot = make->index, .covers = yard->covers,
+		.filter = &yard->counted, .filter_plain = &yard->plain, .calls = &yard->calls, .slot = make->index, .covers = yard->covers,
 		.sockets = -1, .ruleset = -1 };
 	bool v2 = (make->flags & MAKE_CGROUP_V2) != 0;
 	struct err err;
@@ -313,10 +314,13 @@ static int filters_build(struct yard *yard, struct err *err)
 	want |= yard->t.watch_memory > 0 ? FILTER_NO_HIDDEN_MEMORY : 0;
 	for (size_t i = 0; i < yard->t.mount_count; i++)
 		want |= yard->t.mounts[i].writable ? FILTER_NO_SET_ID : 0;
-	if (filter_build(want | FILTER_COUNTED, &yard->counted.filter, &len, err) < 0)
+	calls_set(&yard->t, &yard->calls);
+	if (filter_build_set(want | FILTER_COUNTED, &yard->calls, &yard->counted.filter, &len, err) < 0)
 		return -1;
 	yard->counted.len = (unsigned short)len;
-	if (filter_build(want, &yard->plain.filter, &len, err) < 0)
+	struct call_set plain = yard->calls; /* where nobody is asked, nothing is observed; and it judges what is */
+	memset(plain.observed, 0, sizeof(plain.observed));
+	if (filter_build_set(want, &plain, &yard->plain.filter, &len, err) < 0)
 		return -1;
 	yard->plain.len = (unsigned short)len;
 	return 0;
