@@ -69,6 +69,8 @@ void worker_audit_start(struct worker *worker)
 	put_run(worker, json);
 	json_put_uint(json, "attempt", worker->run.attempt);
 	json_put_uint(json, "seed", worker->run.seed);
+	if (worker->campaign->spec.profile)
+		audit_text(worker->campaign->audit, "profile", worker->campaign->spec.profile);
 	audit_end(worker->campaign->audit);
 }
 

@@ -63,6 +63,8 @@ void cell_audit_policy(struct audit *audit, const char *backend, const struct ce
 	json_put_string(json, "backend", backend);
 	json_put_bool(json, "unsafe", unsafe);
 	audit_text(audit, "image", spec->image);
+	if (spec->profile)
+		audit_text(audit, "profile", spec->profile);
 	audit_words(audit, "command", spec->argv);
 	put_limits(json, &spec->limits);
 	put_mounts(audit, spec);

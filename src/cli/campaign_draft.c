@@ -497,6 +497,11 @@ static void describe(const struct campaign_record *record, const struct cell_spe
 {
 	add_words(out, "Command", spec->argv);
 	buf_fmt(out, "         - Backend: %s, image %s, user %u:%u\n", backend, spec->image, spec->uid, spec->gid);
+	if (spec->profile) {
+		buf_str(out, "         - Profile: ");
+		add_text(out, spec->profile);
+		buf_char(out, '\n');
+	}
 	buf_fmt(out, "         - Folder: %s\n", spec->cwd ? spec->cwd : CELL_WORKSPACE);
 	describe_doors(policy, out);
 	for (size_t i = 0; i < spec->mount_count; i++) {
@@ -558,6 +563,7 @@ static void describe_json(const struct campaign_record *record, const struct cel
 	json_put_string(json, "session", session);
 	json_put_string(json, "backend", backend);
 	json_put_string(json, "image", spec->image);
+	json_put_string(json, "profile", spec->profile);
 	json_put_string(json, "network", policy_is_empty(policy) ? "none" : "doors");
 	json_doors(json, policy);
 	json_put_uint(json, "memory", spec->limits.memory);

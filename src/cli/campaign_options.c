@@ -5,6 +5,7 @@
 
 #include "cli/config.h"
 #include "cli/hide.h"
+#include "cli/profile_options.h"
 #include "cli/verbs.h"
 
 #define TIMEOUT_MS (15 * 60 * 1000)
@@ -45,7 +46,7 @@ static const struct cli_option *option_of(const char *word)
 	return NULL;
 }
 
-static int parse(struct campaign_words *words, struct err *err)
+static int parse_words(struct campaign_words *words, struct err *err)
 {
 	bool help;
 
@@ -56,6 +57,60 @@ static int parse(struct campaign_words *words, struct err *err)
 	if (words->args.command)
 		words->command = words->args.command;
 	return 0;
+}
+
+/* Its words go in front of all others, which then win. */
+static void put_profile_words(struct campaign_words *words)
+{
+	size_t count;
+	char **first = profile_words(&words->profile, &count);
+	char **all = xcalloc(count + (size_t)words->argc + 1, sizeof(*all));
+
+	memcpy(all, first, count * sizeof(*all));
+	memcpy(all + count, words->argv, (size_t)words->argc * sizeof(*all));
+	free(first);
+	free(words->argv);
+	words->argv = all;
+	words->argc += (int)count;
+	words->profile_words = (int)count;
+}
+
+/* Values of --env are masked in argv as they are parsed; who parses again needs them as they were. */
+static void unmask(struct campaign_words *words, char *const *copies)
+{
+	for (int i = 0; i < words->argc; i++)
+		memcpy(words->argv[i], copies[i], strlen(copies[i]));
+}
+
+static void copies_free(char **copies, int count)
+{
+	for (int i = 0; i < count; i++) {
+		explicit_bzero(copies[i], strlen(copies[i]));
+		free(copies[i]);
+	}
+	free(copies);
+}
+
+static int parse(struct campaign_words *words, struct err *err)
+{
+	char **copies = xcalloc((size_t)words->argc + 1, sizeof(*copies));
+	int count = words->argc, failed;
+
+	for (int i = 0; i < count; i++)
+		copies[i] = xstrdup(words->argv[i]);
+	failed = parse_words(words, err);
+	const char *text = failed ? NULL : words->options.run.profile;
+	if (text && profile_load(&words->profile, text, err) < 0) {
+		failed = -1;
+	} else if (text) {
+		cli_parse_done(&verb_campaign_run, &words->options, &words->args);
+		unmask(words, copies);
+		put_profile_words(words);
+		failed = parse_words(words, err);
+		words->options.run.used = &words->profile;
+	}
+	copies_free(copies, count);
+	return failed;
 }
 
 int campaign_words_build(struct campaign_words *ret, const char *file, const struct cli_args *typed, struct err *err)
@@ -70,9 +125,15 @@ int campaign_words_build(struct campaign_words *ret, const char *file, const str
 		ret->file_command = ptr_take(&config.command);
 		config_words_done(&config);
 	}
+	if (getenv("HOTCELL_PROFILE") && *getenv("HOTCELL_PROFILE")) {
+		own(freep) char *word = xfmt("--profile=%s", getenv("HOTCELL_PROFILE"));
+		word_add(ret, word);
+	}
 	words_add(ret, &typed->given);
 	if (parse(ret, err) < 0)
 		return -1;
+	if (ret->options.run.used && !ret->options.run.quiet)
+		profile_say_opens(ret->options.run.used);
 	ret->command = typed->command ? typed->command : ret->file_command;
 	if (!ret->command)
 		return err_set(err, ERR_USAGE,
@@ -95,14 +156,18 @@ void campaign_words_save(const struct campaign_words *words, struct campaign_rec
 {
 	const struct campaign_options *options = &words->options;
 
-	for (int i = 0; i < words->argc; i++) {
+	for (int i = words->profile_words; i < words->argc; i++) {
 		const struct cli_option *option = option_of(words->argv[i]);
-		if (!option || option->not_in_file)
+		if (!option || option->not_in_file || strcmp(option->name, "profile") == 0)
 			continue;
 		if (!option->secret) {
 			bytes_add(&record->words, &record->words_len, words->argv[i]);
 			continue;
 		}
+	}
+	if (options->run.used) { /* the very same one, or it is not resumed */
+		own(freep) char *word = xfmt("--profile=%s@sha256:%s", options->run.used->name, options->run.used->sum);
+		bytes_add(&record->words, &record->words_len, word);
 	}
 	for (size_t i = 0; i < options->run.env.count; i++) {
 		own(freep) char *name = xstrdup(options->run.env.items[i]);
@@ -193,5 +258,6 @@ void campaign_words_done(struct campaign_words *words)
 	for (char **word = words->file_command; word && *word; word++)
 		free(*word);
 	free(words->file_command);
+	profile_done(&words->profile);
 	*words = (struct campaign_words){0};
 }

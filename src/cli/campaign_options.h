@@ -29,6 +29,8 @@ struct campaign_words {
 	int argc;
 	struct cli_args args;
 	char **file_command;
+	struct profile profile; /* of options.run.used */
+	int profile_words; /* the first of argv, which are its */
 };
 
 /* The file's (NULL: none) and then the user's own: what is typed wins. */

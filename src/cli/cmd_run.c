@@ -16,6 +16,7 @@
 #include "cli/backend.h"
 #include "cli/hide.h"
 #include "cli/manifest_check.h"
+#include "cli/profile_options.h"
 #include "cli/run_audit.h"
 #include "cli/run_doors.h"
 #include "cli/run_spec.h"
@@ -367,6 +368,11 @@ static int explain(const struct run *run, const struct cell_spec *spec)
 {
 	own(buf_done) struct buf page = {0}, out = {0};
 
+	if (run->options->used) {
+		buf_str(&out, "profile         ");
+		profile_explain(run->options->used, &out);
+		buf_char(&out, '\n');
+	}
 	cell_explain(run->backend, spec, &page);
 	redact_show(cli_hidden(), REDACT_VALUES, buf_text(&page), page.len, &out);
 	door_options_explain(&run->doors.policy, "doors           ", "                ", &out);
@@ -378,9 +384,8 @@ static int explain(const struct run *run, const struct cell_spec *spec)
 	return cli_print(&out);
 }
 
-static int run_verb(void *data, const struct cli_args *args)
+static int run_with(const struct run_options *options, const struct cli_args *args)
 {
-	const struct run_options *options = data;
 	own(run_done) struct run run = {.options = options, .doors = RUN_DOORS_NONE, .stdin_fd = -1, .json_fd = -1};
 	own(run_spec_done) struct run_spec built = {0};
 	struct err err = {0};
@@ -406,6 +411,16 @@ static int run_verb(void *data, const struct cli_args *args)
 		run_audit_open(&run.audit, options->audit, run.backend, &built.spec, &run.doors.policy, &err) < 0)
 		return run_refused(&run, &err);
 	return run_cell(&run, &built.spec);
+}
+
+static int run_verb(void *data, const struct cli_args *args)
+{
+	own(profiled_done) struct profiled profiled = {0};
+	struct err err = {0};
+
+	if (profiled_build(&profiled, &verb_run, data, args, &err) < 0)
+		return cli_fail(&err);
+	return run_with(profiled.options ? profiled.options : data, args);
 }
 
 /* ---- the table ---- */

@@ -359,22 +359,22 @@ static const char *file_kind(mode_t mode)
 	return S_ISSOCK(mode) ? "a socket" : "a device";
 }
 
-static int file_open(const char *path, const char *shown, struct err *err)
+static int file_open(const char *path, const char *shown, const char *what, struct err *err)
 {
 	struct stat stat;
 	own(fd_closep) int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
 
 	if (fd < 0 && errno == ENOENT)
 		return err_set(
-			err, ERR_USAGE, "there is no file '%s'; a command comes after '--'", shown);
+			err, ERR_USAGE, "there is no file '%s'%s", shown, what ? "" : "; a command comes after '--'");
 	if (fd < 0 || fstat(fd, &stat) < 0) {
 		(void)err_errno(err, errno, "open '%s'", shown);
 		err->code = ERR_USAGE;
 		return -1;
 	}
 	if (!S_ISREG(stat.st_mode))
-		return err_set(err, ERR_USAGE, "'%s' is %s, not a file of options", shown,
-			file_kind(stat.st_mode));
+		return err_set(err, ERR_USAGE, "'%s' is %s, not %s", shown, file_kind(stat.st_mode),
+			what ? what : "a file of options");
 	return fd_take(&fd);
 }
 
@@ -396,16 +396,23 @@ static int file_read(int fd, const char *shown, struct buf *ret, struct err *err
 	return 0;
 }
 
+int config_text(const char *path, const char *what, struct buf *ret, struct err *err)
+{
+	own(buf_done) struct buf shown = {0};
+
+	term_line(path, strlen(path), NAME_SHOWN, &shown);
+	own(fd_closep) int fd = file_open(path, buf_text(&shown), what, err);
+	return fd < 0 ? -1 : file_read(fd, buf_text(&shown), ret, err);
+}
+
 int config_read(
 	const struct cli_verb *verb, const char *path, struct config_words *ret, struct err *err)
 {
-	own(buf_done) struct buf shown = {0}, text = {0};
+	own(buf_done) struct buf text = {0};
 	own(value_done) struct value root = {0};
 
 	*ret = (struct config_words){0};
-	term_line(path, strlen(path), NAME_SHOWN, &shown);
-	own(fd_closep) int fd = file_open(path, buf_text(&shown), err);
-	if (fd < 0 || file_read(fd, buf_text(&shown), &text, err) < 0 ||
+	if (config_text(path, NULL, &text, err) < 0 ||
 		yaml_parse(buf_text(&text), text.len, path, &root, err) < 0)
 		return -1;
 	return config_words(verb, &root, path, ret, err);

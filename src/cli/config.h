@@ -31,6 +31,8 @@ MUST_CHECK int config_words(const struct cli_verb *verb, const struct value *roo
  * regular file, or larger than YAML_MAX_BYTES, is refused. */
 MUST_CHECK int config_read(const struct cli_verb *verb, const char *path, struct config_words *ret,
 	struct err *err);
+/* The text of such a file alone; `what` it should be, for the error. */
+MUST_CHECK int config_text(const char *path, const char *what, struct buf *ret, struct err *err);
 void config_words_done(struct config_words *words); /* wipes: some were secrets */
 
 #endif

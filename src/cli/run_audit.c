@@ -10,6 +10,7 @@ int run_audit_open(struct run_audit *ret, const char *path, const char *backend,
 {
 	if (!path)
 		return 0;
+	ret->profile = spec->profile;
 	ret->redactor = secrets_redactor(&(struct secrets){.env = spec->env, .policy = policy}, true);
 	ret->audit = audit_open(path, ret->redactor, err);
 	if (!ret->audit)
@@ -31,6 +32,8 @@ int run_audit_start(struct run_audit *audit, const char *cell, struct err *err)
 		return 0;
 	(void)snprintf(audit->cell, sizeof(audit->cell), "%s", cell);
 	json_put_string(audit_begin(audit->audit, "cell-start"), "cell", cell);
+	if (audit->profile)
+		audit_text(audit->audit, "profile", audit->profile);
 	audit_end(audit->audit);
 	return audit_flush(audit->audit, err);
 }

@@ -11,6 +11,7 @@ struct run_audit { /* zero: none */
 	struct audit *audit;
 	struct redactor *redactor;
 	const struct cell_spec *spec;
+	const char *profile; /* of the spec, which outlives it; NULL: none */
 	char cell[32]; /* its id; "": it has not begun */
 };
 

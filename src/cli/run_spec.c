@@ -269,6 +269,8 @@ int run_spec_build(struct run_spec *ret, const struct run_options *options, char
 	cell_spec_defaults(&ret->spec);
 	ret->spec.argv = (const char *const *)command;
 	ret->spec.cwd = options->workdir;
+	if (options->used)
+		profile_apply(options->used, &ret->spec);
 	ret->spec.uid = options->uid;
 	ret->spec.gid = options->gid;
 	ret->spec.tmp_exec = options->tmp_exec;

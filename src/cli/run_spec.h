@@ -5,12 +5,15 @@
 #include "cell/cell.h"
 #include "cli/cli.h"
 #include "cli/door_options.h"
+#include "profile/profile.h"
 
 struct run_options {
 	struct cell_limits limits;
 	uint32_t uid, gid;
 	bool tmp_exec, no_default_hide, tty, raw, no_sandbox, explain, json, quiet, verbose, redact;
 	const char *backend; /* NULL: not given */
+	const char *profile; /* likewise */
+	struct profile *used; /* the profile in effect, read; NULL: none */
 	const char *image, *workdir, *output, *stdin_file, *json_file, *audit;
 	struct cli_list mounts, hide, forbid, env, pass_env, secret_env, require, manifests;
 	struct door_options doors;

@@ -1,0 +1,165 @@
+#include "cli/profile_options.h"
+
+#include <string.h>
+
+#include "base/term.h"
+#include "cli/config.h"
+#include "cli/verbs.h"
+
+#define PIN "@sha256:"
+
+/* ---- reading one ---- */
+
+static bool is_file(const char *text)
+{
+	size_t len = strlen(text);
+
+	return strchr(text, '/') || (len > 5 && strcmp(text + len - 5, ".yaml") == 0) ||
+		(len > 4 && strcmp(text + len - 4, ".yml") == 0);
+}
+
+/* By the option's own parser; its sentence begins with the flag, ours with the key. */
+static int check_item(const struct profile *profile, size_t list, const struct profile_item *item, struct err *err)
+{
+	const struct cli_option *option = cli_option_find(&verb_run, profile_list_names[list]);
+	const char *within = list <= PROFILE_SECRET ? "doors." : "";
+	own(buf_done) struct buf name = {0};
+	struct err why = {0};
+
+	if (cli_option_check(&verb_run, option, item->text, &why) == 0)
+		return 0;
+	term_line(profile->name, strlen(profile->name), 160, &name);
+	return err_set(err, ERR_USAGE, "%s:%u: %s%s: %s", buf_text(&name), item->line, within, option->name, why.text);
+}
+
+static int check_items(const struct profile *profile, struct err *err)
+{
+	for (size_t i = 0; i < PROFILE_LISTS; i++)
+		for (size_t k = 0; k < profile->lists[i].count; k++)
+			if (check_item(profile, i, &profile->lists[i].items[k], err) < 0)
+				return -1;
+	return 0;
+}
+
+static int read_one(struct profile *ret, const char *name, struct err *err)
+{
+	own(buf_done) struct buf text = {0};
+
+	if (!is_file(name))
+		return profile_builtin(ret, name, err);
+	if (config_text(name, "a profile", &text, err) < 0)
+		return -1;
+	return profile_parse(ret, buf_text(&text), text.len, name, err);
+}
+
+static int check_pin(const struct profile *profile, const char *pin, struct err *err)
+{
+	unsigned char sum[SHA256_SIZE];
+	own(buf_done) struct buf name = {0};
+
+	if (!pin || strcmp(profile->sum, pin) == 0)
+		return 0;
+	term_line(profile->name, strlen(profile->name), 160, &name);
+	if (!sha256_parse(pin, sum))
+		return err_set(err, ERR_USAGE, "--profile: after '%s" PIN "' come 64 hexadecimal digits", buf_text(&name));
+	return err_set(err, ERR_USAGE,
+		"the profile '%s' is not the one that was meant: its sha256 is %s; look at what changed, and then give it without "
+		"'" PIN "...'",
+		buf_text(&name), profile->sum);
+}
+
+int profile_load(struct profile *ret, const char *text, struct err *err)
+{
+	own(freep) char *name = xstrdup(text);
+	char *pin = strstr(name, PIN);
+
+	*ret = (struct profile){0};
+	if (pin) {
+		*pin = '\0';
+		pin += strlen(PIN);
+	}
+	if (read_one(ret, name, err) < 0)
+		return -1;
+	if (check_pin(ret, pin, err) == 0 && check_items(ret, err) == 0)
+		return 0;
+	profile_done(ret);
+	return -1;
+}
+
+const char *profile_chosen(const char *option)
+{
+	const char *text = option ? option : getenv("HOTCELL_PROFILE");
+
+	return text && *text ? text : NULL;
+}
+
+void profile_say_opens(const struct profile *profile)
+{
+	own(buf_done) struct buf name = {0}, opens = {0};
+
+	if (profile->builtin || !profile_opens(profile, &opens))
+		return;
+	term_line(profile->name, strlen(profile->name), 160, &name);
+	cli_say("profile '%s' opens: %s", buf_text(&name), buf_text(&opens));
+}
+
+/* ---- a verb's options ---- */
+
+static void word_add(struct profiled *it, const char *word)
+{
+	it->argv = xrealloc(it->argv, (size_t)it->argc + 2, sizeof(*it->argv));
+	it->argv[it->argc++] = xstrdup(word);
+	it->argv[it->argc] = NULL;
+}
+
+static void words_build(struct profiled *it, const struct cli_args *args)
+{
+	size_t count;
+	char **words = profile_words(&it->profile, &count);
+
+	for (size_t i = 0; i < count; i++)
+		word_add(it, words[i]);
+	profile_words_free(words);
+	for (size_t i = 0; i < args->given.count; i++)
+		word_add(it, args->given.items[i]);
+	word_add(it, "--");
+	for (char **word = args->command; word && *word; word++)
+		word_add(it, *word);
+}
+
+int profiled_build(struct profiled *ret, const struct cli_verb *verb, const struct run_options *typed,
+	const struct cli_args *args, struct err *err)
+{
+	const char *chosen = profile_chosen(typed->profile);
+	bool help;
+
+	*ret = (struct profiled){.verb = verb};
+	if (!chosen)
+		return 0;
+	if (profile_load(&ret->profile, chosen, err) < 0)
+		return -1;
+	words_build(ret, args);
+	ret->options = xcalloc(1, verb->options_size);
+	verb->defaults(ret->options);
+	if (cli_parse(verb, ret->argc, ret->argv, ret->options, &ret->args, &help, err) < 0)
+		return -1;
+	struct run_options *run = ret->options;
+	run->used = &ret->profile;
+	if (!run->quiet)
+		profile_say_opens(&ret->profile);
+	return 0;
+}
+
+void profiled_done(struct profiled *it)
+{
+	if (it->options)
+		cli_parse_done(it->verb, it->options, &it->args);
+	free(it->options);
+	for (int i = 0; i < it->argc; i++) {
+		explicit_bzero(it->argv[i], strlen(it->argv[i])); /* values of --env */
+		free(it->argv[i]);
+	}
+	free(it->argv);
+	profile_done(&it->profile);
+	*it = (struct profiled){0};
+}
