@@ -112,7 +112,25 @@ static void word_add(struct profiled *it, const char *word)
 	it->argv[it->argc] = NULL;
 }
 
-static void words_build(struct profiled *it, const struct cli_args *args)
+/* Whether a profile has words for this option ("--NAME=VALUE"), or names one. */
+static bool is_covered(const char *word)
+{
+	size_t len = strcspn(word + 2, "=");
+	const char *const others[] = {"tmp-exec", "profile"};
+
+	for (size_t i = 0; i < PROFILE_LIMITS; i++)
+		if (strlen(profile_limits[i].name) == len && strncmp(profile_limits[i].name, word + 2, len) == 0)
+			return true;
+	for (size_t i = 0; i < PROFILE_LISTS; i++)
+		if (strlen(profile_list_names[i]) == len && strncmp(profile_list_names[i], word + 2, len) == 0 && i != PROFILE_HIDE)
+			return true;
+	for (size_t i = 0; i < ARRAY_LEN(others); i++)
+		if (strlen(others[i]) == len && strncmp(others[i], word + 2, len) == 0)
+			return true;
+	return false;
+}
+
+static void words_build(struct profiled *it, const struct cli_args *args, bool covered)
 {
 	size_t count;
 	char **words = profile_words(&it->profile, &count);
@@ -121,33 +139,49 @@ static void words_build(struct profiled *it, const struct cli_args *args)
 		word_add(it, words[i]);
 	profile_words_free(words);
 	for (size_t i = 0; i < args->given.count; i++)
-		word_add(it, args->given.items[i]);
+		if (covered || !is_covered(args->given.items[i]))
+			word_add(it, args->given.items[i]);
 	word_add(it, "--");
 	for (char **word = args->command; word && *word; word++)
 		word_add(it, *word);
+}
+
+static int options_parse(struct profiled *it, const struct cli_args *args, bool covered, struct err *err)
+{
+	bool help;
+
+	words_build(it, args, covered);
+	it->options = xcalloc(1, it->verb->options_size);
+	it->verb->defaults(it->options);
+	if (cli_parse(it->verb, it->argc, it->argv, it->options, &it->args, &help, err) < 0)
+		return -1;
+	struct run_options *run = it->options;
+	run->used = &it->profile;
+	return 0;
 }
 
 int profiled_build(struct profiled *ret, const struct cli_verb *verb, const struct run_options *typed,
 	const struct cli_args *args, struct err *err)
 {
 	const char *chosen = profile_chosen(typed->profile);
-	bool help;
 
 	*ret = (struct profiled){.verb = verb};
 	if (!chosen)
 		return 0;
-	if (profile_load(&ret->profile, chosen, err) < 0)
+	if (profile_load(&ret->profile, chosen, err) < 0 || options_parse(ret, args, true, err) < 0)
 		return -1;
-	words_build(ret, args);
-	ret->options = xcalloc(1, verb->options_size);
-	verb->defaults(ret->options);
-	if (cli_parse(verb, ret->argc, ret->argv, ret->options, &ret->args, &help, err) < 0)
-		return -1;
-	struct run_options *run = ret->options;
-	run->used = &ret->profile;
-	if (!run->quiet)
+	if (!typed->quiet)
 		profile_say_opens(&ret->profile);
 	return 0;
+}
+
+int profiled_text(struct profiled *ret, const struct cli_verb *verb, const struct buf *text, const struct cli_args *args,
+	struct err *err)
+{
+	*ret = (struct profiled){.verb = verb};
+	if (profile_parse(&ret->profile, buf_text(text), text->len, "proposal", err) < 0)
+		return -1;
+	return options_parse(ret, args, false, err);
 }
 
 void profiled_done(struct profiled *it)

@@ -25,6 +25,9 @@ struct profiled {
 };
 MUST_CHECK int profiled_build(struct profiled *ret, const struct cli_verb *verb, const struct run_options *typed,
 	const struct cli_args *args, struct err *err);
+/* The same with the profile of this text, and without what was typed that a profile has a say in. */
+MUST_CHECK int profiled_text(struct profiled *ret, const struct cli_verb *verb, const struct buf *text,
+	const struct cli_args *args, struct err *err);
 void profiled_done(struct profiled *it);
 
 #endif

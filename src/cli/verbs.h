@@ -8,6 +8,7 @@ extern const struct cli_verb verb_run, verb_exec, verb_ps, verb_kill, verb_logs,
 	verb_help, verb_version, verb_completion, verb_internal_man;
 extern const struct cli_verb verb_campaign_run, verb_campaign_resume, verb_campaign_init, verb_campaign_list,
 	verb_campaign_show, verb_campaign_pause, verb_campaign_stop, verb_campaign_rm;
+extern const struct cli_verb verb_profile_list, verb_profile_show, verb_profile_check, verb_profile_learn;
 extern const struct cli_verb verb_audit_verify, verb_audit_show;
 extern const struct cli_verb verb_manifest_create, verb_manifest_verify;
 #ifdef HOTCELL_WEAKEN

@@ -118,7 +118,7 @@ static void propose_limits(struct profile *profile, const struct profile_seen *s
 	if (result->peak_memory > 0)
 		limits->memory = within(round_up(result->peak_memory * 3 / 2, 8 * MIB), 32 * MIB, had->memory);
 	else
-		buf_str(notes, "memory: not measured on this machine; its limit stays\n");
+		buf_str(notes, "memory, which this machine does not measure: its limit stays\n");
 	limits->processes = within(result->processes * 3 / 2 + 4, 8, had->processes);
 	limits->timeout_ms = within(round_up(wall_ms * 4, 1000), 10000, had->timeout_ms);
 	limits->output = within(round_up(printed * 2, 64 * KIB), 64 * KIB, had->output);
@@ -128,8 +128,8 @@ static void propose_limits(struct profile *profile, const struct profile_seen *s
 		"file-size", "open-files"};
 	for (size_t i = 0; i < ARRAY_LEN(ruled); i++)
 		limit_set(profile, ruled[i]);
-	buf_str(notes, "cpus, tmp-size, disk, shm, file-size, open-files: not observed; they stay as they were\n");
-	buf_str(notes, "processes: those ever made were counted, not those at once\n");
+	buf_str(notes, "how much of cpus, tmp-size, disk, shm, file-size and open-files it needs: these limits stay as they were\n");
+	buf_str(notes, "how many processes there were at once: those ever made were counted\n");
 }
 
 /* ---- all of it ---- */
@@ -154,10 +154,10 @@ void profile_propose(struct profile *ret, const struct profile_seen *seen, struc
 	items_add(&ret->lists[PROFILE_SERVICE], seen->others[0]);
 	items_add(&ret->lists[PROFILE_SECRET], seen->others[1]);
 	items_add(&ret->lists[PROFILE_FORBID], seen->spec->forbid);
-	buf_str(ret_notes, "paths: where something was written is known by place (/workspace, /tmp, /dev/shm, writable mounts), "
-			   "rights by the calls that were made; what is only read is not limited\n");
-	buf_str(ret_notes, "calls that every program needs to start are not looked at and cannot be denied\n");
-	buf_str(ret_notes, "what this one run did not do, another may: other input, other paths through the program\n");
+	buf_str(ret_notes, "paths of single files: places that were written to are known, and rights by the calls that were made; "
+			   "writable mounts are taken as written to, and reading is not limited\n");
+	buf_str(ret_notes, "calls that every program needs to start, which cannot be denied anyway\n");
+	buf_str(ret_notes, "what other input would make it do\n");
 }
 
 size_t profile_relent(struct profile *profile, const struct cell_result *result)

@@ -79,8 +79,8 @@ static void flow_put(struct flow *flow, const char *word)
 	if (flow->any)
 		buf_char(flow->out, ',');
 	if (flow->column + len > LINE_WIDTH) {
-		buf_str(flow->out, "\n    ");
-		flow->column = 4;
+		buf_str(flow->out, "\n      ");
+		flow->column = 6;
 	} else if (flow->any) {
 		buf_char(flow->out, ' ');
 	}
@@ -98,15 +98,20 @@ static size_t calls_count(const bool set[CELL_MAX_CALLS])
 	return count;
 }
 
+static size_t free_count(void)
+{
+	const struct cell_call *call;
+	size_t count = 0;
+
+	for (size_t i = 0; (call = cell_call_at(i)); i++)
+		count += call->kind == CELL_CALL_FREE;
+	return count;
+}
+
 /* All that can be denied, but for a few: these are written instead. */
 static bool mostly_denied(const struct profile *profile)
 {
-	const struct cell_call *call;
-	size_t may = 0;
-
-	for (size_t i = 0; (call = cell_call_at(i)); i++)
-		may += call->kind == CELL_CALL_FREE;
-	return calls_count(profile->denied) * 2 > may;
+	return calls_count(profile->denied) * 2 > free_count();
 }
 
 static void put_calls(struct buf *out, const struct profile *profile)
@@ -127,7 +132,7 @@ static void put_calls(struct buf *out, const struct profile *profile)
 				flow_put(&flow, call->name);
 		buf_str(out, "]\n");
 	}
-	if (!most && !allows)
+	if (!allows && (!most || calls_count(profile->denied) == free_count()))
 		return;
 	flow_open(&flow, out, "  allow");
 	for (size_t i = 0; (call = cell_call_at(i)); i++)
@@ -329,7 +334,7 @@ static bool below(const char *path, const char *folder)
 
 static size_t warn_paths(const struct profile *profile, struct buf *ret)
 {
-	static const char *const scratch[] = {"/workspace", "/tmp", "/dev/shm"};
+	static const char *const scratch[] = {CELL_WORKSPACE, "/tmp", "/dev"};
 	uint32_t named = 0, system = 0;
 	size_t count = 0;
 

@@ -293,8 +293,8 @@ static void put_writable(struct page *page, const struct cell_spec *spec)
 	char size[16];
 
 	page_label(page, "writable");
-	page_line(page, "%-12s%10s  private, empty at the start, gone afterwards", CELL_WORKSPACE,
-		size_text(limits->disk, size, sizeof(size)));
+	page_line(page, "%-12s%10s  private, empty at the start, gone afterwards%s", CELL_WORKSPACE,
+		size_text(limits->disk, size, sizeof(size)), spec->no_exec ? "; programs cannot be run from it" : "");
 	page_line(page, "%-12s%10s  the same%s", "/tmp", size_text(limits->tmp, size, sizeof(size)),
 		spec->tmp_exec ? "" : "; programs cannot be run from it");
 	page_line(page, "%-12s%10s  the same; programs cannot be run from it", "/dev/shm",
@@ -344,6 +344,9 @@ static void predict(const struct cell_spec *spec, bool possible, struct cell_rec
 	ret->grade[CELL_OUTPUT_LIMITED] = ret->grade[CELL_WALL_CLOCK] =
 		CELL_ON; /* every backend's cells have them */
 	receipt_fill(ret, cgroup, facts, HIDE_NOTHING, &spec->limits, spec->uid);
+	char opened[64];
+	calls_opened(spec->calls_allow, opened, sizeof(opened));
+	receipt_opened(ret, opened);
 	receipt_doors(ret, spec->listener_count);
 	(void)cgroup_free(cgroup);
 }
@@ -456,6 +459,30 @@ static bool applies(unsigned index, unsigned want)
 	return filter_when(index) == 0 || (filter_when(index) & want) != 0;
 }
 
+static void put_names(struct page *page, const char *label, const char *const *names)
+{
+	if (names == NULL || names[0] == NULL)
+		return;
+	page_label(page, label);
+	for (; *names != NULL; names++)
+		page_word(page, *names);
+	page_words_end(page);
+}
+
+static void put_paths(struct page *page, const struct cell_spec *spec)
+{
+	if (spec->path_count > 0)
+		page_label(page, "paths");
+	for (size_t i = 0; i < spec->path_count; i++) {
+		own(freep) char *path = shown(spec->paths[i].path);
+		own(buf_done) struct buf rights = {0};
+		for (unsigned k = 0; k < CELL_RIGHT_COUNT; k++)
+			if ((spec->paths[i].rights & CELL_RIGHT(k)) != 0)
+				buf_fmt(&rights, " %s", cell_right_name(k));
+		page_line(page, "%s:%s", path, buf_text(&rights));
+	}
+}
+
 static void put_refused(struct page *page, unsigned want)
 {
 	bool pinned = (want & FILTER_PINNED) != 0;
@@ -507,5 +534,8 @@ void native_explain(const struct cell_spec *spec, struct buf *ret)
 			(receipt.grade[CELL_MEMORY_LIMIT] != CELL_ON ? FILTER_NO_HIDDEN_MEMORY : 0);
 	for (size_t i = 0; i < spec->mount_count; i++)
 		want |= spec->mounts[i].writable ? FILTER_NO_SET_ID : 0;
+	put_paths(&page, spec);
+	put_names(&page, "denied calls", spec->calls_deny);
+	put_names(&page, "added calls", spec->calls_allow);
 	put_refused(&page, want);
 }
