@@ -315,6 +315,11 @@ static struct cell_backend_run *none_start(struct cell_backend_pool *pool, const
 					      "backend 'none'", spec->forbid[0]);
 		return NULL;
 	}
+	if (spec->path_count > 0 || spec->no_exec || spec->observe || (spec->calls_deny && spec->calls_deny[0])) {
+		(void)err_set(err, ERR_USAGE, "without a sandbox nothing holds a program to a profile's calls and paths: leave the "
+					      "profile out, or the backend 'none'");
+		return NULL;
+	}
 	if (spec->listener_count > 0 || (spec->hosts && spec->hosts[0])) {
 		(void)err_set(err, ERR_USAGE, "doors open from a cell, and the backend 'none' makes no cell: leave them out, "
 					      "or the backend 'none'");

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/term.h"
+#include "base/utf8.h"
 
 #define LINE_WIDTH 110
 #define SHOWN_MAX 200
@@ -44,17 +45,36 @@ static void put_limit(struct buf *out, const struct profile *profile, size_t at)
 
 /* ---- YAML ---- */
 
-/* Always in double quotes: whatever it holds, it is one text. */
+/* The number of a whole character. */
+static unsigned code_of(const unsigned char *at, int size)
+{
+	unsigned code = size == 2 ? at[0] & 0x1f : size == 3 ? at[0] & 0x0f : at[0] & 0x07;
+
+	for (int i = 1; i < size; i++)
+		code = code << 6 | (at[i] & 0x3f);
+	return code;
+}
+
+/* Always in double quotes, and all that is not ASCII as its number: whatever it holds, it is one text, and a terminal shows
+ * what is there. What is no UTF-8, which no profile that was read holds, becomes U+FFFD. */
 static void put_quoted(struct buf *out, const char *text)
 {
 	buf_char(out, '"');
-	for (const unsigned char *at = (const unsigned char *)text; *at; at++) {
-		if (*at == '"' || *at == '\\')
+	for (size_t left = strlen(text); left > 0;) {
+		const unsigned char *at = (const unsigned char *)text;
+		int size = utf8_char(text, left);
+		if (size <= 0)
+			buf_str(out, "\\uFFFD");
+		else if (size > 1)
+			buf_fmt(out, size == 4 ? "\\U%08X" : "\\u%04X", code_of(at, size));
+		else if (*at == '"' || *at == '\\')
 			buf_fmt(out, "\\%c", *at);
 		else if (*at < 0x20 || *at == 0x7f)
 			buf_fmt(out, "\\x%02x", *at);
 		else
 			buf_char(out, (char)*at);
+		text += size > 0 ? size : 1;
+		left -= size > 0 ? (size_t)size : 1;
 	}
 	buf_char(out, '"');
 }
@@ -379,14 +399,43 @@ static size_t warn_doors(const struct profile *profile, struct buf *ret)
 	return count;
 }
 
-size_t profile_warnings(const struct profile *profile, struct buf *ret)
+/* More than a cell has when nothing is said. */
+static size_t warn_limits(const struct profile *profile, struct buf *ret)
 {
-	size_t count = warn_calls(profile, ret) + warn_paths(profile, ret) + warn_doors(profile, ret);
+	struct profile usual = {0};
+	struct cell_spec spec;
+	size_t count = 0;
 
-	if (profile->tmp_exec && profile->no_exec) {
-		buf_str(ret, "programs cannot be run from /workspace, but can be from /tmp\n");
+	cell_spec_defaults(&spec);
+	usual.limits = spec.limits;
+	for (size_t i = 0; i < PROFILE_LIMITS; i++) {
+		bool cpus = profile_limits[i].kind == PROFILE_CPUS;
+		uint64_t value = profile->limits.cpus_milli, before = usual.limits.cpus_milli;
+		if (!cpus) {
+			memcpy(&value, (const char *)&profile->limits + profile_limits[i].offset, sizeof(value));
+			memcpy(&before, (const char *)&usual.limits + profile_limits[i].offset, sizeof(before));
+		}
+		if (!profile->limit_set[i] || value <= before)
+			continue;
+		buf_fmt(ret, "raises %s to ", profile_limits[i].name);
+		put_limit(ret, profile, i);
+		buf_str(ret, " from ");
+		put_limit(ret, &usual, i);
+		buf_char(ret, '\n');
 		count++;
 	}
+	return count;
+}
+
+size_t profile_warnings(const struct profile *profile, struct buf *ret)
+{
+	size_t count = warn_calls(profile, ret) + warn_paths(profile, ret) + warn_doors(profile, ret) + warn_limits(profile, ret);
+
+	if (profile->tmp_exec) {
+		buf_str(ret, "programs may be run from /tmp\n");
+		count++;
+	}
+
 	return count;
 }
 

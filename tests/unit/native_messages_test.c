@@ -88,7 +88,7 @@ static void a_template_comes_back_as_it_was(void **state)
 	assert_false(back.user_ns || back.overlay || back.tmp_exec || back.want_workspace);
 }
 
-#define VARIATIONS 26
+#define VARIATIONS 34
 
 static void vary(struct template *t, int which)
 {
@@ -98,6 +98,9 @@ static void vary(struct template *t, int which)
 		{"/home/me/project", "/p", false}, {"/var/data with a space", "/data", true}};
 	static const char *const fewer[] = {".git", NULL};
 	static struct cell_listener other_port[] = {{0x7f000001, 3129}, {0x7f000101, 65535}};
+	static const char *const some_calls[] = {"ptrace", "socket", NULL}, *const fewer_calls[] = {"ptrace", NULL};
+	static struct cell_path some_paths[] = {{"/tmp", 1}, {"/workspace", 8}}, other_rights[] = {{"/tmp", 3}},
+				other_path[] = {{"/tmp/a", 1}};
 	static struct cell_listener other_address[] = {{0x7f000002, 3128}, {0x7f000101, 65535}};
 
 	switch (which) {
@@ -127,6 +130,14 @@ static void vary(struct template *t, int which)
 	case 23: t->listener_count = 1; break;
 	case 24: t->hosts = "127.0.0.1 api\n"; break;
 	case 25: t->hosts = NULL; break;
+	case 26: t->calls_deny = some_calls; break;
+	case 27: t->calls_deny = fewer_calls; break;
+	case 28: t->calls_allow = some_calls; break;
+	case 29: t->paths = some_paths, t->path_count = 2; break;
+	case 30: t->paths = other_rights, t->path_count = 1; break;
+	case 31: t->paths = other_path, t->path_count = 1; break;
+	case 32: t->no_exec = true; break;
+	case 33: t->observe = true; break;
 	default: break; /* as it is */
 	}
 }

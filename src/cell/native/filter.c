@@ -312,7 +312,7 @@ static const uint32_t verdicts[TO_END - TO_ALLOW] = {
 };
 
 struct code {
-	struct sock_filter insn[1024];
+	struct sock_filter insn[2048];
 	size_t len;
 	bool full, counted;
 };
@@ -664,8 +664,11 @@ static bool is_apart(const struct call_set *set, uint32_t nr)
 	return nr < MAX_NR && (set->denied[nr] || set->observed[nr]);
 }
 
+#define BEHIND UINT32_MAX /* a jump's distance, until it is known */
+#define NEAR_LEAVES 128 /* with their nodes, as far as a comparison can jump */
+
 /* A tree of its own in front of the other, because its ranges cut across all of that one's: each leaf is a verdict, or a
- * jump behind it all, where the register still holds the number. Half of it is never longer than a jump. */
+ * jump behind it all, where the register still holds the number. */
 static void emit_apart(struct code *code, const struct range *ranges, size_t count, uint32_t verdict)
 {
 	if (count == 1 && ranges->action != 0) {
@@ -673,15 +676,20 @@ static void emit_apart(struct code *code, const struct range *ranges, size_t cou
 		return;
 	}
 	if (count == 1) {
-		emit(code, BPF_JMP | BPF_JA, 0, 0, 0); /* where to is known at the end */
+		emit(code, BPF_JMP | BPF_JA, 0, 0, BEHIND);
 		return;
 	}
 	size_t half = count / 2, at = code->len;
-	emit(code, BPF_JMP | BPF_JGE | BPF_K, 0, 0, ranges[half].first);
+	bool far = half > NEAR_LEAVES;
+	emit(code, BPF_JMP | BPF_JGE | BPF_K, 0, far ? 1 : 0, ranges[half].first);
+	if (far)
+		emit(code, BPF_JMP | BPF_JA, 0, 0, 0);
+	size_t left = code->len;
 	emit_apart(code, ranges, half, verdict);
-	size_t skip = code->len - at - 1;
-	code->full = code->full || skip > 255;
-	if (!code->full)
+	size_t skip = code->len - left;
+	if (!code->full && far)
+		code->insn[at + 1].k = (uint32_t)skip;
+	else if (!code->full)
 		code->insn[at].jt = (uint8_t)skip;
 	emit_apart(code, ranges + half, count - half, verdict);
 }
@@ -698,7 +706,7 @@ static void emit_denied(struct code *code, const struct call_set *set, bool coun
 		return; /* none */
 	emit_apart(code, ranges, count, counted ? SECCOMP_RET_USER_NOTIF : SECCOMP_RET_ERRNO | EPERM);
 	for (size_t i = begin; i < code->len; i++)
-		if (code->insn[i].code == (BPF_JMP | BPF_JA))
+		if (code->insn[i].code == (BPF_JMP | BPF_JA) && code->insn[i].k == BEHIND)
 			code->insn[i].k = (uint32_t)(code->len - i - 1);
 }
 
