@@ -69,8 +69,9 @@ static const struct {
 };
 
 struct known {
-	struct cell_call call;
+	struct cell_call call; /* its kind and why: when somebody asks */
 	int nr;
+	bool refused, judged;
 };
 
 static struct {
@@ -102,23 +103,30 @@ static const char *why_kept(const char *name)
 	return NULL;
 }
 
+static const struct cell_call *judged(struct known *known)
+{
+	struct cell_call *call = &known->call;
+
+	if (known->judged)
+		return call;
+	known->judged = true;
+	call->why = known->refused ? why_closed(call->name) : why_kept(call->name);
+	if (call->why != NULL)
+		call->kind = known->refused ? CELL_CALL_CLOSED : CELL_CALL_KEPT;
+	else if (known->refused)
+		*call = (struct cell_call){ call->name, CELL_CALL_NEVER, why_never(call->name) };
+	return call;
+}
+
 static void add(const char *name, int nr, bool refused)
 {
-	struct cell_call call = { .name = name, .kind = CELL_CALL_FREE };
-
 	if (calls.count == CELL_MAX_CALLS - 1 || calls.by_number[nr] != 0)
 		return;
-	if (refused && (call.why = why_closed(name)) != NULL)
-		call.kind = CELL_CALL_CLOSED;
-	else if (refused)
-		call = (struct cell_call){ name, CELL_CALL_NEVER, why_never(name) };
-	else if ((call.why = why_kept(name)) != NULL)
-		call.kind = CELL_CALL_KEPT;
-	calls.rows[calls.count] = (struct known){ call, nr };
+	calls.rows[calls.count] = (struct known){ .call = { .name = name, .kind = CELL_CALL_FREE }, .nr = nr, .refused = refused };
 	calls.by_number[nr] = (short)++calls.count;
 }
 
-/* Once; there are no threads. */
+/* Once in each process that asks, cells' own ones too: so it compares no names. There are no threads. */
 static void fill(void)
 {
 	const char *name;
@@ -134,15 +142,17 @@ static void fill(void)
 const struct cell_call *cell_call_at(size_t index)
 {
 	fill();
-	return index < calls.count ? &calls.rows[index].call : NULL;
+	return index < calls.count ? judged(&calls.rows[index]) : NULL;
 }
 
 static const struct known *find(const char *name)
 {
 	fill();
 	for (size_t i = 0; i < calls.count; i++)
-		if (strcmp(calls.rows[i].call.name, name) == 0)
+		if (strcmp(calls.rows[i].call.name, name) == 0) {
+			(void)judged(&calls.rows[i]);
 			return &calls.rows[i];
+		}
 	return NULL;
 }
 
@@ -164,7 +174,7 @@ void calls_set(const struct template *t, struct call_set *ret)
 	*ret = (struct call_set){ 0 };
 	fill();
 	for (size_t i = 0; i < calls.count && t->observe; i++)
-		ret->observed[calls.rows[i].nr] = calls.rows[i].call.kind == CELL_CALL_FREE;
+		ret->observed[calls.rows[i].nr] = judged(&calls.rows[i])->kind == CELL_CALL_FREE;
 	for (size_t i = 0; t->calls_deny != NULL && t->calls_deny[i] != NULL; i++) {
 		const struct known *known = find(t->calls_deny[i]);
 		if (known != NULL && known->call.kind != CELL_CALL_KEPT)
