@@ -180,7 +180,7 @@ def test_what_is_added_works_and_the_receipt_says_weaker(profile):
     assert b"opens: call kcmp" in ran.err
     for required in ("full", "seccomp"):
         ran = run("--profile", path, "--require", required, "--", "true")
-        assert ran.outcome == "setup-failed" and "seccomp" in ran.result["error"], ran
+        assert ran.outcome == "setup-failed" and (required == "full" or "seccomp" in ran.result["error"]), ran
 
 
 @pytest.mark.parametrize("name", ["mount", "setns", "bpf", "io_uring_setup", "keyctl", "kexec_load", "chroot", "userfaultfd",
@@ -252,7 +252,7 @@ def test_paths_only_take_away(profile, place):
 
 
 def test_cells_with_other_profiles_are_of_other_kinds(profile, place):
-    profile("runs: 4\nworkers: 2\nprofile: strict\nquiet: false\n".replace("quiet: false\n", ""), "c.yaml")
+    profile("runs: 4\nworkers: 2\nprofile: strict\n", "c.yaml")
     ran = campaign(place, "c.yaml", "--", "/bin/sh", "-c", "cp /bin/true t; ./t && exit 1; exit 0")
     assert ran.code == 0, ran
     ran = campaign(place, "c.yaml", "--profile", "default", "--output", "other", "--", "/bin/sh", "-c", "cp /bin/true t; ./t")
@@ -471,7 +471,7 @@ def test_learn_proposes_a_small_profile_and_verifies_it(place):
     told = json.loads(hotcell("profile", "show", "--json", path).out)
     denied = set(told["syscalls"]["deny"])
     assert {"socket", "ptrace", "unlink", "rename", "symlink", "mq_open", "setuid"} <= denied and len(denied) > 200
-    assert denied.isdisjoint({"mkdir", "mkdirat"} & denied) or "mkdir" not in denied or "mkdirat" not in denied
+    assert not {"mkdir", "mkdirat"} <= denied
     assert [each["path"] for each in told["paths"]] == ["/workspace"]
     assert {"make-dir", "make-file", "write"} <= set(told["paths"][0]["rights"])
     assert "remove-file" not in told["paths"][0]["rights"]
