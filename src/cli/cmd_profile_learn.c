@@ -13,9 +13,9 @@
 #include <sys/stat.h>
 
 #include "base/json_read.h"
+#include "base/out_file.h"
 #include "base/term.h"
 #include "cli/backend.h"
-#include "cli/out_file.h"
 #include "cli/profile_options.h"
 #include "cli/run_doors.h"
 #include "cli/signals.h"
