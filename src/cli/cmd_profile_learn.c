@@ -306,26 +306,14 @@ static bool same_end(const struct cell_result *a, const struct cell_result *b)
 /* What could have been the cause is given back. False: nothing is left to be. */
 static bool relent(struct proposal *it, const struct cell_result *result, const struct cell_spec *had)
 {
-	static const char *const places[] = {CELL_WORKSPACE, "/tmp", "/dev/shm"};
-	const uint32_t writing = CELL_RIGHT(CELL_RIGHT_COUNT) - 1 - CELL_RIGHT(CELL_READ) - CELL_RIGHT(CELL_LIST) -
-		CELL_RIGHT(CELL_EXECUTE) - CELL_RIGHT(CELL_IOCTL);
+	bool limited = result->outcome != CELL_EXITED && result->outcome != CELL_SIGNALED;
 
-	if (result->outcome != CELL_EXITED && result->outcome != CELL_SIGNALED && result->outcome != CELL_CANCELLED)
-		it->profile.limits = had->limits;
-	if (profile_relent(&it->profile, result) > 0)
+	if (profile_relent(&it->profile, result) > 0 && !limited)
 		return true;
 	if (it->widened)
 		return false;
 	it->widened = true;
-	for (size_t i = 0; i < it->profile.path_count; i++)
-		free((void *)(uintptr_t)it->profile.paths[i].path);
-	it->profile.path_count = 0;
-	it->profile.paths = xrealloc(it->profile.paths, ARRAY_LEN(places) + had->mount_count, sizeof(*it->profile.paths));
-	for (size_t i = 0; i < ARRAY_LEN(places); i++)
-		it->profile.paths[it->profile.path_count++] = (struct cell_path){xstrdup(places[i]), writing};
-	for (size_t i = 0; i < had->mount_count && it->profile.path_count < CELL_MAX_PATHS; i++)
-		if (had->mounts[i].writable)
-			it->profile.paths[it->profile.path_count++] = (struct cell_path){xstrdup(had->mounts[i].target), writing};
+	profile_widen(&it->profile, had);
 	return true;
 }
 
@@ -378,7 +366,8 @@ static void write_text(const struct proposal *it, const struct tried *tried, con
 
 	buf_str(out, "# A profile that 'hotcell profile learn' proposes.\n");
 	if (it->verified)
-		buf_fmt(out, "# verified: the command ran again under it and ended as before, with exit code %d\n", result->exit_code);
+		buf_fmt(out, "# verified: the command ran again under it and ended as before, with exit code %d\n",
+			result->exit_code);
 	else
 		buf_fmt(out, "# NOT VERIFIED: under it the command did not end as before: %s\n", buf_text(&it->why_not));
 	put_comment(out, "not observed: ", &it->notes);
@@ -398,8 +387,8 @@ static int check_first(const struct attempt *first, struct err *err)
 
 	if (result->outcome != CELL_EXITED) {
 		(void)verdict_line(result, &first->built.spec.limits, first->signal, &line);
-		return err_set(err, EINVAL, "there is nothing to learn from a command that does not work (%s): give it what it needs",
-			buf_text(&line));
+		return err_set(err, EINVAL,
+			"there is nothing to learn from a command that does not work (%s): give it what it needs", buf_text(&line));
 	}
 	if (!result->observed.valid)
 		return err_set(err, ERR_MISSING,

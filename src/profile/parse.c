@@ -283,7 +283,7 @@ static int take_path(struct reader *reader, const struct value *map)
 	return 0;
 }
 
-static void paths_done(struct profile *profile)
+void profile_paths_done(struct profile *profile)
 {
 	for (size_t i = 0; i < profile->path_count; i++)
 		free((void *)(uintptr_t)profile->paths[i].path);
@@ -294,7 +294,7 @@ static void paths_done(struct profile *profile)
 
 static int take_paths(struct reader *reader, const struct value *list)
 {
-	paths_done(reader->profile); /* what it extends does not add to it */
+	profile_paths_done(reader->profile); /* what it extends does not add to it */
 	if (list->kind != VALUE_LIST)
 		return wrong_kind(reader, list, "paths", "a list of maps with 'path' and 'rights'");
 	for (size_t i = 0; i < list->count; i++)
@@ -333,7 +333,8 @@ static int take_capabilities(struct reader *reader, const struct value *map)
 		if (strcmp(map->keys[i], "drop") != 0) {
 			own(freep) char *key = shown(map->keys[i]);
 			return fail(reader, map->key_lines[i],
-				"'capabilities.%s': a cell has no capabilities and can be given none; expected 'drop', or nothing", key);
+				"'capabilities.%s': a cell has no capabilities and can be given none; expected 'drop', or nothing",
+				key);
 		}
 		if (each(reader, &map->items[i], "capabilities.drop", check_capability, NULL) < 0)
 			return -1;
@@ -480,7 +481,8 @@ static const char *not_here(const char *key)
 
 	for (size_t i = 0; i < ARRAY_LEN(words); i++)
 		if (strcmp(words[i], key) == 0)
-			return "what of this machine goes into a cell, and what runs in it, is said by who starts it, not by a profile";
+			return "what of this machine goes into a cell, and what runs in it, is said by who starts it, not by a "
+			       "profile";
 	return NULL;
 }
 
@@ -494,7 +496,8 @@ static int take_key(struct reader *reader, const struct value *root, size_t at)
 		buf_fmt(&names, "%s%s", i ? ", " : "", keys[i].name);
 	}
 	if (not_here(root->keys[at]))
-		return fail(reader, root->key_lines[at], "'%s' cannot be in a profile: %s", root->keys[at], not_here(root->keys[at]));
+		return fail(reader, root->key_lines[at], "'%s' cannot be in a profile: %s", root->keys[at],
+			not_here(root->keys[at]));
 	return unknown_key(reader, root, at, "", buf_text(&names));
 }
 
@@ -576,7 +579,7 @@ void profile_done(struct profile *profile)
 			free(profile->lists[i].items[k].text);
 		free(profile->lists[i].items);
 	}
-	paths_done(profile);
+	profile_paths_done(profile);
 	free(profile->deny);
 	free(profile->allow);
 	free(profile->label);

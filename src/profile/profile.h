@@ -76,6 +76,7 @@ struct profile {
 	char *label;
 };
 void profile_done(struct profile *profile);
+void profile_paths_done(struct profile *profile); /* of its paths alone */
 
 /* Of a text that a stranger may have written. `name` is for errors: "NAME:LINE: sentence", code ERR_USAGE. *ret is the
  * caller's to profile_done; after a failure it is empty. */
@@ -119,5 +120,7 @@ void profile_propose(struct profile *ret, const struct profile_seen *seen, struc
 /* Calls that a run under the proposal was refused and that it could have had: they are let through from now on. Returns
  * how many. */
 size_t profile_relent(struct profile *profile, const struct cell_result *result);
+/* Gives it all limits and all writing that the spec had: what is denied are calls then. */
+void profile_widen(struct profile *profile, const struct cell_spec *had);
 
 #endif

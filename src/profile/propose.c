@@ -74,7 +74,8 @@ static void propose_paths(struct profile *profile, const struct profile_seen *se
 	const struct {
 		const char *path;
 		bool wrote;
-	} places[] = {{CELL_WORKSPACE, observed->wrote_workspace}, {"/tmp", observed->wrote_tmp}, {"/dev/shm", observed->wrote_shm}};
+	} places[] = {
+		{CELL_WORKSPACE, observed->wrote_workspace}, {"/tmp", observed->wrote_tmp}, {"/dev/shm", observed->wrote_shm}};
 
 	for (size_t i = 0; i < ARRAY_LEN(places); i++)
 		if (places[i].wrote)
@@ -128,7 +129,8 @@ static void propose_limits(struct profile *profile, const struct profile_seen *s
 		"file-size", "open-files"};
 	for (size_t i = 0; i < ARRAY_LEN(ruled); i++)
 		limit_set(profile, ruled[i]);
-	buf_str(notes, "how much of cpus, tmp-size, disk, shm, file-size and open-files it needs: these limits stay as they were\n");
+	buf_str(notes, "how much of cpus, tmp-size, disk, shm, file-size and open-files it needs: these limits stay as they "
+		       "were\n");
 	buf_str(notes, "how many processes there were at once: those ever made were counted\n");
 }
 
@@ -173,4 +175,19 @@ size_t profile_relent(struct profile *profile, const struct cell_result *result)
 				count++;
 			}
 	return count;
+}
+
+void profile_widen(struct profile *profile, const struct cell_spec *had)
+{
+	static const char *const places[] = {CELL_WORKSPACE, "/tmp", "/dev/shm"};
+	const uint32_t reading = CELL_RIGHT(CELL_READ) | CELL_RIGHT(CELL_LIST) | CELL_RIGHT(CELL_EXECUTE) | CELL_RIGHT(CELL_IOCTL);
+	const uint32_t writing = (CELL_RIGHT(CELL_RIGHT_COUNT) - 1) & ~reading;
+
+	profile->limits = had->limits;
+	profile_paths_done(profile);
+	for (size_t i = 0; i < ARRAY_LEN(places); i++)
+		path_add(profile, places[i], writing);
+	for (size_t i = 0; i < had->mount_count; i++)
+		if (had->mounts[i].writable)
+			path_add(profile, had->mounts[i].target, writing);
 }

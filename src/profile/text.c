@@ -38,7 +38,9 @@ static void put_limit(struct buf *out, const struct profile *profile, size_t at)
 	switch (limit->kind) {
 	case PROFILE_SIZE: put_size(out, value); break;
 	case PROFILE_COUNT: buf_fmt(out, "%" PRIu64, value); break;
-	case PROFILE_DURATION: buf_fmt(out, value % 1000 ? "%" PRIu64 "ms" : "%" PRIu64 "s", value % 1000 ? value : value / 1000); break;
+	case PROFILE_DURATION:
+		buf_fmt(out, "%" PRIu64 "%s", value % 1000 ? value : value / 1000, value % 1000 ? "ms" : "s");
+		break;
 	case PROFILE_CPUS: buf_fmt(out, milli % 1000 ? "%u.%03u" : "%u", milli / 1000, milli % 1000); break;
 	}
 }
@@ -193,7 +195,8 @@ static void put_lists(struct buf *out, const struct profile *profile, size_t fro
 
 static bool has_doors(const struct profile *profile)
 {
-	return profile->lists[PROFILE_ALLOW].count + profile->lists[PROFILE_SERVICE].count + profile->lists[PROFILE_SECRET].count > 0;
+	return profile->lists[PROFILE_ALLOW].count > 0 || profile->lists[PROFILE_SERVICE].count > 0 ||
+		profile->lists[PROFILE_SECRET].count > 0;
 }
 
 void profile_yaml(const struct profile *profile, struct buf *ret)
@@ -331,7 +334,9 @@ static size_t warn_calls(const struct profile *profile, struct buf *ret)
 
 	for (size_t i = 0; (call = cell_call_at(i)); i++) {
 		if (profile->opened[i]) {
-			buf_fmt(ret, "allows %s, which is refused otherwise: it %s; the receipt says 'seccomp weaker', and --require full refuses\n",
+			buf_fmt(ret,
+				"allows %s, which is refused otherwise: it %s; the receipt says 'seccomp weaker', and --require "
+				"full refuses\n",
 				call->name, call->why);
 			count++;
 		}

@@ -28,6 +28,11 @@ static void check_template(const struct wire_reader *reader, const struct templa
 {
 	check_inside(reader, t->image);
 	check_list(reader, t->hide, 4096);
+	check_list(reader, t->calls_deny, CELL_MAX_CALLS);
+	check_list(reader, t->calls_allow, CELL_MAX_CALLS);
+	assert(t->path_count <= CELL_MAX_PATHS);
+	for (size_t i = 0; i < t->path_count; i++)
+		check_inside(reader, t->paths[i].path);
 	assert(t->mount_count <= CELL_MAX_MOUNTS);
 	for (size_t i = 0; i < t->mount_count; i++) {
 		check_inside(reader, t->mounts[i].source);

@@ -135,6 +135,7 @@ int landlock_paths(const struct template *t, struct err *err)
 		"/dev/ptmx", "/dev/pts" };
 	int abi = landlock_abi();
 	uint64_t all = handled(t, abi), reading = LANDLOCK_ACCESS_FS_READ_FILE | LANDLOCK_ACCESS_FS_READ_DIR;
+	uint64_t device = (OF_FILES | LANDLOCK_ACCESS_FS_READ_DIR) & all & ~(uint64_t)LANDLOCK_ACCESS_FS_EXECUTE;
 	struct ruleset_attr attr = { .handled_access_fs = all };
 	own(fd_closep) int ruleset = (int)syscall(SYS_landlock_create_ruleset, &attr, sizeof(uint64_t), 0);
 
@@ -143,7 +144,7 @@ int landlock_paths(const struct template *t, struct err *err)
 	if (allow_of(ruleset, "/proc", reading & all, OF_FILES, err) < 0)
 		return -1;
 	for (size_t i = 0; i < ARRAY_LEN(devices); i++)
-		if (allow_of(ruleset, devices[i], (OF_FILES | LANDLOCK_ACCESS_FS_READ_DIR) & all & ~LANDLOCK_ACCESS_FS_EXECUTE, OF_FILES, err) < 0)
+		if (allow_of(ruleset, devices[i], device, OF_FILES, err) < 0)
 			return -1;
 	for (size_t i = 0; i < t->path_count; i++)
 		if (allow_of(ruleset, t->paths[i].path, access_of(t->paths[i].rights, abi), OF_FILES, err) < 0)
