@@ -141,6 +141,7 @@ if [ "$wanted" = test ]; then
 	lacks git "a program that must not be reached" has git
 	lacks openssl "certificates of the web servers that doors lead to" has openssl
 	lacks postgresql "a database behind a door, and its client" has_postgres
+	lacks chromium "a browser in a cell, under the profile for browsers" has chromium
 	lacks nodejs "a client whose fetch uses doors" has node
 	lacks npm "fetches the agent that works through a door" has npm
 	lacks qemu-system-x86 "a machine with cgroup v2 alone, to test on" has qemu-system-x86_64
