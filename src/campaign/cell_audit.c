@@ -184,22 +184,3 @@ int cell_audit_refusal(const char *path, const struct redactor *redactor, const 
 	cell_audit_refused(audit, rule, text);
 	return audit_flush(audit, err);
 }
-
-int cell_audit_review(const char *path, const struct cell_audit_review *review, struct err *err)
-{
-	own(audit_freep) struct audit *audit = audit_open(path, NULL, err);
-	char sum[SHA256_HEX];
-
-	if (!audit)
-		return -1;
-	struct json *json = audit_begin(audit, "review");
-	sha256_hex(review->sum, sum);
-	json_put_string(json, "backend", review->backend);
-	json_put_uint(json, "held", review->held);
-	json_put_uint(json, "escaped", review->escaped);
-	json_put_uint(json, "degraded", review->degraded);
-	json_put_uint(json, "not_applicable", review->not_applicable);
-	json_put_string(json, "sha256", sum);
-	audit_end(audit);
-	return audit_flush(audit, err);
-}

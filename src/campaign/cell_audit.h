@@ -26,13 +26,4 @@ void cell_audit_required(struct audit *audit, const struct cell_spec *spec, cons
 MUST_CHECK int cell_audit_refusal(const char *path, const struct redactor *redactor, const char *rule, const char *text,
 	struct err *err);
 
-/* A review of the sandbox, as one line: which backend was attacked, how many attacks came to what, and the sum of the file
- * that tells of each. Opens the log and closes it. */
-struct cell_audit_review {
-	const char *backend;
-	uint64_t held, escaped, degraded, not_applicable;
-	unsigned char sum[SHA256_SIZE]; /* of review.json */
-};
-MUST_CHECK int cell_audit_review(const char *path, const struct cell_audit_review *review, struct err *err);
-
 #endif

@@ -193,7 +193,7 @@ void files_shared_during(struct review_try *try)
 /* ---- who enters ---- */
 
 /* The id of this try's cell, as `hotcell ps` has it; to be freed, or NULL. */
-static char *cell_of(const struct review_try *try, struct review_try *other)
+static char *cell_listed(const struct review_try *try, struct review_try *other)
 {
 	const char *const words[] = {try->options->hotcell, "ps", "--json", NULL};
 	own(buf_done) struct buf list = {0};
@@ -205,6 +205,18 @@ static char *cell_of(const struct review_try *try, struct review_try *other)
 	for (const char *at = buf_text(&list); mark && (at = strstr(at, "{\"id\":\"")) && at < mark; at++)
 		id = at + strlen("{\"id\":\"");
 	return id ? xfmt("%.*s", (int)strcspn(id, "\""), id) : NULL;
+}
+
+/* A run that is over at once is never listed: so it takes a little while until one is. */
+static char *cell_of(struct review_try *try, struct review_try *other)
+{
+	char *id = NULL;
+
+	for (unsigned i = 0; !id && i < 50; i++) {
+		try_sleep(try, i ? 20 : 0);
+		id = cell_listed(try, other);
+	}
+	return id;
 }
 
 void files_ambush_during(struct review_try *try)

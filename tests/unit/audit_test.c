@@ -457,21 +457,17 @@ static void a_log_that_grew_too_little_goes_on_behind_what_is_gone(void **state)
 	expect_bad(it, 1, "dropped");
 }
 
-static void a_review_and_a_refusal_are_a_line_each(void **state)
+static void a_refusal_is_a_line(void **state)
 {
 	const struct fixture *it = *state;
-	struct cell_audit_review review = {.backend = "native", .held = 70, .escaped = 1, .degraded = 2, .not_applicable = 3, .sum = {0xab}};
 	own(buf_done) struct buf text = {0};
 	struct found found;
 	struct err err = {0};
 
-	assert_int_equal(cell_audit_review(it->path, &review, &err), 0);
 	assert_int_equal(cell_audit_refusal(it->path, NULL, "manifest", "'/home/bob/x' changed", &err), 0);
 	assert_int_equal(cell_audit_refusal(it->folder, NULL, "manifest", "x", &err), -1);
-	assert_int_equal(verify(it, NULL, &found).lines, 2);
+	assert_int_equal(verify(it, NULL, &found).lines, 1);
 	assert_int_equal(fs_read_small(AT_FDCWD, it->path, 4096, &text, &err), 0);
-	assert_non_null(strstr(buf_text(&text),
-		"\"event\":\"review\",\"backend\":\"native\",\"held\":70,\"escaped\":1,\"degraded\":2,\"not_applicable\":3,\"sha256\":\"ab00"));
 	assert_non_null(strstr(buf_text(&text), "\"event\":\"refused\",\"rule\":\"manifest\",\"text\":\"'[redacted:home]/x' changed\""));
 }
 
@@ -527,7 +523,7 @@ int main(void)
 		TEST(a_long_text_is_cut_after_it_was_redacted),
 		TEST(several_processes_write_one_chain),
 		TEST(a_log_that_grew_too_little_goes_on_behind_what_is_gone),
-		TEST(a_review_and_a_refusal_are_a_line_each),
+		TEST(a_refusal_is_a_line),
 		TEST(a_head_that_is_something_else_is_replaced_and_not_written_through),
 	};
 	return cmocka_run_group_tests_name("audit", tests, NULL, NULL);
