@@ -125,17 +125,21 @@ static int unicode_read(struct reader *reader, struct buf *out)
 
 	if (code < 0)
 		return fail(reader, "\\u is not followed by four hexadecimal digits");
-	if (code == 0)
+	if (code == 0 && !reader->limits->any_text)
 		return fail(reader, "a text cannot hold the character \\u0000");
 	if (code >= 0xd800 && code < 0xe000) {
+		const char *behind = reader->at;
 		long low = -1;
-		if (reader->end - reader->at >= 2 && memcmp(reader->at, "\\u", 2) == 0) {
+		if (code < 0xdc00 && reader->end - reader->at >= 2 && memcmp(reader->at, "\\u", 2) == 0) {
 			reader->at += 2;
 			low = hex_read(reader);
 		}
-		if (code >= 0xdc00 || low < 0xdc00 || low >= 0xe000)
+		if (low >= 0xdc00 && low < 0xe000)
+			code = 0x10000 + ((code - 0xd800) << 10) + (low - 0xdc00);
+		else if (reader->limits->any_text)
+			reader->at = behind;
+		else
 			return fail(reader, "\\u%04lx is half a character", (unsigned long)code);
-		code = 0x10000 + ((code - 0xd800) << 10) + (low - 0xdc00);
 	}
 	utf8_put(out, (uint32_t)code);
 	return 0;
@@ -174,7 +178,7 @@ static size_t plain_length(const struct reader *reader)
 }
 
 /* Without its opening quote, which is taken. */
-static int string_read(struct reader *reader, char **ret)
+static int string_read(struct reader *reader, char **ret, size_t *ret_len)
 {
 	own(buf_done) struct buf out = {0};
 
@@ -196,6 +200,7 @@ static int string_read(struct reader *reader, char **ret)
 		if (escape_read(reader, &out) < 0)
 			return -1;
 	}
+	*ret_len = out.len;
 	*ret = buf_take(&out);
 	return 0;
 }
@@ -235,6 +240,7 @@ static const char *number_end(const char *at, const char *end)
 static void scalar_set(struct reader *reader, struct value *ret, enum value_kind kind, size_t len)
 {
 	ret->kind = kind;
+	ret->len = len;
 	ret->text = xcalloc(len + 1, 1);
 	memcpy(ret->text, reader->at, len);
 	reader->at += len;
@@ -280,24 +286,32 @@ static int list_read(struct reader *reader, unsigned depth, struct value *ret)
 	return take(reader, ']') ? 0 : fail_here(reader, "a ',' or ']'");
 }
 
+struct key {
+	const char *text;
+	size_t len;
+};
+
 static int key_compare(const void *a, const void *b)
 {
-	return strcmp(*(const char *const *)a, *(const char *const *)b);
+	const struct key *left = a, *right = b;
+	int order = memcmp(left->text, right->text, left->len < right->len ? left->len : right->len);
+
+	return order ? order : (left->len > right->len) - (left->len < right->len);
 }
 
 /* Sorted rather than each compared with each: a map may be as long as the limits allow. */
 static int keys_check(struct reader *reader, const struct value *map)
 {
-	own(freep) const char **sorted = xcalloc(map->count, sizeof(*sorted));
+	own(freep) struct key *sorted = xcalloc(map->count, sizeof(*sorted));
 
 	for (size_t i = 0; i < map->count; i++)
-		sorted[i] = map->keys[i];
+		sorted[i] = (struct key){map->keys[i], map->key_lens[i]};
 	qsort(sorted, map->count, sizeof(*sorted), key_compare);
 	for (size_t i = 1; i < map->count; i++) {
-		if (strcmp(sorted[i - 1], sorted[i]) != 0)
+		if (key_compare(&sorted[i - 1], &sorted[i]) != 0)
 			continue;
 		own(buf_done) struct buf shown = {0};
-		term_line(sorted[i], strlen(sorted[i]), SHOWN_MAX, &shown);
+		term_line(sorted[i].text, sorted[i].len, SHOWN_MAX, &shown);
 		return fail(reader, "the key '%s' is given twice in the map that ends here", buf_text(&shown));
 	}
 	return 0;
@@ -310,12 +324,14 @@ static int map_read(struct reader *reader, unsigned depth, struct value *ret)
 		return 0;
 	do {
 		char *key = NULL;
+		size_t key_len;
 		if (!take(reader, '"'))
 			return fail_here(reader, "a key in quotes");
 		unsigned line = reader->line;
-		if (count_one(reader) < 0 || string_read(reader, &key) < 0)
+		if (count_one(reader) < 0 || string_read(reader, &key, &key_len) < 0)
 			return -1;
 		struct value *item = value_add(ret, key, line);
+		ret->key_lens[ret->count - 1] = key_len;
 		if (!take(reader, ':'))
 			return fail_here(reader, "a ':'");
 		if (value_read(reader, depth, item) < 0)
@@ -344,7 +360,7 @@ static int value_read(struct reader *reader, unsigned depth, struct value *ret)
 	if (c == '{')
 		return map_read(reader, depth + 1, ret);
 	ret->kind = VALUE_TEXT;
-	return string_read(reader, &ret->text);
+	return string_read(reader, &ret->text, &ret->len);
 }
 
 static int text_read(struct reader *reader, struct value *ret)

@@ -12,6 +12,7 @@ void value_done(struct value *value)
 		value_done(&value->items[i]);
 	}
 	free(value->keys);
+	free(value->key_lens);
 	free(value->key_lines);
 	free(value->items);
 	free(value->text);
@@ -27,12 +28,14 @@ struct value *value_add(struct value *into, char *key, unsigned key_line)
 		into->items = xrealloc(into->items, room, sizeof(*into->items));
 		if (key) {
 			into->keys = xrealloc(into->keys, room, sizeof(*into->keys));
+			into->key_lens = xrealloc(into->key_lens, room, sizeof(*into->key_lens));
 			into->key_lines = xrealloc(into->key_lines, room, sizeof(*into->key_lines));
 		}
 	}
 	into->items[at] = (struct value){0};
 	if (key) {
 		into->keys[at] = key;
+		into->key_lens[at] = strlen(key);
 		into->key_lines[at] = key_line;
 	}
 	into->count++;

@@ -13,9 +13,11 @@ struct value {
 	enum value_kind kind;
 	unsigned line; /* from 1 */
 	char *text; /* a scalar as it was written, quotes and escapes resolved; NULL for lists and maps */
+	size_t len; /* of the text, which may hold a NUL if its reader was told to take it */
 	bool truth; /* VALUE_BOOL */
 	size_t count; /* of a list's or map's items */
 	char **keys; /* a map's, in the order of the file; key i belongs to items[i] */
+	size_t *key_lens;
 	unsigned *key_lines;
 	struct value *items;
 };

@@ -185,7 +185,7 @@ static unsigned height_of(const struct value *value)
 static int value_copy(
 	struct reader *reader, const struct value *from, size_t line, struct value *ret)
 {
-	*ret = (struct value){.kind = from->kind, .line = from->line, .truth = from->truth};
+	*ret = (struct value){.kind = from->kind, .line = from->line, .truth = from->truth, .len = from->len};
 	if (count_one(reader, line) < 0)
 		return -1;
 	if (from->text && text_copy(reader, line, from->text, strlen(from->text), &ret->text) < 0)
@@ -310,6 +310,7 @@ static int scalar_read(struct reader *reader, const yaml_event_t *event, struct 
 			len, &ret->text) < 0)
 		return -1;
 	ret->kind = VALUE_TEXT;
+	ret->len = len;
 	ret->line = (unsigned)line_of(reader, event);
 	if (event->data.scalar.style == YAML_PLAIN_SCALAR_STYLE)
 		plain_resolve(ret);
