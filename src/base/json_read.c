@@ -106,18 +106,6 @@ static long hex_read(struct reader *reader)
 	return code;
 }
 
-static void utf8_put(struct buf *out, uint32_t code)
-{
-	char bytes[4];
-	int size = code < 0x80 ? 1 : code < 0x800 ? 2 : code < 0x10000 ? 3 : 4;
-	static const unsigned char leads[] = {0, 0, 0xc0, 0xe0, 0xf0};
-
-	for (int i = size - 1; i > 0; i--, code >>= 6)
-		bytes[i] = (char)(0x80 | (code & 0x3f));
-	bytes[0] = (char)(leads[size] | code);
-	buf_add(out, bytes, (size_t)size);
-}
-
 /* What follows "\u". */
 static int unicode_read(struct reader *reader, struct buf *out)
 {
@@ -141,7 +129,8 @@ static int unicode_read(struct reader *reader, struct buf *out)
 		else
 			return fail(reader, "\\u%04lx is half a character", (unsigned long)code);
 	}
-	utf8_put(out, (uint32_t)code);
+	char bytes[4];
+	buf_add(out, bytes, utf8_put((uint32_t)code, bytes));
 	return 0;
 }
 

@@ -4,6 +4,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 enum {
 	UTF8_BAD = 0,
@@ -33,6 +34,19 @@ static inline int utf8_char(const char *bytes, size_t len)
 		if (at[i] < low || at[i] > high)
 			return UTF8_BAD;
 	}
+	return size;
+}
+
+/* Writes the character, 1 to 4 bytes, and returns how many. A surrogate is written as if it were a character: the
+ * caller says whether there may be any. */
+static inline size_t utf8_put(uint32_t code, char *out)
+{
+	static const unsigned char leads[] = {0, 0, 0xc0, 0xe0, 0xf0};
+	size_t size = code < 0x80 ? 1 : code < 0x800 ? 2 : code < 0x10000 ? 3 : 4;
+
+	for (size_t i = size - 1; i > 0; i--, code >>= 6)
+		out[i] = (char)(0x80 | (code & 0x3f));
+	out[0] = (char)(leads[size] | code);
 	return size;
 }
 

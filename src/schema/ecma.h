@@ -47,6 +47,8 @@ struct ecma {
 	size_t range_count;
 	struct ecma_property *properties; /* SET */
 	size_t property_count;
+	struct ecma_range *samples; /* SET with properties: some of its characters, found when first asked for */
+	size_t sample_count;
 	struct ecma **children;
 	size_t count;
 };

@@ -3,16 +3,19 @@
 
 #include <pcre2.h>
 
+#include "base/utf8.h"
+
 /* Each is generous for an expression that means well; together they end one that does not in some milliseconds. */
 #define MATCH_LIMIT 200000
 #define DEPTH_LIMIT 5000
 #define HEAP_LIMIT_KB 16384
+#define SAMPLED_TO 0x3100u /* the scripts in everyday use */
 
 struct pattern {
 	pcre2_code *code;
 	pcre2_match_data *data;
 	pcre2_match_context *context;
-	const struct ecma *tree;
+	struct ecma *tree;
 	const char *text;
 };
 
@@ -75,9 +78,44 @@ enum pattern_verdict pattern_match(const struct pattern *pattern, const char *by
 	return result >= 0 ? PATTERN_YES : result == PCRE2_ERROR_NOMATCH ? PATTERN_NO : PATTERN_GAVE_UP;
 }
 
-const struct ecma *pattern_tree(const struct pattern *pattern)
+struct ecma *pattern_tree(const struct pattern *pattern)
 {
 	return pattern->tree;
+}
+
+static bool code_matches(const struct pattern *pattern, uint32_t code)
+{
+	char bytes[4];
+
+	return (code < 0xd800 || code > 0xdfff) && pattern_match(pattern, bytes, utf8_put(code, bytes)) == PATTERN_YES;
+}
+
+void pattern_sample(struct ecma *set, struct arena *arena)
+{
+	own(buf_done) struct buf text = {0}, found = {0};
+	struct pattern pattern = {0};
+	struct err err;
+
+	if (set->samples)
+		return;
+	set->samples = arena_zeroed(arena, 1, sizeof(*set->samples));
+	ecma_write(set, &text);
+	pattern.data = pcre2_match_data_create(1, NULL);
+	if (pattern.data && code_make(&pattern, &text, &err) == 0) {
+		for (uint32_t code = 0; code < SAMPLED_TO; code++) {
+			struct ecma_range range = {code, code};
+			if (!code_matches(&pattern, code))
+				continue;
+			while (range.high + 1 < SAMPLED_TO && code_matches(&pattern, range.high + 1))
+				range.high++;
+			code = range.high;
+			buf_add(&found, &range, sizeof(range));
+		}
+		set->samples = (struct ecma_range *)(void *)arena_text(arena, buf_text(&found), found.len);
+		set->sample_count = found.len / sizeof(struct ecma_range);
+	}
+	pcre2_code_free(pattern.code);
+	pcre2_match_data_free(pattern.data);
 }
 
 size_t pattern_size(const struct pattern *pattern)

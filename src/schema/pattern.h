@@ -18,7 +18,9 @@ MUST_CHECK struct pattern *pattern_open(const char *text, size_t len, struct are
 struct pattern *pattern_free(struct pattern *pattern);
 /* Anywhere in the bytes, which are UTF-8; what is not matches nothing. */
 enum pattern_verdict pattern_match(const struct pattern *pattern, const char *bytes, size_t len);
-const struct ecma *pattern_tree(const struct pattern *pattern);
+struct ecma *pattern_tree(const struct pattern *pattern);
+/* Finds `samples` of a set with properties, once; none if none are found. */
+void pattern_sample(struct ecma *set, struct arena *arena);
 size_t pattern_size(const struct pattern *pattern); /* bytes of its compiled form */
 const char *pattern_text(const struct pattern *pattern); /* as it was written */
 

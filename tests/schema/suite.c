@@ -2,6 +2,12 @@
  *
  *	suite SUITE DRAFT...		SUITE holds `tests` and `remotes`; DRAFT is draft2020-12, draft2019-09, draft7
  *
+ *	suite --instances N SUITE DRAFT
+ *
+ * prints one line of JSON for each schema of the required files that some value fits (one of its tests is valid):
+ * {"file", "index", "values": N of them, "error": where none could be made}. tests/schema/judge.py has another
+ * validator judge them.
+ *
  * Every file of the draft is run, and of its optional ones all but those listed below. One line a draft: "ok ..." or
  * "not ok ..." with the count; each test that is judged wrongly is named. */
 #include <dirent.h>
@@ -11,7 +17,9 @@
 #include <sys/stat.h>
 
 #include "base/buf.h"
+#include "base/json.h"
 #include "base/json_read.h"
+#include "schema/generate.h"
 #include "schema/schema.h"
 
 #define DOCUMENTS_MAX 2000
@@ -24,6 +32,7 @@ static const struct {
 	const char *why;
 } left_out[] = {
 	{"optional/format/idn-hostname.json", NULL, "needs the tables of IDNA 2008, which hotcell does not carry"},
+	{"optional/content.json", NULL, "of draft 7 only: what a text contains is a remark here, as the later drafts have it"},
 };
 
 static const struct json_limits limits = {.bytes = (size_t)64 << 20, .values = 1 << 22, .depth = 500, .any_text = true};
@@ -150,9 +159,70 @@ static void case_run(const char *file, const struct value *group, enum schema_dr
 	}
 }
 
+/* ---- instances ---- */
+
+static bool is_satisfiable(const struct value *group)
+{
+	const struct value *tests = value_get(group, "tests");
+
+	for (size_t i = 0; i < tests->count; i++) {
+		if (value_get(&tests->items[i], "valid")->truth)
+			return true;
+	}
+	return false;
+}
+
+static void instances_write(const char *file, size_t index, const struct value *group, enum schema_draft draft, long count)
+{
+	struct schema_options options = {.documents = documents, .document_count = document_count, .draft = draft};
+	struct err err = {0};
+	struct draw draw;
+	struct made made;
+	long done = 0;
+	own(schema_freep) struct schema *schema = schema_open(value_get(group, "schema"), &options, &err);
+	own(generator_freep) struct generator *generator = schema ? generator_open(schema, NULL, &err) : NULL;
+
+	draw_init(&draw, 7);
+	printf("{\"file\":\"%s\",\"index\":%zu,\"values\":[", file, index);
+	for (; generator && done < count && generator_make(generator, &draw, &made, &err) == 0; done++)
+		printf("%s%s", done ? "," : "", made.text);
+	draw_done(&draw);
+	own(json_done) struct json json = {0};
+	json_string(&json, done < count ? err.text : "");
+	printf("],\"error\":%s}\n", buf_text(&json.out));
+}
+
+static enum schema_draft draft_of(const char *name)
+{
+	return strcmp(name, "draft7") == 0 ? SCHEMA_07 : strcmp(name, "draft2019-09") == 0 ? SCHEMA_2019_09 : SCHEMA_2020_12;
+}
+
+static int instances_run(const char *suite, const char *name, long count)
+{
+	own(freep) char *remotes = xfmt("%s/remotes", suite), *folder = xfmt("%s/tests/%s", suite, name);
+	char *files[FILES_MAX];
+	size_t file_count = 0;
+
+	remotes_load(remotes, draft_of(name));
+	files_find(folder, files, &file_count);
+	for (size_t i = 0; i < file_count; i++) {
+		const char *file = files[i] + strlen(folder) + 1;
+		if (strncmp(file, "optional/", 9) == 0)
+			continue;
+		const struct value *groups = json_load(files[i]);
+		for (size_t j = 0; j < groups->count; j++) {
+			if (is_satisfiable(&groups->items[j]))
+				instances_write(file, j, &groups->items[j], draft_of(name), count);
+		}
+	}
+	return 0;
+}
+
+/* ---- the whole ---- */
+
 static bool draft_run(const char *suite, const char *name)
 {
-	enum schema_draft draft = strcmp(name, "draft7") == 0 ? SCHEMA_07 : strcmp(name, "draft2019-09") == 0 ? SCHEMA_2019_09 : SCHEMA_2020_12;
+	enum schema_draft draft = draft_of(name);
 	own(freep) char *remotes = xfmt("%s/remotes", suite), *folder = xfmt("%s/tests/%s", suite, name);
 	struct score required = {0}, optional = {0};
 	char *files[FILES_MAX];
@@ -176,6 +246,8 @@ int main(int argc, char **argv)
 {
 	bool ok = argc > 2;
 
+	if (argc == 5 && strcmp(argv[1], "--instances") == 0)
+		return instances_run(argv[3], argv[4], strtol(argv[2], NULL, 10));
 	for (size_t i = 0; i < ARRAY_LEN(left_out); i++)
 		printf("# left out: %s%s%s: %s\n", left_out[i].file, left_out[i].description ? ": " : "",
 			left_out[i].description ? left_out[i].description : "", left_out[i].why);

@@ -1,0 +1,277 @@
+#include <stdio.h>
+#include <string.h>
+
+#include "base/utf8.h"
+#include "schema/dict.h"
+#include "schema/make.h"
+
+#define LONG_TEXT 5000
+
+/* ---- numbers ---- */
+
+static bool number_give(struct generator *generator, const char *text, size_t len, struct value *ret)
+{
+	*ret = (struct value){.kind = VALUE_NUMBER, .text = arena_text(&generator->arena, text, len), .len = len};
+	return true;
+}
+
+/* mantissa * 10^scale, scale <= 0. */
+static bool scaled_give(struct generator *generator, __int128 mantissa, int scale, struct value *ret)
+{
+	char digits[64], *at = digits + sizeof(digits);
+	bool negative = mantissa < 0;
+	unsigned __int128 left = negative ? -(unsigned __int128)mantissa : (unsigned __int128)mantissa;
+	int point = -scale;
+
+	while (point > 0 && left % 10 == 0) {
+		left /= 10;
+		point--;
+	}
+	for (int written = 0; left || written <= point; written++) {
+		if (written == point && point > 0)
+			*--at = '.';
+		*--at = (char)('0' + (int)(left % 10));
+		left /= 10;
+	}
+	if (negative)
+		*--at = '-';
+	return number_give(generator, at, (size_t)(digits + sizeof(digits) - at), ret);
+}
+
+/* The index-th number of a range, counted from the one nearest to zero. */
+static int64_t nearest(int64_t low, int64_t high, uint64_t index)
+{
+	if (low >= 0)
+		return (int64_t)((uint64_t)low + index);
+	if (high <= 0)
+		return (int64_t)((uint64_t)high - index);
+	uint64_t below = -(uint64_t)low, above = (uint64_t)high, both = below < above ? below : above;
+	if (index <= 2 * both)
+		return index % 2 ? (int64_t)((index + 1) / 2) : -(int64_t)(index / 2);
+	return above > below ? (int64_t)(index - both) : -(int64_t)(index - both);
+}
+
+/* Where machines and programs have their limits. */
+static const int64_t limits[] = {0, 1, -1, 2, 10, 100, 127, 128, 255, 256, 999, 1000, 1024, 32767, 32768, 65535, 65536, 99999,
+	1000000, 16777216, 2147483647, 2147483648, -2147483648, -2147483649, 4294967295, 4294967296, 9007199254740991,
+	9007199254740992, 9007199254740993, -9007199254740993, INT64_MAX, INT64_MIN};
+static const char *const far_limits[] = {"9223372036854775808", "18446744073709551615", "18446744073709551616", "1e21", "1e100",
+	"1.7976931348623157e308", "1e309", "1e400", "-1e400", "5e-324", "1e-400", "0.1", "-0.0", "1.0", "1e1", "0.30000000000000004",
+	"123456789012345678901234567890", "-9223372036854775809"};
+
+static bool text_number_fits(const struct shape *shape, const char *text)
+{
+	const struct number_plan *plan = &shape->number;
+	struct number number, bound;
+
+	if (!number_parse(text, strlen(text), &number) || !(shape->types & (number_is_whole(&number) ? TYPE_WHOLE : TYPE_FRACTION)))
+		return false;
+	for (int i = 0; i < 2; i++) {
+		if (!plan->bounds[i] || !number_parse(plan->bounds[i], strlen(plan->bounds[i]), &bound))
+			continue;
+		int order = i ? -number_compare(&number, &bound) : number_compare(&number, &bound);
+		if (order < 0 || (order == 0 && plan->outside[i]))
+			return false;
+	}
+	for (size_t i = 0; i < shape->term_count; i++) {
+		const struct number_rules *rules = shape->terms[i].holds ? shape->terms[i].node->number : NULL;
+		if (rules && rules->has_factor && !(shape->terms[i].breaks && shape->terms[i].broken.part == PART_FACTOR) &&
+			!number_is_multiple(&number, &rules->factor))
+			return false;
+	}
+	return true;
+}
+
+/* Bounds too far out for arithmetic here: themselves, or what is next to them in their own way of writing. */
+static bool odd_give(struct generator *generator, const struct shape *shape, struct value *ret)
+{
+	static const char *const ends[] = {"", "1", "e1", "e10", "0", "9"};
+
+	for (int i = 0; i < 2; i++) {
+		const char *bound = shape->number.bounds[i];
+		for (size_t j = 0; bound && j < ARRAY_LEN(ends); j++) {
+			char text[128];
+			int len = snprintf(text, sizeof(text), "%s%s", bound, ends[j]);
+			if (len > 0 && (size_t)len < sizeof(text) && text_number_fits(shape, text))
+				return number_give(generator, text, (size_t)len, ret);
+		}
+	}
+	for (size_t i = 0; i < ARRAY_LEN(far_limits); i++) {
+		if (text_number_fits(shape, far_limits[i]))
+			return number_give(generator, far_limits[i], strlen(far_limits[i]), ret);
+	}
+	return false;
+}
+
+/* Between the steps of the plan: digits are added behind one of its numbers. */
+static bool fraction_give(struct generator *generator, const struct shape *shape, int64_t k, struct value *ret)
+{
+	const struct number_plan *plan = &shape->number;
+	uint64_t more = 1 + draw_below(generator->draw, 999);
+	__int128 mantissa = (__int128)k * plan->step * 1000;
+
+	/* away from the nearer bound, so that it stays inside */
+	mantissa += k < plan->high ? (__int128)more : k > plan->low ? -(__int128)more : 0;
+	return scaled_give(generator, mantissa, plan->scale - 3, ret);
+}
+
+bool make_number(struct generator *generator, const struct shape *shape, struct value *ret)
+{
+	const struct number_plan *plan = &shape->number;
+	struct draw *draw = generator->draw;
+	uint64_t size = (uint64_t)plan->high - (uint64_t)plan->low, small = size < 16 ? size : 16;
+
+	if (plan->odd)
+		return odd_give(generator, shape, ret);
+	uint64_t way = generator->minimal ? 0 : draw_below(draw, 16);
+	int64_t k = nearest(plan->low, plan->high, 0);
+	if (way < 6 && !generator->minimal) {
+		k = nearest(plan->low, plan->high, draw_below(draw, small + 1));
+	} else if (way < 8) {
+		k = way == 6 ? plan->low : plan->high;
+	} else if (way < 12 && !generator->options.plain) {
+		int64_t limit = limits[draw_below(draw, ARRAY_LEN(limits))];
+		if (plan->scale == 0 && limit % plan->step == 0 && limit / plan->step >= plan->low && limit / plan->step <= plan->high)
+			k = limit / plan->step;
+		else if (plan->scale == 0 && plan->step == 1 && !plan->bounds[limit > 0])
+			return scaled_give(generator, limit, 0, ret);
+	} else if (way == 12 && !generator->options.plain) {
+		const char *far = far_limits[draw_below(draw, ARRAY_LEN(far_limits))];
+		if (text_number_fits(shape, far))
+			return number_give(generator, far, strlen(far), ret);
+	} else if (way < 14 && size < UINT64_MAX) {
+		k = nearest(plan->low, plan->high, draw_below(draw, size + 1));
+	} else if (plan->fractions) {
+		return fraction_give(generator, shape, nearest(plan->low, plan->high, draw_below(draw, small + 1)), ret);
+	}
+	if (!(shape->types & TYPE_WHOLE) && plan->fractions)
+		return fraction_give(generator, shape, k, ret);
+	return scaled_give(generator, (__int128)k * plan->step, plan->scale, ret);
+}
+
+/* ---- texts ---- */
+
+static const char alphabet[] = "abcdefghijklmnopqrstuvwxyz0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ_-.";
+
+static bool text_give(struct generator *generator, const char *text, size_t len, struct value *ret)
+{
+	*ret = (struct value){.kind = VALUE_TEXT, .text = arena_text(&generator->arena, text, len), .len = len};
+	return true;
+}
+
+/* Given as it is: it outlives the value. */
+static bool text_lend(const char *text, size_t len, struct value *ret)
+{
+	*ret = (struct value){.kind = VALUE_TEXT, .text = (char *)(uintptr_t)text, .len = len};
+	return true;
+}
+
+static bool plain_text(struct generator *generator, uint64_t min, uint64_t max, uint64_t more, struct value *ret)
+{
+	struct draw *draw = generator->draw;
+	uint64_t room = max - min < more ? max - min : more;
+	uint64_t len = min + (room && !generator->minimal ? draw_below(draw, room + 1) : 0);
+	char *text = arena_take(&generator->arena, len + 1);
+
+	for (uint64_t i = 0; i < len; i++)
+		text[i] = alphabet[draw_below(draw, sizeof(alphabet) - 1)];
+	text[len] = '\0';
+	*ret = (struct value){.kind = VALUE_TEXT, .text = text, .len = len};
+	return true;
+}
+
+/* One character over and over: cheap to make, and as long as it may be. */
+static bool long_text(struct generator *generator, const struct text_plan *plan, struct value *ret)
+{
+	uint64_t most = plan->max < LONG_TEXT ? plan->max : LONG_TEXT;
+	uint64_t len = plan->min > most ? plan->min : most;
+	char *text = arena_take(&generator->arena, len + 1);
+
+	memset(text, alphabet[draw_below(generator->draw, sizeof(alphabet) - 1)], len);
+	text[len] = '\0';
+	*ret = (struct value){.kind = VALUE_TEXT, .text = text, .len = len};
+	return true;
+}
+
+/* Characters from all over Unicode. */
+static bool wide_text(struct generator *generator, const struct text_plan *plan, struct value *ret)
+{
+	static const uint32_t blocks[] = {0x20, 0xa0, 0x300, 0x370, 0x400, 0x590, 0x600, 0x200b, 0x2028, 0x202a, 0x2066, 0x3040, 0xac00,
+		0xd800, 0xdc00, 0xe000, 0xfe00, 0xfeff, 0xff01, 0xfff0, 0x1d400, 0x1f1e6, 0x1f600, 0xe0001, 0x10fff0, 0};
+	struct draw *draw = generator->draw;
+	uint64_t room = plan->max - plan->min < 6 ? plan->max - plan->min : 6, len = plan->min + draw_below(draw, room + 1);
+	char bytes[4];
+
+	generator->text.len = 0;
+	for (uint64_t i = 0; i < len; i++) {
+		uint32_t code = blocks[draw_below(draw, ARRAY_LEN(blocks))] + (uint32_t)draw_below(draw, 16);
+		buf_add(&generator->text, bytes, utf8_put(code, bytes));
+	}
+	return text_give(generator, buf_text(&generator->text), generator->text.len, ret);
+}
+
+static bool listed_text(struct generator *generator, const struct shape *shape, unsigned hints, struct value *ret)
+{
+	size_t known = dict_count(hints), count = known + generator->word_count;
+	size_t index = (size_t)draw_below(generator->draw, count);
+
+	if (index >= known) {
+		const char *word = generator->options.words[index - known];
+		return shape_text_fits(shape, word, strlen(word)) && text_lend(word, strlen(word), ret);
+	}
+	struct dict_entry entry = dict_get(hints, index);
+	return shape_text_fits(shape, entry.text, entry.len) && text_lend(entry.text, entry.len, ret);
+}
+
+static bool drawn_text(struct generator *generator, const struct shape *shape, struct value *ret)
+{
+	const struct text_plan *plan = &shape->text;
+	uint32_t min = (uint32_t)plan->min, max = plan->max >= ECMA_FOREVER ? ECMA_FOREVER : (uint32_t)plan->max;
+
+	for (int i = 0; i < (generator->draw->replaying ? 1 : 20); i++) {
+		size_t count = generator->draw->count;
+		generator->text.len = 0;
+		if (ecma_draw(plan->tree, generator->draw, &generator->shapes.arena, min, max, &generator->text) &&
+			shape_text_fits(shape, buf_text(&generator->text), generator->text.len))
+			return text_give(generator, buf_text(&generator->text), generator->text.len, ret);
+		draw_rewind(generator->draw, count, generator->draw->span_count);
+	}
+	return false;
+}
+
+/* An expression that looks ahead may be matched by what an example or a dictionary has. */
+static bool searched_text(struct generator *generator, const struct shape *shape, struct value *ret)
+{
+	for (size_t i = 0; i < dict_count(dict_all); i++) {
+		struct dict_entry entry = dict_get(dict_all, i);
+		if (shape_text_fits(shape, entry.text, entry.len))
+			return text_lend(entry.text, entry.len, ret);
+	}
+	return plain_text(generator, shape->text.min, shape->text.max, 30, ret) && shape_text_fits(shape, ret->text, ret->len);
+}
+
+bool make_text(struct generator *generator, const struct shape *shape, unsigned hints, struct value *ret)
+{
+	const struct text_plan *plan = &shape->text;
+	uint64_t way;
+
+	if (plan->min > MADE_CHARS_MAX) {
+		generator->why = "a text has to be longer than any that is made";
+		return false;
+	}
+	way = generator->minimal ? 0 : draw_below(generator->draw, generator->options.plain ? 6 : 16);
+	hints |= plan->hints;
+	if (way >= 10 && way < 14 && listed_text(generator, shape, way == 10 || !hints ? dict_all : hints, ret))
+		return true;
+	if (plan->tree && way != 15)
+		return drawn_text(generator, shape, ret) || (plan->checked && searched_text(generator, shape, ret));
+	if (way == 14)
+		(void)wide_text(generator, plan, ret);
+	else if (way == 15 && draw_rarely(generator->draw, 32))
+		(void)long_text(generator, plan, ret);
+	else
+		(void)plain_text(generator, plan->min, plan->max, way < 8 ? 8 : 24, ret);
+	if (!plan->checked || shape_text_fits(shape, ret->text, ret->len))
+		return true;
+	return plan->tree && drawn_text(generator, shape, ret);
+}
