@@ -689,6 +689,24 @@ static void range_write(const struct ecma_range *range, struct buf *out)
 		buf_fmt(out, "-\\x{%x}", range->high);
 }
 
+/* A range without the halves of surrogate pairs, which are written as what stands for them. */
+static void range_write_apart(const struct ecma_range *range, struct buf *out)
+{
+	uint32_t low = range->low > 0xd800 ? range->low : 0xd800, high = range->high < 0xdfff ? range->high : 0xdfff;
+	const struct ecma_range below = {range->low, 0xd7ff}, above = {0xe000, range->high};
+	const struct ecma_range halves = {low - 0xd800 + ECMA_HALVES, high - 0xd800 + ECMA_HALVES};
+
+	if (low > high) {
+		range_write(range, out);
+		return;
+	}
+	if (range->low < 0xd800)
+		range_write(&below, out);
+	if (range->high > 0xdfff)
+		range_write(&above, out);
+	range_write(&halves, out);
+}
+
 static void set_write(const struct ecma *set, struct buf *out)
 {
 	bool one = set->range_count == 1 && set->ranges->low == set->ranges->high && !set->property_count && !set->negated;
@@ -700,7 +718,7 @@ static void set_write(const struct ecma *set, struct buf *out)
 	if (!one)
 		buf_str(out, set->negated ? "[^" : "[");
 	for (size_t i = 0; i < set->range_count; i++)
-		range_write(&set->ranges[i], out);
+		range_write_apart(&set->ranges[i], out);
 	for (size_t i = 0; i < set->property_count; i++)
 		buf_fmt(out, "\\%c{%s}", set->properties[i].negated ? 'P' : 'p', set->properties[i].name);
 	if (!one)

@@ -54,6 +54,9 @@ struct ecma {
 };
 
 #define ECMA_FOREVER UINT32_MAX
+/* Where the halves of surrogate pairs are in what is written for PCRE2, which knows none: the end of the last private
+ * plane, which nobody uses. */
+#define ECMA_HALVES 0x10f800u
 #define ECMA_TEXT_MAX 16384u
 #define ECMA_DEPTH_MAX 100u
 

@@ -12,12 +12,12 @@
 #define ALL (D20 | D19 | D7)
 
 const struct keyword keywords[KEYWORD_COUNT] = {
-	[KEYWORD_ID] = {"$id", SHAPE_URI, VOCABULARY_CORE, ALL},
+	[KEYWORD_ID] = {"$id", SHAPE_ID, VOCABULARY_CORE, ALL},
 	[KEYWORD_SCHEMA] = {"$schema", SHAPE_URI, VOCABULARY_CORE, ALL},
 	[KEYWORD_REF] = {"$ref", SHAPE_URI, VOCABULARY_CORE, ALL},
-	[KEYWORD_ANCHOR] = {"$anchor", SHAPE_TEXT, VOCABULARY_CORE, NEW},
+	[KEYWORD_ANCHOR] = {"$anchor", SHAPE_ANCHOR, VOCABULARY_CORE, NEW},
 	[KEYWORD_DYNAMIC_REF] = {"$dynamicRef", SHAPE_URI, VOCABULARY_CORE, D20},
-	[KEYWORD_DYNAMIC_ANCHOR] = {"$dynamicAnchor", SHAPE_TEXT, VOCABULARY_CORE, D20},
+	[KEYWORD_DYNAMIC_ANCHOR] = {"$dynamicAnchor", SHAPE_ANCHOR, VOCABULARY_CORE, D20},
 	[KEYWORD_RECURSIVE_REF] = {"$recursiveRef", SHAPE_URI, VOCABULARY_CORE, D19},
 	[KEYWORD_RECURSIVE_ANCHOR] = {"$recursiveAnchor", SHAPE_BOOL, VOCABULARY_CORE, D19},
 	[KEYWORD_VOCABULARY] = {"$vocabulary", SHAPE_BOOLS_MAP, VOCABULARY_CORE, NEW},
@@ -206,6 +206,8 @@ const char *shape_wrong(enum keyword_shape shape, const struct value *value)
 	} shapes[SHAPE_COUNT] = {
 		[SHAPE_ANY] = {is_any, "anything"},
 		[SHAPE_URI] = {is_text, "a text with a URI"},
+		[SHAPE_ID] = {is_text, "a text with a URI"},
+		[SHAPE_ANCHOR] = {is_text, "a text with a name"},
 		[SHAPE_TEXT] = {is_text, "a text"},
 		[SHAPE_BOOL] = {is_bool, "true or false"},
 		[SHAPE_NUMBER] = {is_number, "a number"},

@@ -76,10 +76,12 @@ static const char *self_of(enum schema_draft draft)
 					  : "{\"$ref\":\"#\"}";
 }
 
-/* `%` stands for a schema. */
+/* `%` stands for a schema, `@` for what an anchor is called, `&` for what an `$id` is. */
 static const char *const shape_texts[SHAPE_COUNT] = {
 	[SHAPE_ANY] = "true",
 	[SHAPE_URI] = "{\"type\":\"string\",\"format\":\"uri-reference\"}",
+	[SHAPE_ID] = "{\"type\":\"string\",\"format\":\"uri-reference\"&}",
+	[SHAPE_ANCHOR] = "{\"type\":\"string\",\"pattern\":\"@\"}",
 	[SHAPE_TEXT] = "{\"type\":\"string\"}",
 	[SHAPE_BOOL] = "{\"type\":\"boolean\"}",
 	[SHAPE_NUMBER] = "{\"type\":\"number\"}",
@@ -115,6 +117,10 @@ static void rows_write(enum schema_draft draft, unsigned rows, struct buf *out)
 		for (const char *at = shape_texts[keyword_shape((enum keyword_id)i, draft)]; *at; at++) {
 			if (*at == '%')
 				buf_str(out, self_of(draft));
+			else if (*at == '@')
+				buf_str(out, draft == SCHEMA_2020_12 ? "^[A-Za-z_][-A-Za-z0-9._]*$" : "^[A-Za-z][-A-Za-z0-9.:_]*$");
+			else if (*at == '&')
+				buf_str(out, draft == SCHEMA_07 ? "" : ",\"pattern\":\"^[^#]*#?$\"");
 			else
 				buf_char(out, *at);
 		}

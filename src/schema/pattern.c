@@ -2,6 +2,7 @@
 #include "schema/pattern.h"
 
 #include <pcre2.h>
+#include <string.h>
 
 #include "base/utf8.h"
 
@@ -26,7 +27,7 @@ static int code_make(struct pattern *pattern, const struct buf *text, struct err
 	PCRE2_UCHAR sentence[160];
 
 	pattern->code = pcre2_compile((PCRE2_SPTR)buf_text(text), text->len,
-		PCRE2_UTF | PCRE2_MATCH_UNSET_BACKREF | PCRE2_DOLLAR_ENDONLY | PCRE2_NEVER_BACKSLASH_C | PCRE2_MATCH_INVALID_UTF,
+		PCRE2_UTF | PCRE2_MATCH_UNSET_BACKREF | PCRE2_DOLLAR_ENDONLY | PCRE2_NEVER_BACKSLASH_C,
 		&code, &at, NULL);
 	if (pattern->code)
 		return 0;
@@ -71,11 +72,46 @@ struct pattern *pattern_free(struct pattern *pattern)
 	return NULL;
 }
 
+static enum pattern_verdict match(const struct pattern *pattern, const char *bytes, size_t len)
+{
+	int result = pcre2_match(pattern->code, (PCRE2_SPTR)bytes, len, 0, 0, pattern->data, pattern->context);
+
+	if (result >= 0)
+		return PATTERN_YES;
+	bool limit = result == PCRE2_ERROR_MATCHLIMIT || result == PCRE2_ERROR_DEPTHLIMIT || result == PCRE2_ERROR_HEAPLIMIT ||
+		result == PCRE2_ERROR_NOMEMORY;
+	return limit ? PATTERN_GAVE_UP : PATTERN_NO; /* no match, or no UTF-8 */
+}
+
+/* Halves of surrogate pairs are characters to ECMA-262 and none to PCRE2: both sides see others in their place. */
+static enum pattern_verdict match_halves(const struct pattern *pattern, const char *bytes, size_t len)
+{
+	own(buf_done) struct buf text = {0};
+	char wide[4];
+
+	for (size_t i = 0; i < len; i++) {
+		const unsigned char *at = (const unsigned char *)bytes + i;
+		if (len - i < 3 || at[0] != 0xed || at[1] < 0xa0) {
+			buf_char(&text, bytes[i]);
+			continue;
+		}
+		uint32_t code = 0xd000u | (at[1] & 0x3fu) << 6 | (at[2] & 0x3fu);
+		buf_add(&text, wide, utf8_put(code - 0xd800 + ECMA_HALVES, wide));
+		i += 2;
+	}
+	return match(pattern, buf_text(&text), text.len);
+}
+
 enum pattern_verdict pattern_match(const struct pattern *pattern, const char *bytes, size_t len)
 {
-	int result = pcre2_match(pattern->code, (PCRE2_SPTR)(bytes ? bytes : ""), len, 0, 0, pattern->data, pattern->context);
+	const char *at = bytes;
 
-	return result >= 0 ? PATTERN_YES : result == PCRE2_ERROR_NOMATCH ? PATTERN_NO : PATTERN_GAVE_UP;
+	while (len && (at = memchr(at, 0xed, (size_t)(bytes + len - at)))) {
+		if (at + 1 < bytes + len && (unsigned char)at[1] >= 0xa0)
+			return match_halves(pattern, bytes, len);
+		at++;
+	}
+	return match(pattern, bytes ? bytes : "", len);
 }
 
 struct ecma *pattern_tree(const struct pattern *pattern)

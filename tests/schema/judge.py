@@ -6,11 +6,13 @@ Usage: judge.py SUITE DRAFT <INSTANCES
 Prints what is wrong, then one line: "ok DRAFT: ..." or "not ok DRAFT: ...". It is ok if no value is invalid and at
 least 99 % of the schemas that some value fits got their values.
 """
+import fractions
 import json
 import pathlib
 import sys
 
 import jsonschema
+import jsonschema_specifications
 import referencing
 import referencing.jsonschema
 
@@ -22,10 +24,14 @@ SPECIFICATIONS = {"draft2020-12": referencing.jsonschema.DRAFT202012, "draft2019
 JUDGE_WRONG = {}
 
 
+def exact(text):
+    """Numbers as they are written: a float would make 1e400 infinite and 9007199254740992.5 whole."""
+    number = fractions.Fraction(text)
+    return number.numerator if number.denominator == 1 else number
+
+
 def registry(suite, draft):
-    found = referencing.jsonschema.EMPTY_REGISTRY
-    from jsonschema_specifications import REGISTRY
-    found = REGISTRY
+    found = jsonschema_specifications.REGISTRY
     for path in (suite / "remotes").rglob("*.json"):
         name = path.relative_to(suite / "remotes").as_posix()
         specification = SPECIFICATIONS.get(name.split("/")[0], SPECIFICATIONS[draft])
@@ -40,8 +46,8 @@ def main():
     known = registry(suite, draft)
     schemas = good = values = invalid = 0
     for line in sys.stdin:
-        made = json.loads(line)
-        group = json.loads((suite / "tests" / draft / made["file"]).read_text())[made["index"]]
+        made = json.loads(line, parse_float=exact)
+        group = json.loads((suite / "tests" / draft / made["file"]).read_text(), parse_float=exact)[made["index"]]
         name = f"{made['file']}: {group['description']}"
         if name in JUDGE_WRONG:
             continue
@@ -54,7 +60,8 @@ def main():
             if not validator.is_valid(value):
                 bad += 1
                 if bad == 1:
-                    print(f"# invalid: {name}: {json.dumps(value)[:300]}")
+                    why = next(validator.iter_errors(value)).message
+                    print(f"# invalid: {name}: {str(value)[:200]}: {why[:300]}")
         invalid += bad
         if made["error"]:
             print(f"# none: {name}: {made['error']}")
