@@ -15,6 +15,7 @@ struct drawing {
 	struct arena *arena;
 	struct buf *out;
 	size_t start;
+	size_t chars; /* written since */
 	struct {
 		size_t from, to;
 	} groups[GROUPS];
@@ -38,6 +39,7 @@ static void code_draw(struct drawing *drawing, const struct ecma_range *ranges, 
 			if (low > high)
 				continue;
 			buf_char(drawing->out, (char)(low + draw_below(drawing->draw, high - low + 1)));
+			drawing->chars++;
 			return;
 		}
 	}
@@ -48,7 +50,11 @@ static void code_draw(struct drawing *drawing, const struct ecma_range *ranges, 
 			uint32_t code = ranges[i].low + (uint32_t)index;
 			if (code >= 0xd800 && code < 0xe000)
 				code = 0xe000; /* no half a pair: an expression never matches one */
-			buf_add(drawing->out, bytes, utf8_put(code, bytes));
+			drawing->chars++;
+			if (code < 0x80)
+				buf_char(drawing->out, (char)code);
+			else
+				buf_add(drawing->out, bytes, utf8_put(code, bytes));
 			return;
 		}
 		index -= size;
@@ -75,23 +81,18 @@ static uint32_t minus(uint32_t a, uint32_t b)
 	return a == ECMA_FOREVER ? a : a > b ? a - b : 0;
 }
 
-static size_t drawn(const struct drawing *drawing, size_t from)
-{
-	return text_length(drawing->out->data ? drawing->out->data + from : "", drawing->out->len - from);
-}
-
 /* Parts in a row: each gets at most what the least of the later ones leaves, and at least what their most lacks. */
 static bool sequence_draw(struct drawing *drawing, struct ecma **children, size_t count, uint32_t min, uint32_t max)
 {
 	uint64_t least = 0, most = 0;
-	size_t from = drawing->out->len;
+	size_t from = drawing->chars;
 
 	for (size_t i = 0; i < count; i++) {
 		least += children[i]->least;
 		most += children[i]->most;
 	}
 	for (size_t i = 0; i < count; i++) {
-		uint32_t done = (uint32_t)drawn(drawing, from);
+		uint32_t done = (uint32_t)(drawing->chars - from);
 		least -= children[i]->least;
 		most -= children[i]->most;
 		uint32_t high = max == ECMA_FOREVER ? max : minus(max, done + (uint32_t)least);
@@ -130,9 +131,9 @@ static bool repeat_draw(struct drawing *drawing, struct ecma *node, uint32_t min
 	if (low > LENGTH_MAX)
 		return false;
 	uint64_t times = high > low ? low + draw_below(drawing->draw, high - low + 1) : low;
-	size_t from = drawing->out->len;
+	size_t from = drawing->chars;
 	for (uint64_t i = 0; i < times; i++) {
-		uint32_t done = (uint32_t)drawn(drawing, from);
+		uint32_t done = (uint32_t)(drawing->chars - from);
 		uint64_t later = times - i - 1;
 		uint64_t least = later * child->least, most = child->most == ECMA_FOREVER ? ECMA_FOREVER : later * child->most;
 		uint32_t most_here = max == ECMA_FOREVER ? max : minus(max, done + (uint32_t)least);
@@ -160,6 +161,7 @@ static void back_draw(struct drawing *drawing, const struct ecma *node)
 
 	for (size_t i = from; i < to; i++)
 		buf_char(drawing->out, drawing->out->data[i]);
+	drawing->chars += text_length(drawing->out->data ? drawing->out->data + from : "", to - from);
 }
 
 static bool node_draw(struct drawing *drawing, struct ecma *node, uint32_t min, uint32_t max)
@@ -202,6 +204,28 @@ static bool is_anchored(const struct ecma *node, enum ecma_kind kind)
 	return false;
 }
 
+/* Nothing that only a match can tell; anchors only where is_anchored looks. */
+static bool is_exact(const struct ecma *node, bool front, bool back)
+{
+	if (node->kind == ECMA_LOOK || node->kind == ECMA_WORD || node->kind == ECMA_BACK || node->kind == ECMA_CHOICE)
+		front = back = false;
+	if (node->kind == ECMA_LOOK || node->kind == ECMA_WORD || node->kind == ECMA_BACK)
+		return false;
+	if (node->kind == ECMA_START || node->kind == ECMA_END)
+		return node->kind == ECMA_START ? front : back;
+	bool inner = node->kind == ECMA_SEQUENCE || node->kind == ECMA_GROUP;
+	for (size_t i = 0; i < node->count; i++) {
+		if (!is_exact(node->children[i], inner && front && i == 0, inner && back && i + 1 == node->count))
+			return false;
+	}
+	return true;
+}
+
+bool ecma_is_exact(const struct ecma *tree)
+{
+	return is_exact(tree, true, true);
+}
+
 bool ecma_draw(struct ecma *tree, struct draw *draw, struct arena *arena, uint32_t min, uint32_t max, struct buf *out)
 {
 	struct drawing drawing = {.draw = draw, .arena = arena, .out = out, .start = out->len, .left = LENGTH_MAX * 2};
@@ -210,16 +234,16 @@ bool ecma_draw(struct ecma *tree, struct draw *draw, struct arena *arena, uint32
 
 	if (front && (max == ECMA_FOREVER || tree->least < max) && draw_rarely(draw, 4)) {
 		buf_char(out, (char)('a' + draw_below(draw, 26)));
-		pad = 1;
+		drawing.chars = pad = 1;
 	}
 	uint32_t low = (front || back) && min > tree->most ? tree->most : minus(min, pad);
 	if (!node_draw(&drawing, tree, low, minus(max, pad)))
 		return false;
-	while (back && drawn(&drawing, drawing.start) < min)
+	for (; back && drawing.chars < min; drawing.chars++)
 		buf_char(out, (char)('a' + draw_below(draw, 26)));
-	if (!back && front && drawn(&drawing, drawing.start) < min) { /* only in front is there room */
+	if (!back && front && drawing.chars < min) { /* only in front is there room */
 		own(buf_done) struct buf tail = {0};
-		size_t lacks = min - drawn(&drawing, drawing.start);
+		size_t lacks = min - drawing.chars;
 		buf_add(&tail, out->data + drawing.start, out->len - drawing.start);
 		out->len = drawing.start;
 		for (size_t i = 0; i < lacks; i++)

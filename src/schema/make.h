@@ -37,6 +37,8 @@ bool make_is_minimal(const struct generator *generator, unsigned depth);
 
 /* A text that the expression matches, of min to max characters as far as that can be steered, after what is in `out`. */
 bool ecma_draw(struct ecma *tree, struct draw *draw, struct arena *arena, uint32_t min, uint32_t max, struct buf *out);
+/* Whether what is drawn always matches, if it has the length. */
+bool ecma_is_exact(const struct ecma *tree);
 void value_write(const struct value *value, struct buf *out); /* as JSON */
 
 #endif

@@ -223,6 +223,16 @@ static bool listed_text(struct generator *generator, const struct shape *shape, 
 	return shape_text_fits(shape, entry.text, entry.len) && text_lend(entry.text, entry.len, ret);
 }
 
+static bool drawn_length_fits(const struct generator *generator, const struct text_plan *plan)
+{
+	size_t length;
+
+	if (plan->min == 0 && plan->max >= generator->text.len)
+		return true; /* bytes are at least as many as characters */
+	length = text_length(buf_text(&generator->text), generator->text.len);
+	return length >= plan->min && length <= plan->max;
+}
+
 static bool drawn_text(struct generator *generator, const struct shape *shape, struct value *ret)
 {
 	const struct text_plan *plan = &shape->text;
@@ -232,7 +242,8 @@ static bool drawn_text(struct generator *generator, const struct shape *shape, s
 		size_t count = generator->draw->count;
 		generator->text.len = 0;
 		if (ecma_draw(plan->tree, generator->draw, &generator->shapes.arena, min, max, &generator->text) &&
-			shape_text_fits(shape, buf_text(&generator->text), generator->text.len))
+			(plan->exact ? drawn_length_fits(generator, plan)
+				      : shape_text_fits(shape, buf_text(&generator->text), generator->text.len)))
 			return text_give(generator, buf_text(&generator->text), generator->text.len, ret);
 		draw_rewind(generator->draw, count, generator->draw->span_count);
 	}

@@ -64,6 +64,8 @@ struct text_plan {
 	uint64_t min, max;
 	struct ecma *tree; /* NULL: any text */
 	bool checked; /* has expressions or formats to be matched */
+	unsigned checks; /* how many */
+	bool exact; /* what is drawn from `tree` needs no more than the length */
 	unsigned hints; /* dictionaries, see dict.h */
 };
 

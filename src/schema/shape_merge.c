@@ -1,6 +1,7 @@
 #include <string.h>
 
 #include "schema/dict.h"
+#include "schema/make.h"
 #include "schema/shape_private.h"
 
 #define WHOLE_MAX ((int64_t)9007199254740991) /* where no bound is given */
@@ -321,6 +322,7 @@ static void text_limit(struct text_plan *plan, const struct term *term)
 	plan->max = max < plan->max ? max : plan->max;
 	if (term->holds && rules->pattern && !breaks(term, PART_PATTERN)) {
 		plan->checked = true;
+		plan->checks++;
 		if (!plan->tree)
 			plan->tree = pattern_tree(rules->pattern);
 	}
@@ -341,10 +343,12 @@ static void text_merge(struct shapes *shapes, struct shape *shape)
 		if (!term->holds || !term->node->format || breaks(term, PART_FORMAT))
 			continue;
 		plan->checked |= term->node->assert_format;
+		plan->checks += term->node->assert_format * 2;
 		if (!plan->tree)
 			plan->tree = format_tree(shapes, term->node->format);
 	}
-	if (plan->min > plan->max || (plan->tree && plan->checked && (plan->tree->most < plan->min) && plan->tree->kind != ECMA_SEQUENCE))
+	plan->exact = plan->tree && plan->checks <= 1 && ecma_is_exact(plan->tree);
+	if (plan->min > plan->max)
 		shape->types &= ~(unsigned)TYPE_TEXT;
 }
 
@@ -748,7 +752,7 @@ static bool term_risky(const struct term *term)
 	const struct node *node = term->node;
 
 	return term->breaks || node->unevaluated || (node->logic && (node->logic->one.nodes || node->logic->not || node->logic->if_)) ||
-		(node->list && node->list->contains) || (node->map && (node->map->dependency_count || node->map->pattern_count));
+		(node->list && node->list->contains) || (node->map && node->map->dependency_count);
 }
 
 void shape_merge(struct shapes *shapes, struct shape *shape)
