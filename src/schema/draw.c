@@ -62,7 +62,7 @@ uint64_t draw_slow(struct draw *draw, uint64_t bound)
 	return choice;
 }
 
-void draw_force(struct draw *draw, uint64_t choice)
+void draw_record(struct draw *draw, uint64_t choice)
 {
 	if (draw->count < DRAW_MAX)
 		record(draw, choice);

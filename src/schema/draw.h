@@ -38,7 +38,7 @@ void draw_restart(struct draw *draw); /* forgets the record; goes on with new ch
  * They stay the caller's. NULL: choices are new again. */
 void draw_replay(struct draw *draw, const uint64_t *choices, size_t count);
 uint64_t draw_slow(struct draw *draw, uint64_t bound);
-void draw_force(struct draw *draw, uint64_t choice); /* records a choice that is made already */
+void draw_record(struct draw *draw, uint64_t choice); /* draw_force, where there is no room */
 
 size_t draw_open(struct draw *draw); /* a span; returns its number */
 void draw_close(struct draw *draw, size_t span);
@@ -58,6 +58,12 @@ static inline uint64_t draw_random(struct draw *draw)
 	return result;
 }
 
+/* Below `bound`, and not recorded: for what is recorded by what comes of it. Never while replaying. */
+static inline uint64_t draw_raw(struct draw *draw, uint64_t bound)
+{
+	return (uint64_t)((unsigned __int128)draw_random(draw) * bound >> 64);
+}
+
 /* Below `bound`, which is at least 1. */
 static inline uint64_t draw_below(struct draw *draw, uint64_t bound)
 {
@@ -66,6 +72,15 @@ static inline uint64_t draw_below(struct draw *draw, uint64_t bound)
 	uint64_t choice = (uint64_t)((unsigned __int128)draw_random(draw) * bound >> 64);
 	draw->choices[draw->count++] = choice;
 	return choice;
+}
+
+/* Records a choice that is made already. */
+static inline void draw_force(struct draw *draw, uint64_t choice)
+{
+	if (draw->count < draw->room)
+		draw->choices[draw->count++] = choice;
+	else
+		draw_record(draw, choice);
 }
 
 /* True once in `odds`; false is simpler. */

@@ -217,6 +217,8 @@ static bool try_once(struct generator *generator, enum mode mode, enum sign sign
 	generator->minimal = mode == MODE_MINIMAL || mode == MODE_STRICT_MINIMAL;
 	if (!goal || goal->dead || !make_value(generator, goal, 0, 0, ret))
 		return false;
+	if (generator->draw->count >= DRAW_MAX)
+		return false; /* the record is cut, and would make something else */
 	if (sign == HOLDS)
 		return node_check(generator->schema->root, ret, &generator->shapes.scratch) == SCHEMA_VALID;
 	return has_one_error(generator, ret);

@@ -115,43 +115,148 @@ static bool fraction_give(struct generator *generator, const struct shape *shape
 	return scaled_give(generator, mantissa, plan->scale - 3, ret);
 }
 
+/* Where `nearest` has it. */
+static uint64_t index_of(int64_t low, int64_t high, int64_t k)
+{
+	uint64_t size = k < 0 ? -(uint64_t)k : (uint64_t)k;
+
+	if (low >= 0)
+		return (uint64_t)k - (uint64_t)low;
+	if (high <= 0)
+		return (uint64_t)high - (uint64_t)k;
+	uint64_t below = -(uint64_t)low, above = (uint64_t)high, both = below < above ? below : above;
+	if (size > both)
+		return size + both;
+	return k > 0 ? size * 2 - 1 : size * 2;
+}
+
+/* How a number is recorded: the first choice, whatever way led to it. */
+enum { NUMBER_STEP, NUMBER_BETWEEN, NUMBER_LIMIT, NUMBER_FAR, NUMBER_WAYS };
+
+static int64_t any_step(struct generator *generator, const struct number_plan *plan, uint64_t way)
+{
+	struct draw *draw = generator->draw;
+	uint64_t size = (uint64_t)plan->high - (uint64_t)plan->low, small = size < 16 ? size : 16;
+
+	if (way >= 6 && way < 8)
+		return way == 6 ? plan->low : plan->high;
+	if (way >= 8 && way < 12 && plan->scale == 0 && !generator->options.plain) {
+		int64_t limit = limits[draw_raw(draw, ARRAY_LEN(limits))] / plan->step;
+		if (limit >= plan->low && limit <= plan->high)
+			return limit;
+	}
+	return nearest(plan->low, plan->high, draw_raw(draw, (way == 13 && size < UINT64_MAX ? size : small) + 1));
+}
+
+static bool number_made(struct generator *generator, const struct shape *shape, uint64_t way, struct value *ret)
+{
+	const struct number_plan *plan = &shape->number;
+	struct draw *draw = generator->draw;
+	uint64_t size = (uint64_t)plan->high - (uint64_t)plan->low;
+
+	if (way == NUMBER_STEP) {
+		int64_t k = nearest(plan->low, plan->high, draw_below(draw, size == UINT64_MAX ? size : size + 1));
+		return scaled_give(generator, (__int128)k * plan->step, plan->scale, ret);
+	}
+	if (way == NUMBER_BETWEEN) {
+		uint64_t index = draw_below(draw, (size < 16 ? size : 16) + 1);
+		return plan->fractions && fraction_give(generator, shape, nearest(plan->low, plan->high, index), ret);
+	}
+	char text[32];
+	const char *far = text;
+	if (way == NUMBER_LIMIT)
+		(void)snprintf(text, sizeof(text), "%jd", (intmax_t)limits[draw_below(draw, ARRAY_LEN(limits))]);
+	else
+		far = far_limits[draw_below(draw, ARRAY_LEN(far_limits))];
+	return text_number_fits(shape, far) && number_give(generator, far, strlen(far), ret);
+}
+
 bool make_number(struct generator *generator, const struct shape *shape, struct value *ret)
 {
 	const struct number_plan *plan = &shape->number;
 	struct draw *draw = generator->draw;
-	uint64_t size = (uint64_t)plan->high - (uint64_t)plan->low, small = size < 16 ? size : 16;
+	bool steps = shape->types & TYPE_WHOLE || plan->step > 1 || plan->scale < 0;
 
 	if (plan->odd)
 		return odd_give(generator, shape, ret);
-	uint64_t way = generator->minimal ? 0 : draw_below(draw, 16);
-	int64_t k = nearest(plan->low, plan->high, 0);
-	if (way < 6 && !generator->minimal) {
-		k = nearest(plan->low, plan->high, draw_below(draw, small + 1));
-	} else if (way < 8) {
-		k = way == 6 ? plan->low : plan->high;
-	} else if (way < 12 && !generator->options.plain) {
-		int64_t limit = limits[draw_below(draw, ARRAY_LEN(limits))];
-		if (plan->scale == 0 && limit % plan->step == 0 && limit / plan->step >= plan->low && limit / plan->step <= plan->high)
-			k = limit / plan->step;
-		else if (plan->scale == 0 && plan->step == 1 && !plan->bounds[limit > 0])
-			return scaled_give(generator, limit, 0, ret);
-	} else if (way == 12 && !generator->options.plain) {
-		const char *far = far_limits[draw_below(draw, ARRAY_LEN(far_limits))];
-		if (text_number_fits(shape, far))
-			return number_give(generator, far, strlen(far), ret);
-	} else if (way < 14 && size < UINT64_MAX) {
-		k = nearest(plan->low, plan->high, draw_below(draw, size + 1));
-	} else if (plan->fractions) {
-		return fraction_give(generator, shape, nearest(plan->low, plan->high, draw_below(draw, small + 1)), ret);
-	}
-	if (!(shape->types & TYPE_WHOLE) && plan->fractions)
-		return fraction_give(generator, shape, k, ret);
+	if (draw->replaying || generator->minimal)
+		return number_made(generator, shape, draw->replaying ? draw_below(draw, NUMBER_WAYS) : steps ? 0 : 1, ret);
+	uint64_t way = draw_raw(draw, 16), other = !steps ? NUMBER_BETWEEN
+		: way == 12 && !generator->options.plain  ? NUMBER_FAR
+		: way == 11 && !generator->options.plain  ? NUMBER_LIMIT
+		: way > 13 && plan->fractions		  ? NUMBER_BETWEEN
+							  : NUMBER_STEP;
+	draw_force(draw, other);
+	size_t count = draw->count;
+	if (other != NUMBER_STEP && number_made(generator, shape, other, ret))
+		return true;
+	if (!steps)
+		return false;
+	draw_rewind(draw, count - 1, draw->span_count);
+	int64_t k = any_step(generator, plan, way);
+	draw_force(draw, NUMBER_STEP);
+	draw_force(draw, index_of(plan->low, plan->high, k));
 	return scaled_give(generator, (__int128)k * plan->step, plan->scale, ret);
 }
 
 /* ---- texts ---- */
 
-static const char alphabet[] = "abcdefghijklmnopqrstuvwxyz0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ_-.";
+/* A text is recorded by its length and its characters, whatever way led to it, so that one from a dictionary can be
+ * made shorter and simpler like any other. Characters are numbered from the simplest. */
+static const char alphabet[] = "abcdefghijklmnopqrstuvwxyz0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ_-."
+			       " /:,;=+*()[]{}<>|&%$#@!?'\"\\`~^";
+#define PLAIN_COUNT 65 /* of it, for texts without trouble */
+#define CODE_COUNT 0x110000u
+
+static uint32_t code_of(uint64_t index)
+{
+	static const unsigned char controls = 128 - (sizeof(alphabet) - 1);
+
+	if (index < sizeof(alphabet) - 1)
+		return (unsigned char)alphabet[index];
+	if (index < 128) /* what is left of ASCII: controls, and DEL */
+		return index - (sizeof(alphabet) - 1) < (unsigned)(controls - 1) ? (uint32_t)(index - (sizeof(alphabet) - 1)) : 127;
+	return (uint32_t)index;
+}
+
+static uint64_t index_of_code(uint32_t code)
+{
+	const char *found = code && code < 128 ? strchr(alphabet, (char)code) : NULL;
+
+	if (code >= 128)
+		return code;
+	return found ? (uint64_t)(found - alphabet) : code == 127 ? 127 : sizeof(alphabet) - 1 + code;
+}
+
+/* Halves of surrogate pairs that meet would be one character to whoever reads the JSON. */
+static void code_put(struct buf *out, uint32_t code)
+{
+	const unsigned char *end = (const unsigned char *)out->data + out->len;
+	char bytes[4];
+
+	if (code >= 0xdc00 && code < 0xe000 && out->len >= 3 && end[-3] == 0xed && end[-2] >= 0xa0 && end[-2] < 0xb0)
+		code = 'a';
+	if (code < 128)
+		buf_char(out, (char)code);
+	else
+		buf_add(out, bytes, utf8_put(code, bytes));
+}
+
+static void text_record(struct draw *draw, uint64_t min, const char *text, size_t len)
+{
+	const char *end = text + len;
+
+	draw_force(draw, text_length(text, len) - min);
+	while (text < end) {
+		const unsigned char *at = (const unsigned char *)text;
+		int size = at[0] < 0x80 ? 1 : at[0] < 0xe0 ? 2 : at[0] < 0xf0 ? 3 : 4;
+		uint32_t code = size == 1 ? at[0] : at[0] & (0x7fu >> size);
+		for (int i = 1; i < size && text + i < end; i++)
+			code = code << 6 | (at[i] & 0x3f);
+		draw_force(draw, index_of_code(code));
+		text += size;
+	}
+}
 
 static bool text_give(struct generator *generator, const char *text, size_t len, struct value *ret)
 {
@@ -166,29 +271,43 @@ static bool text_lend(const char *text, size_t len, struct value *ret)
 	return true;
 }
 
-static bool plain_text(struct generator *generator, uint64_t min, uint64_t max, uint64_t more, struct value *ret)
+/* The text that is recorded next. */
+static bool recorded_text(struct generator *generator, const struct text_plan *plan, struct value *ret)
+{
+	uint64_t most = plan->max < MADE_CHARS_MAX ? plan->max : MADE_CHARS_MAX;
+	uint64_t len = plan->min + (most > plan->min ? draw_below(generator->draw, most - plan->min + 1) : draw_below(generator->draw, 1));
+
+	generator->text.len = 0;
+	for (uint64_t i = 0; i < len; i++)
+		code_put(&generator->text, code_of(draw_below(generator->draw, CODE_COUNT)));
+	return text_give(generator, buf_text(&generator->text), generator->text.len, ret);
+}
+
+static bool plain_text(struct generator *generator, const struct text_plan *plan, uint64_t more, struct value *ret)
 {
 	struct draw *draw = generator->draw;
-	uint64_t room = max - min < more ? max - min : more;
-	uint64_t len = min + (room && !generator->minimal ? draw_below(draw, room + 1) : 0);
+	uint64_t room = plan->max - plan->min < more ? plan->max - plan->min : more;
+	uint64_t len = plan->min + (generator->minimal ? 0 : draw_raw(draw, room + 1));
 	char *text = arena_take(&generator->arena, len + 1);
 
+	draw_force(draw, len - plan->min);
 	for (uint64_t i = 0; i < len; i++)
-		text[i] = alphabet[draw_below(draw, sizeof(alphabet) - 1)];
+		text[i] = alphabet[draw_below(draw, PLAIN_COUNT)];
 	text[len] = '\0';
 	*ret = (struct value){.kind = VALUE_TEXT, .text = text, .len = len};
 	return true;
 }
 
-/* One character over and over: cheap to make, and as long as it may be. */
+/* One character over and over, as often as may be. */
 static bool long_text(struct generator *generator, const struct text_plan *plan, struct value *ret)
 {
 	uint64_t most = plan->max < LONG_TEXT ? plan->max : LONG_TEXT;
 	uint64_t len = plan->min > most ? plan->min : most;
 	char *text = arena_take(&generator->arena, len + 1);
 
-	memset(text, alphabet[draw_below(generator->draw, sizeof(alphabet) - 1)], len);
+	memset(text, alphabet[draw_raw(generator->draw, PLAIN_COUNT)], len);
 	text[len] = '\0';
+	text_record(generator->draw, plan->min, text, len);
 	*ret = (struct value){.kind = VALUE_TEXT, .text = text, .len = len};
 	return true;
 }
@@ -199,28 +318,29 @@ static bool wide_text(struct generator *generator, const struct text_plan *plan,
 	static const uint32_t blocks[] = {0x20, 0xa0, 0x300, 0x370, 0x400, 0x590, 0x600, 0x200b, 0x2028, 0x202a, 0x2066, 0x3040, 0xac00,
 		0xd800, 0xdc00, 0xe000, 0xfe00, 0xfeff, 0xff01, 0xfff0, 0x1d400, 0x1f1e6, 0x1f600, 0xe0001, 0x10fff0, 0};
 	struct draw *draw = generator->draw;
-	uint64_t room = plan->max - plan->min < 6 ? plan->max - plan->min : 6, len = plan->min + draw_below(draw, room + 1);
-	char bytes[4];
+	uint64_t room = plan->max - plan->min < 6 ? plan->max - plan->min : 6, len = plan->min + draw_raw(draw, room + 1);
 
 	generator->text.len = 0;
-	for (uint64_t i = 0; i < len; i++) {
-		uint32_t code = blocks[draw_below(draw, ARRAY_LEN(blocks))] + (uint32_t)draw_below(draw, 16);
-		buf_add(&generator->text, bytes, utf8_put(code, bytes));
-	}
+	for (uint64_t i = 0; i < len; i++)
+		code_put(&generator->text, blocks[draw_raw(draw, ARRAY_LEN(blocks))] + (uint32_t)draw_raw(draw, 16));
+	text_record(draw, plan->min, buf_text(&generator->text), generator->text.len);
 	return text_give(generator, buf_text(&generator->text), generator->text.len, ret);
 }
 
 static bool listed_text(struct generator *generator, const struct shape *shape, unsigned hints, struct value *ret)
 {
 	size_t known = dict_count(hints), count = known + generator->word_count;
-	size_t index = (size_t)draw_below(generator->draw, count);
+	size_t index = (size_t)draw_raw(generator->draw, count);
+	struct dict_entry entry = {0};
 
-	if (index >= known) {
-		const char *word = generator->options.words[index - known];
-		return shape_text_fits(shape, word, strlen(word)) && text_lend(word, strlen(word), ret);
-	}
-	struct dict_entry entry = dict_get(hints, index);
-	return shape_text_fits(shape, entry.text, entry.len) && text_lend(entry.text, entry.len, ret);
+	if (index < known)
+		entry = dict_get(hints, index);
+	else
+		entry.text = generator->options.words[index - known], entry.len = strlen(entry.text);
+	if (!shape_text_fits(shape, entry.text, entry.len))
+		return false;
+	text_record(generator->draw, shape->text.min, entry.text, entry.len);
+	return text_lend(entry.text, entry.len, ret);
 }
 
 static bool drawn_length_fits(const struct generator *generator, const struct text_plan *plan)
@@ -250,39 +370,65 @@ static bool drawn_text(struct generator *generator, const struct shape *shape, s
 	return false;
 }
 
-/* An expression that looks ahead may be matched by what an example or a dictionary has. */
+/* What an expression that looks ahead asks for may be in a dictionary. */
 static bool searched_text(struct generator *generator, const struct shape *shape, struct value *ret)
 {
 	for (size_t i = 0; i < dict_count(dict_all); i++) {
 		struct dict_entry entry = dict_get(dict_all, i);
-		if (shape_text_fits(shape, entry.text, entry.len))
-			return text_lend(entry.text, entry.len, ret);
+		if (!shape_text_fits(shape, entry.text, entry.len))
+			continue;
+		text_record(generator->draw, shape->text.min, entry.text, entry.len);
+		return text_lend(entry.text, entry.len, ret);
 	}
-	return plain_text(generator, shape->text.min, shape->text.max, 30, ret) && shape_text_fits(shape, ret->text, ret->len);
+	return plain_text(generator, &shape->text, 30, ret) && shape_text_fits(shape, ret->text, ret->len);
+}
+
+/* Without an expression, or beside it. The first choice, if there is one: 0 drawn from it, 1 as it is recorded. */
+static bool free_text(struct generator *generator, const struct shape *shape, unsigned hints, uint64_t way, struct value *ret)
+{
+	const struct text_plan *plan = &shape->text;
+
+	if (way >= 10 && way < 14 && listed_text(generator, shape, way == 10 || !hints ? dict_all : hints, ret))
+		return true;
+	if (plan->tree && way != 15)
+		return false;
+	if (way == 14)
+		(void)wide_text(generator, plan, ret);
+	else if (way == 15 && draw_raw(generator->draw, 32) == 0)
+		(void)long_text(generator, plan, ret);
+	else
+		(void)plain_text(generator, plan, way < 8 ? 8 : 24, ret);
+	return !plan->checked || shape_text_fits(shape, ret->text, ret->len);
 }
 
 bool make_text(struct generator *generator, const struct shape *shape, unsigned hints, struct value *ret)
 {
 	const struct text_plan *plan = &shape->text;
-	uint64_t way;
+	struct draw *draw = generator->draw;
+	size_t count = draw->count;
 
 	if (plan->min > MADE_CHARS_MAX) {
 		generator->why = "a text has to be longer than any that is made";
 		return false;
 	}
-	way = generator->minimal ? 0 : draw_below(generator->draw, generator->options.plain ? 6 : 16);
-	hints |= plan->hints;
-	if (way >= 10 && way < 14 && listed_text(generator, shape, way == 10 || !hints ? dict_all : hints, ret))
+	if (draw->replaying) {
+		if (plan->tree && draw_below(draw, 2) == 0)
+			return drawn_text(generator, shape, ret);
+		return recorded_text(generator, plan, ret) && (!plan->checked || shape_text_fits(shape, ret->text, ret->len));
+	}
+	uint64_t way = generator->minimal ? 0 : draw_raw(draw, generator->options.plain ? 6 : 16);
+	if (!plan->tree)
+		return free_text(generator, shape, hints | plan->hints, way, ret);
+	if (way >= 10) {
+		draw_force(draw, 1);
+		if (free_text(generator, shape, hints | plan->hints, way, ret))
+			return true;
+		draw_rewind(draw, count, draw->span_count);
+	}
+	draw_force(draw, 0);
+	if (drawn_text(generator, shape, ret))
 		return true;
-	if (plan->tree && way != 15)
-		return drawn_text(generator, shape, ret) || (plan->checked && searched_text(generator, shape, ret));
-	if (way == 14)
-		(void)wide_text(generator, plan, ret);
-	else if (way == 15 && draw_rarely(generator->draw, 32))
-		(void)long_text(generator, plan, ret);
-	else
-		(void)plain_text(generator, plan->min, plan->max, way < 8 ? 8 : 24, ret);
-	if (!plan->checked || shape_text_fits(shape, ret->text, ret->len))
-		return true;
-	return plan->tree && drawn_text(generator, shape, ret);
+	draw_rewind(draw, count, draw->span_count);
+	draw_force(draw, 1);
+	return plan->checked && searched_text(generator, shape, ret);
 }
