@@ -100,7 +100,7 @@ static bool fail(struct check *check, const struct value *value, const struct at
 
 static const char *shown(const char *text, size_t len, struct buf *out)
 {
-	out->len = 0;
+	buf_done(out);
 	term_line(text, len, SHOWN_MAX, out);
 	return buf_text(out);
 }

@@ -228,13 +228,33 @@ static bool pass_lower(struct state *state)
 		}
 		while (i < state->count && state->best[i] > low + 1 && !is_spent(state)) {
 			uint64_t middle = low + (state->best[i] - low) / 2;
-			if (lower_to(state, i, middle))
+			/* numbers alternate between above and below zero: the neighbour has the other sign */
+			if (lower_to(state, i, middle) || (middle > low + 1 && lower_to(state, i, middle - 1)))
 				any = true;
 			else
 				low = middle;
 		}
 		for (uint64_t less = 1; less <= 2 && i < state->count && state->best[i] > less; less++)
 			any |= lower_to(state, i, state->best[i] - less);
+	}
+	return any;
+}
+
+/* A choice at 0, and the next one large instead: a way of making something is given up for a simpler one that can say
+ * the same. */
+static bool pass_trade(struct state *state)
+{
+	static const uint64_t large[] = {2047, 2048, 131071, 131072, ((uint64_t)1 << 33) - 1, (uint64_t)1 << 33, ((uint64_t)1 << 53) - 1,
+		(uint64_t)1 << 53, UINT64_MAX};
+	bool any = false;
+
+	for (size_t i = 0; i + 1 < state->count && !is_spent(state); i++) {
+		for (size_t j = 0; j < ARRAY_LEN(large) && i + 1 < state->count && state->best[i]; j++) {
+			splice(state, state->count, state->count, 0);
+			proposed(state)[i] = 0;
+			proposed(state)[i + 1] = large[j];
+			any |= propose_it(state);
+		}
 	}
 	return any;
 }
@@ -285,7 +305,7 @@ static bool pass_redistribute(struct state *state)
 static void passes(struct state *state)
 {
 	static bool (*const all[])(struct state *) = {
-		pass_zero_spans, pass_delete_spans, pass_shorten, pass_lower, pass_sort, pass_redistribute};
+		pass_zero_spans, pass_delete_spans, pass_shorten, pass_lower, pass_trade, pass_sort, pass_redistribute};
 	bool any = true;
 
 	while (any && !is_spent(state)) {

@@ -223,6 +223,22 @@ static void what_the_writer_wrote_is_read_back(void **state)
 	assert_string_equal(value.items[0].text, bytes);
 }
 
+static void what_json_allows_is_taken_if_asked_for(void **state)
+{
+	static const struct json_limits any = {.bytes = 200, .values = 20, .depth = 5, .any_text = true};
+	static const char text[] = "{\"a\\u0000\":\"\\ud800x\",\"a\":\"\\ud83d\\ude00\"}";
+	own(value_done) struct value value = {0};
+	struct err err = {0};
+	(void)state;
+
+	assert_int_equal(json_read(text, strlen(text), &any, "f", &value, &err), 0);
+	assert_int_equal(value.key_lens[0], 2);
+	assert_memory_equal(value.keys[0], "a\0", 2);
+	assert_int_equal(value.items[0].len, 4);
+	assert_memory_equal(value.items[0].text, "\xed\xa0\x80x", 4);
+	assert_memory_equal(value.items[1].text, "\xf0\x9f\x98\x80", 5);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -232,6 +248,7 @@ int main(void)
 		cmocka_unit_test(values_know_their_lines),
 		cmocka_unit_test(without_a_name_an_error_is_the_sentence_alone),
 		cmocka_unit_test(what_the_writer_wrote_is_read_back),
+		cmocka_unit_test(what_json_allows_is_taken_if_asked_for),
 	};
 	return cmocka_run_group_tests_name("base json_read", tests, NULL, NULL);
 }
