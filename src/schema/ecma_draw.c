@@ -24,7 +24,7 @@ struct drawing {
 
 static bool node_draw(struct drawing *drawing, struct ecma *node, uint32_t min, uint32_t max);
 
-static void code_draw(struct drawing *drawing, const struct ecma_range *ranges, size_t count)
+static bool code_draw(struct drawing *drawing, const struct ecma_range *ranges, size_t count)
 {
 	char bytes[4];
 	uint64_t total = 0;
@@ -40,7 +40,7 @@ static void code_draw(struct drawing *drawing, const struct ecma_range *ranges, 
 				continue;
 			buf_char(drawing->out, (char)(low + draw_below(drawing->draw, high - low + 1)));
 			drawing->chars++;
-			return;
+			return true;
 		}
 	}
 	index = draw_below(drawing->draw, total);
@@ -48,17 +48,18 @@ static void code_draw(struct drawing *drawing, const struct ecma_range *ranges, 
 		uint64_t size = ranges[i].high - ranges[i].low + 1;
 		if (index < size) {
 			uint32_t code = ranges[i].low + (uint32_t)index;
-			if (code >= 0xd800 && code < 0xe000)
-				code = 0xe000; /* no half a pair: an expression never matches one */
+			if (halves_meet(drawing->out, code))
+				return false;
 			drawing->chars++;
 			if (code < 0x80)
 				buf_char(drawing->out, (char)code);
 			else
 				buf_add(drawing->out, bytes, utf8_put(code, bytes));
-			return;
+			return true;
 		}
 		index -= size;
 	}
+	return false;
 }
 
 static bool set_draw(struct drawing *drawing, struct ecma *set)
@@ -67,13 +68,11 @@ static bool set_draw(struct drawing *drawing, struct ecma *set)
 		pattern_sample(set, drawing->arena);
 		if (!set->sample_count)
 			return false;
-		code_draw(drawing, set->samples, set->sample_count);
-		return true;
+		return code_draw(drawing, set->samples, set->sample_count);
 	}
 	if (!set->range_count)
 		return false;
-	code_draw(drawing, set->ranges, set->range_count);
-	return true;
+	return code_draw(drawing, set->ranges, set->range_count);
 }
 
 static uint32_t minus(uint32_t a, uint32_t b)

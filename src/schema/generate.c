@@ -12,6 +12,7 @@
 #define WHOLE_TRIES 60
 #define CALIBRATION 12 /* values made to find the first mode */
 #define DEFAULT_DEPTH 6
+#define DEPTH_MAX 200 /* of values; recursion */
 
 /* Ways to make a value, from the richest to the one with the best chance. The first choice of every record. */
 enum mode { MODE_FREE, MODE_STRICT, MODE_STRICT_MINIMAL, MODE_MINIMAL, MODE_COUNT };
@@ -103,6 +104,10 @@ bool make_value(struct generator *generator, struct shape *goal, unsigned depth,
 	size_t span = draw_open(draw), count = draw->count, spans = draw->span_count;
 	struct arena_mark mark = arena_mark(&generator->arena);
 
+	if (depth > DEPTH_MAX) { /* what is to be broken may be below itself for ever */
+		generator->why = "it would have to be nested deeper than any value that is made";
+		return false;
+	}
 	generator->values++;
 	for (int i = 0; i < (draw->replaying ? 1 : PART_TRIES) && generator->failures < MADE_FAILURES_MAX; i++) {
 		bool minimal = make_is_minimal(generator, depth);

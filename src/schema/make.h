@@ -37,6 +37,18 @@ bool make_is_minimal(const struct generator *generator, unsigned depth);
 
 /* A text that the expression matches, of min to max characters as far as that can be steered, after what is in `out`. */
 bool ecma_draw(struct ecma *tree, struct draw *draw, struct arena *arena, uint32_t min, uint32_t max, struct buf *out);
+/* Halves of surrogate pairs that meet would be one character to whoever reads the JSON: whether the character would be
+ * the second half behind a first. */
+static inline bool halves_meet(const struct buf *text, uint32_t code)
+{
+	const unsigned char *end;
+
+	if (code < 0xdc00 || code > 0xdfff || text->len < 3)
+		return false;
+	end = (const unsigned char *)text->data + text->len;
+	return end[-3] == 0xed && end[-2] >= 0xa0 && end[-2] < 0xb0;
+}
+
 /* Whether what is drawn always matches, if it has the length. */
 bool ecma_is_exact(const struct ecma *tree);
 void value_write(const struct value *value, struct buf *out); /* as JSON */

@@ -228,13 +228,11 @@ static uint64_t index_of_code(uint32_t code)
 	return found ? (uint64_t)(found - alphabet) : code == 127 ? 127 : sizeof(alphabet) - 1 + code;
 }
 
-/* Halves of surrogate pairs that meet would be one character to whoever reads the JSON. */
 static void code_put(struct buf *out, uint32_t code)
 {
-	const unsigned char *end = (const unsigned char *)out->data + out->len;
 	char bytes[4];
 
-	if (code >= 0xdc00 && code < 0xe000 && out->len >= 3 && end[-3] == 0xed && end[-2] >= 0xa0 && end[-2] < 0xb0)
+	if (halves_meet(out, code))
 		code = 'a';
 	if (code < 128)
 		buf_char(out, (char)code);
