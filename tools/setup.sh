@@ -116,6 +116,25 @@ fetch_npm() {
 	echo "${npm_packages[*]}" >"$folder/installed"
 }
 
+# What the schema tests are judged by, once, into build-schema: JSON-Schema-Test-Suite is in the source of PyPI's
+# jsonschema, which is also the other validator.
+schema_package=jsonschema==4.26.0
+fetch_schema_suite() {
+	local folder python
+	folder=$(dirname "$0")/../build-schema
+	python=$(system_python)
+	[ "$(cat "$folder/installed" 2>/dev/null)" != "$schema_package" ] || return 0
+	echo "setup: fetching $schema_package with pip into build-schema: JSON-Schema-Test-Suite, and a validator to compare with"
+	rm -rf "$folder"
+	mkdir -p "$folder/source"
+	"$python" -m venv "$folder/venv" || return 1
+	"$folder/venv/bin/pip" install -q --disable-pip-version-check "$schema_package" || return 1
+	"$folder/venv/bin/pip" download -q --disable-pip-version-check --no-deps --no-binary :all: -d "$folder/source" "$schema_package" || return 1
+	tar -xzf "$folder"/source/*.tar.gz -C "$folder/source" --strip-components=1 || return 1
+	mv "$folder/source/json" "$folder/suite" && rm -rf "$folder/source" || return 1
+	echo "$schema_package" >"$folder/installed"
+}
+
 lacks gcc "compiles hotcell" has gcc
 lacks libc6-dev "the C library's headers" has_libc
 lacks meson "the build system" has meson
@@ -124,6 +143,7 @@ lacks pkg-config "finds libraries for the build" has pkg-config
 lacks libsqlite3-dev "the ledger of campaigns" has_library sqlite3
 lacks libyaml-dev "reads campaign files" has_library yaml-0.1
 lacks libssl-dev "TLS of secret doors" has_library libssl
+lacks libpcre2-dev "regular expressions of JSON Schema" has_library libpcre2-8
 lacks libc-ares-dev "resolves names for doors" has_library libcares
 if [ "$wanted" = test ]; then
 	lacks libcmocka-dev "unit tests" has_library cmocka
@@ -153,6 +173,7 @@ fi
 install_noted
 if [ "$wanted" = test ]; then
 	fetch_npm
+	fetch_schema_suite
 	fuzzer_links >/dev/null 2>&1 || { packages+=("$(runtime_package)"); reasons+=("sanitizers and libFuzzer for clang"); }
 	install_noted
 fi

@@ -323,6 +323,21 @@ self_check() { # WHO
 	(cd / && exec $(as_who "$1") "$stage/hotcell-weak" self-check)
 }
 
+# ---- JSON-Schema-Test-Suite ----
+
+schema_drafts=(draft2020-12 draft2019-09 draft7)
+
+schema_checks() { build/tests/suite build-schema/suite "${schema_drafts[@]}"; }
+
+# What is made from each schema of the suite, judged by a validator that is not ours.
+schema_makes() {
+	local draft
+	for draft in "${schema_drafts[@]}"; do
+		build/tests/suite --instances 50 build-schema/suite "$draft" >"$stage/instances" &&
+			build-schema/venv/bin/python tests/schema/judge.py build-schema/suite "$draft" <"$stage/instances"
+	done
+}
+
 # ---- the whole ----
 
 heading "builds"
@@ -359,6 +374,9 @@ units build-asan " (sanitized)"
 
 heading "fuzz corpora"
 fuzz_corpora
+
+lines "JSON-Schema-Test-Suite" schema_checks
+lines "values made from its schemas, judged by another validator" schema_makes
 
 [ "$mode" = --quick ] && sum
 [ "$mode" = --long ] && long=3600
