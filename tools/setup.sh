@@ -129,7 +129,7 @@ fetch_schema_suite() {
 	mkdir -p "$folder/source"
 	"$python" -m venv "$folder/venv" || return 1
 	"$folder/venv/bin/pip" install -q --disable-pip-version-check "$schema_package" || return 1
-	"$folder/venv/bin/pip" download -q --disable-pip-version-check --no-deps --no-binary :all: -d "$folder/source" "$schema_package" || return 1
+	"$folder/venv/bin/pip" download -q --disable-pip-version-check --no-deps --no-binary jsonschema -d "$folder/source" "$schema_package" || return 1
 	tar -xzf "$folder"/source/*.tar.gz -C "$folder/source" --strip-components=1 || return 1
 	mv "$folder/source/json" "$folder/suite" && rm -rf "$folder/source" || return 1
 	echo "$schema_package" >"$folder/installed"
