@@ -30,6 +30,29 @@ static void stdin_before(struct review_try *try)
 		shown_before(try);
 }
 
+/* ---- secrets of the machine ---- */
+
+/* A file that the image itself has is the image's own. */
+static bool is_of_image(const struct review_try *try, const char *path)
+{
+	const char *image = try->options->image;
+	own(freep) char *own_path = image && strcmp(image, "host") != 0 ? xfmt("%s%s", image, path) : NULL;
+	struct stat st;
+
+	return own_path && !try->outside && lstat(own_path, &st) == 0;
+}
+
+static void check_absolute(void *data, const char *what, const char *result)
+{
+	if (*what == '/' && atoi(result) > 0 && !is_of_image(data, what))
+		try_escaped(data, "'%.100s' gave %.20s bytes", what, result);
+}
+
+static void absolute_judge(struct review_try *try)
+{
+	try_each_said(try, check_absolute, try);
+}
+
 /* ---- our own programs ---- */
 
 struct programs {
@@ -176,10 +199,11 @@ const struct review_attack review_files[] = {
 	{
 		.id = "files.absolute",
 		.technique = "read a file of the host by its path, and others that hold secrets",
-		.safe = "it is not there",
+		.safe = "nothing can be read but what an image brings along itself",
 		.without = "private-tmp",
 		.program = "paths read {canary} /etc/shadow /etc/gshadow /root/.ssh/id_rsa /etc/ssh/ssh_host_rsa_key /proc/1/environ "
 			   "/var/lib/dpkg/status /run/utmp /etc/machine-id",
+		.judge = absolute_judge,
 		.tries = 9,
 	},
 	{
