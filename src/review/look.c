@@ -157,12 +157,23 @@ void look_release(struct review_try *try)
 		(void)kill(pids[i], SIGTERM);
 }
 
+/* The cell's init is undumpable, and has what it is to the kernel from before it entered any namespace: none but root sees
+ * its descriptors, environment and namespaces, not from inside its user namespace either. So a row that is held says what
+ * it knows nothing of. */
+static void unseen(struct review_try *try, const char *what)
+{
+	if (geteuid() == 0)
+		try_failed(try, "the %s of the cell's init cannot be seen: %s", what, strerror(errno));
+	else if (!try->reason)
+		try->reason = xfmt("but for the %s of hotcell's own processes in the cell, which only root can look at", what);
+}
+
 /* ---- namespaces ---- */
 
 static const char *const spaces[] = {"ns/pid", "ns/mnt", "ns/net", "ns/ipc", "ns/uts", "ns/cgroup"};
 
-/* The inode of the user namespace that owns this one; 0 if we may not know. */
-static ino_t owner_of(pid_t pid, const char *space)
+/* The inode of the user namespace that owns this one; 0 if we may not know: it is then one above ours, as EPERM tells. */
+static ino_t owner_of(struct review_try *try, pid_t pid, const char *space)
 {
 	char path[64];
 	struct stat st;
@@ -170,7 +181,11 @@ static ino_t owner_of(pid_t pid, const char *space)
 	(void)snprintf(path, sizeof(path), "/proc/%d/%s", pid, space);
 	own(fd_closep) int fd = open(path, O_RDONLY | O_CLOEXEC);
 	own(fd_closep) int owner = fd < 0 ? -1 : ioctl(fd, NS_GET_USERNS);
-	return owner < 0 || fstat(owner, &st) < 0 ? 0 : st.st_ino;
+	if (owner >= 0 && fstat(owner, &st) == 0)
+		return st.st_ino;
+	if (fd < 0 || errno != EPERM)
+		try_failed(try, "who owns its %s namespace cannot be seen: %s", space + strlen("ns/"), strerror(errno));
+	return 0;
 }
 
 static void check_owner(struct review_try *try, pid_t pid)
@@ -179,23 +194,27 @@ static void check_owner(struct review_try *try, pid_t pid)
 	struct stat user;
 
 	(void)snprintf(path, sizeof(path), "/proc/%d/ns/user", pid);
-	if (stat(path, &user) < 0)
+	if (stat(path, &user) < 0) {
+		try_failed(try, "its user namespace cannot be seen: %s", strerror(errno));
 		return;
+	}
 	for (size_t i = 0; i < ARRAY_LEN(spaces); i++)
-		if (owner_of(pid, spaces[i]) == user.st_ino)
+		if (owner_of(try, pid, spaces[i]) == user.st_ino)
 			try_escaped(try, "its user namespace owns its %s namespace", spaces[i] + strlen("ns/"));
 }
 
 void look_namespaces(struct review_try *try)
 {
 	pid_t pids[CELL_MAX];
-	size_t count = look_cell(try, pids, CELL_MAX);
+	size_t marked = try_processes(try, pids, CELL_MAX), count = look_cell(try, pids, CELL_MAX);
 	char its[64], ours[64];
 
 	for (size_t i = 0; i < count; i++) {
 		bool seen = try_link(pids[i], "ns/user", its, sizeof(its)) && try_link(getpid(), "ns/user", ours, sizeof(ours));
-		if (!seen && pids[i] == pids[0])
+		if (!seen && i < marked)
 			try_failed(try, "its namespaces cannot be seen: %s", strerror(errno));
+		else if (!seen)
+			unseen(try, "namespaces");
 		if (seen && strcmp(its, ours) == 0)
 			try_escaped(try, "it is in the host's user namespace");
 		for (size_t k = 0; seen && k < ARRAY_LEN(spaces); k++)
@@ -312,19 +331,24 @@ void look_priority(struct review_try *try)
 
 typedef void link_fn(struct review_try *try, pid_t pid, int fd, const char *target);
 
-static void each_link(struct review_try *try, pid_t pid, link_fn *fn)
+/* false: they cannot be seen (errno says why), or there are none: no process of a cell is without. */
+static bool each_link(struct review_try *try, pid_t pid, link_fn *fn)
 {
 	char path[64], target[512];
+	unsigned seen = 0;
 
 	(void)snprintf(path, sizeof(path), "/proc/%d/fd", pid);
 	DIR *dir = opendir(path);
 	for (const struct dirent *entry; dir && (entry = readdir(dir));) {
 		(void)snprintf(path, sizeof(path), "fd/%.20s", entry->d_name);
-		if (entry->d_name[0] != '.' && try_link(pid, path, target, sizeof(target)))
-			fn(try, pid, atoi(entry->d_name), target);
+		if (entry->d_name[0] == '.' || !try_link(pid, path, target, sizeof(target)))
+			continue;
+		fn(try, pid, atoi(entry->d_name), target);
+		seen++;
 	}
 	if (dir)
 		(void)closedir(dir);
+	return seen > 0;
 }
 
 static bool begins(const char *text, const char *with)
@@ -353,8 +377,14 @@ void look_descriptors(struct review_try *try)
 	pid_t pids[CELL_MAX];
 	size_t marked = try_processes(try, pids, CELL_MAX), count = look_cell(try, pids, CELL_MAX);
 
-	for (size_t i = 0; i < count; i++)
-		each_link(try, pids[i], i < marked ? check_plain : check_host_file);
+	for (size_t i = 0; i < count; i++) {
+		if (each_link(try, pids[i], i < marked ? check_plain : check_host_file))
+			continue;
+		if (i >= marked)
+			unseen(try, "descriptors");
+		else
+			try_failed(try, "its descriptors cannot be seen: %s", strerror(errno));
+	}
 	look_release(try);
 }
 
@@ -396,7 +426,8 @@ void look_gains(struct review_try *try)
 	if (!marked)
 		try_failed(try, "its processes were not found on the host");
 	for (size_t i = 0; i < marked; i++) {
-		each_link(try, pids[i], check_gain);
+		if (!each_link(try, pids[i], check_gain) && i == 0)
+			try_failed(try, "its descriptors cannot be seen: %s", strerror(errno));
 		for (size_t k = 0; k < ARRAY_LEN(kinds); k++)
 			if (try_link(pids[0], kinds[k], first, sizeof(first)) && try_link(pids[i], kinds[k], other, sizeof(other)) &&
 				strcmp(first, other) != 0)
@@ -433,10 +464,16 @@ void look_secrets(struct review_try *try)
 	struct look_processes below;
 
 	look_below(try->hotcell, &below);
+	if (!below.count)
+		try_failed(try, "the processes below hotcell were not found");
 	for (size_t i = 0; i < below.count; i++) {
 		for (size_t k = 0; k < ARRAY_LEN(files); k++) {
 			own(buf_done) struct buf text = {0};
-			if (try_proc(try, below.items[i].pid, files[k], &text) && scene_has_token(try->scene, buf_text(&text), text.len))
+			struct look_stat now;
+			bool read = try_proc(try, below.items[i].pid, files[k], &text);
+			if (!read && look_stat(below.items[i].pid, &now) && now.state != 'Z' && now.state != 'X')
+				unseen(try, files[k]);
+			if (read && scene_has_token(try->scene, buf_text(&text), text.len))
 				try_escaped(try, "a secret of hotcell's is in the %s of process %d", files[k], below.items[i].pid);
 		}
 	}

@@ -265,7 +265,7 @@ const struct review_attack review_proc[] = {
 	{
 		.id = "proc.namespaces",
 		.technique = "be in a namespace of the host's, or in one that owns the cell's others",
-		.safe = "all seven are the cell's own; its user namespace owns none",
+		.safe = "all seven are the cell's own; its user namespace owns none; of init too, where root looks",
 		.without = "user-namespace pid-namespace net-namespace ipc-namespace uts-namespace cgroup-namespace",
 		.program = "gain nothing",
 		.tries = 1,
@@ -294,7 +294,7 @@ const struct review_attack review_proc[] = {
 		.id = "proc.descriptors",
 		.technique = "find descriptors that were left open, and folders of the host by them",
 		.cve = "CVE-2024-21626",
-		.safe = "0, 1 and 2 are open, and are pipes",
+		.safe = "0, 1 and 2 are open, and are pipes; init has none of the host's, where root looks",
 		.without = "clean-descriptors",
 		.program = "gain descriptors",
 		.tries = 2000,
@@ -311,7 +311,7 @@ const struct review_attack review_proc[] = {
 	{
 		.id = "proc.secrets",
 		.technique = "find hotcell's environment and arguments in the processes that make cells",
-		.safe = "they have neither",
+		.safe = "they have neither; environments are looked at by root only",
 		.program = "gain nothing",
 		.tries = 1,
 		.during = look_secrets,

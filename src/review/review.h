@@ -63,7 +63,9 @@ struct review_row {
 	const struct review_group *group;
 	const struct review_attack *attack;
 	enum review_verdict verdict;
-	char *reason; /* what was seen, why it does not apply, which protection is missing; "" when held. One line, without secrets */
+	/* What was seen, why it does not apply, which protection is missing; held: what of it could not be looked at, mostly "".
+	 * One line, without secrets. */
+	char *reason;
 	char *lacking; /* degraded: the protections, space-separated; else "" */
 	unsigned tries;
 	uint64_t wall_ns;
