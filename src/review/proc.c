@@ -193,6 +193,14 @@ static void judge_gone(struct review_try *try)
 	try->own = NULL;
 }
 
+static void judge_daemon(struct review_try *try)
+{
+	const char *born = try_said(try, "daemons");
+
+	if (!born || strcmp(born, "1") != 0)
+		try_failed(try, "it left no process behind");
+}
+
 static void during_cancel(struct review_try *try)
 {
 	remember_below(try);
@@ -456,6 +464,8 @@ const struct review_attack review_proc[] = {
 		.safe = "gone when the program has ended",
 		.without = "pid-namespace kill-all",
 		.program = "procs daemon",
+		.tries = 1,
+		.judge = judge_daemon,
 	},
 	{
 		.id = "proc.hide",

@@ -245,15 +245,19 @@ static int attack_stubborn(int argc, char **argv)
 	return 0;
 }
 
-/* A child in a session of its own, orphaned, not bound to its parent's life. */
+/* A child in a session of its own, orphaned, not bound to its parent's life; says whether there is one. */
 static void go_daemon(void)
 {
-	pid_t pid = fork();
+	int born[2];
+	pid_t pid = pipe(born) < 0 ? -1 : fork();
 
 	if (pid < 0)
 		got("fork", -1);
 	if (pid != 0) {
 		(void)waitpid(pid, NULL, 0);
+		close(born[1]);
+		got_number("daemons", read(born[0], &(char){ 0 }, 1));
+		close(born[0]);
 		return;
 	}
 	setsid();
@@ -263,6 +267,7 @@ static void go_daemon(void)
 	prctl(PR_SET_NAME, "innocent");
 	ignore_all();
 	setsid();
+	(void)!write(born[1], "", 1);
 	for (int fd = 0; fd < 1024; fd++)
 		close(fd);
 	for (;;)
