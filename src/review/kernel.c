@@ -98,6 +98,23 @@ static void during_neighbour(struct review_try *try)
 	look_release(try);
 }
 
+/* What the second looks for must have been there, but a queue of messages: cells may have none (RLIMIT_MSGQUEUE). */
+static void judge_neighbour(struct review_try *try)
+{
+	static const char *const left[][2] = {{"socket", "0"}, {"port", "0"}, {"shm", "left"}, {"sem", "left"},
+		{"msg", "left"}};
+	own(freep) char *file = xfmt("/tmp/%s", try->mark + 1);
+	const char *made = try_said(try, file);
+
+	for (size_t i = 0; i < ARRAY_LEN(left); i++) {
+		const char *said = try_said(try, left[i][0]);
+		if (!said || strcmp(said, left[i][1]) != 0)
+			try_failed(try, "the first cell left no '%s'", left[i][0]);
+	}
+	if (!made || atoi(made) < 0)
+		try_failed(try, "the first cell left no file");
+}
+
 /* ---- the catalogue ---- */
 
 const struct review_attack review_kernel[] = {
@@ -242,8 +259,9 @@ const struct review_attack review_kernel[] = {
 		.without = "net-namespace ipc-namespace private-tmp",
 		.flags = "--timeout=20s",
 		.program = "neighbour leave {mark}",
-		.tries = 7,
+		.tries = 10,
 		.during = during_neighbour,
+		.judge = judge_neighbour,
 	},
 	{
 		.id = "kernel.cgroup",
@@ -256,8 +274,8 @@ const struct review_attack review_kernel[] = {
 	},
 	{
 		.id = "kernel.landlock",
-		.technique = "count the Landlock rulesets that are upon it",
-		.safe = "there is one",
+		.technique = "count the Landlock rulesets that can still be laid upon it: the kernel takes sixteen in all",
+		.safe = "one is in force: a second statement of where may be written",
 		.without = "landlock",
 		.program = "gain layers",
 		.tries = 1,

@@ -67,7 +67,10 @@ static int attack_leave(int argc, char **argv)
 			(void)fchmod(fd, 0666);
 		got_number(names.file[i], fd);
 	}
-	got_number("ipc", shm >= 0 && sem >= 0 && msg >= 0 && queue != (mqd_t)-1);
+	got_text("shm", shm < 0 ? "none" : "left");
+	got_text("sem", sem < 0 ? "none" : "left");
+	got_text("msg", msg < 0 ? "none" : "left");
+	got_text("queue", queue == (mqd_t)-1 ? "none" : "left");
 	(void)hold();
 	(void)shmctl(shm, IPC_RMID, NULL);
 	(void)semctl(sem, 0, IPC_RMID);

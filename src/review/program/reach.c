@@ -3,7 +3,6 @@
 
 #include <dirent.h>
 #include <linux/fs.h>
-#include <linux/landlock.h>
 #include <poll.h>
 #include <sched.h>
 #include <sys/fanotify.h>
@@ -326,24 +325,6 @@ static int attack_stdin(int argc, char **argv)
 	return 0;
 }
 
-/* layers: Landlock takes 16 rulesets one on another; in a cell one of them is in force already */
-static int attack_layers(int argc, char **argv)
-{
-	struct {
-		uint64_t fs, net, scoped;
-	} rules = { .fs = LANDLOCK_ACCESS_FS_MAKE_BLOCK };
-	int layers = 0;
-
-	(void)argc, (void)argv;
-	prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
-	int fd = (int)syscall(SYS_landlock_create_ruleset, &rules, sizeof(rules.fs), 0);
-	while (fd >= 0 && layers < 20 && syscall(SYS_landlock_restrict_self, fd, 0) == 0)
-		layers++;
-	got_number("layers", layers);
-	got_text("no-ruleset", fd < 0 || layers >= 16 ? "ok" : "EPERM");
-	return 0;
-}
-
 /* watch: to be told of what others do to files */
 static int attack_watch(int argc, char **argv)
 {
@@ -502,7 +483,7 @@ static int attack_run_from(int argc, char **argv)
 const struct attack reach_attacks[] = {
 	{ "wait", attack_wait },	     { "say", attack_say },	    { "spell", attack_spell },
 	{ "descriptors", attack_descriptors }, { "page-cache", attack_page_cache }, { "stdin", attack_stdin },
-	{ "layers", attack_layers },	     { "watch", attack_watch },	    { "set-id", attack_set_id },
+	{ "watch", attack_watch },	    { "set-id", attack_set_id },
 	{ "run-from", attack_run_from },     { "ambush", attack_ambush },	    { "linger", attack_linger },
 	{ 0 },
 };
