@@ -53,43 +53,71 @@ static void absolute_judge(struct review_try *try)
 	try_each_said(try, check_absolute, try);
 }
 
-/* ---- our own programs ---- */
+/* ---- what must stay as it was ---- */
 
-struct programs {
-	struct stat hotcell, attack;
+#define KEPT_MAX 16
+
+/* Files and folders of the host, and what they were before. A file made and removed leaves its folder's time changed. */
+struct kept {
+	char *paths[KEPT_MAX];
+	struct stat was[KEPT_MAX];
+	size_t count;
 };
 
-static void programs_look(const struct review_try *try, struct programs *ret)
+static void kept_add(struct review_try *try, char *path)
 {
-	own(freep) char *attack = xfmt("%s/attack", scene_program(try->scene));
+	struct kept *kept = try->own ? try->own : (try->own = xcalloc(1, sizeof(*kept)));
 
-	*ret = (struct programs){0};
-	(void)stat(try->options->hotcell, &ret->hotcell);
-	(void)stat(attack, &ret->attack);
-}
-
-static void programs_before(struct review_try *try)
-{
-	try->own = xcalloc(1, sizeof(struct programs));
-	programs_look(try, try->own);
+	if (kept->count < KEPT_MAX && stat(path, &kept->was[kept->count]) == 0)
+		kept->paths[kept->count++] = path;
+	else
+		free(path);
 }
 
 static bool is_same_file(const struct stat *a, const struct stat *b)
 {
-	return a->st_ino == b->st_ino && a->st_size == b->st_size && a->st_mode == b->st_mode &&
+	return a->st_ino == b->st_ino && a->st_size == b->st_size && a->st_mode == b->st_mode && a->st_nlink == b->st_nlink &&
 		a->st_mtim.tv_sec == b->st_mtim.tv_sec && a->st_mtim.tv_nsec == b->st_mtim.tv_nsec;
 }
 
-static void programs_judge(struct review_try *try)
+static void kept_judge(struct review_try *try)
 {
-	own(freep) struct programs *was = try->own;
-	struct programs now;
+	own(freep) struct kept *kept = try->own;
+	struct stat now;
 
-	programs_look(try, &now);
-	if (!is_same_file(&was->hotcell, &now.hotcell))
-		try_escaped(try, "hotcell's own file was changed");
-	if (!is_same_file(&was->attack, &now.attack))
-		try_escaped(try, "a program in a read-only mount was changed");
+	for (size_t i = 0; kept && i < kept->count; i++) {
+		if (stat(kept->paths[i], &now) < 0 || !is_same_file(&kept->was[i], &now))
+			try_escaped(try, "'%s' on the host was changed", kept->paths[i]);
+		free(kept->paths[i]);
+	}
+	if (!kept || !kept->count)
+		try_failed(try, "nothing of the host was looked at before");
+	try->own = NULL;
+}
+
+static void programs_before(struct review_try *try)
+{
+	kept_add(try, xstrdup(try->options->hotcell));
+	kept_add(try, xfmt("%s/attack", scene_program(try->scene)));
+}
+
+/* What every cell of the host's image is shown. Not folders that others write to while we look. */
+static void system_before(struct review_try *try)
+{
+	static const char *const paths[] = {"/usr/bin/env", "/etc/passwd", "/etc/ld.so.cache", "/usr", "/usr/bin", "/usr/lib",
+		"/usr/share", "/usr/local", "/usr/local/bin", "/etc/alternatives", "/etc/ssl"};
+
+	programs_before(try);
+	for (size_t i = 0; i < ARRAY_LEN(paths); i++)
+		kept_add(try, xstrdup(paths[i]));
+}
+
+static void write_before(struct review_try *try)
+{
+	props_file(try, "folder/file", "as it was", 0666);
+	system_before(try);
+	kept_add(try, props_path(try, "folder"));
+	kept_add(try, props_path(try, "folder/file"));
 }
 
 static void ambush_before(struct review_try *try)
@@ -180,6 +208,19 @@ static void sockets_judge(struct review_try *try)
 
 /* ---- cells side by side ---- */
 
+/* Who left nothing proves nothing. */
+static void shared_left(struct review_try *try)
+{
+	static const char *const folders[] = {"/tmp", "/dev/shm"};
+
+	for (size_t i = 0; i < ARRAY_LEN(folders); i++) {
+		own(freep) char *path = xfmt("%s/%s", folders[i], try->mark + 1);
+		const char *said = try_said(try, path);
+		if (!said || strcmp(said, "made") != 0)
+			try_failed(try, "the first cell left no '%s': %s", folders[i], said ? said : "it said nothing of it");
+	}
+}
+
 static void shared_alone(struct review_try *try)
 {
 	own(freep) char *program = xfmt("shown leave %s {shown}/go", try->mark + 1);
@@ -189,8 +230,10 @@ static void shared_alone(struct review_try *try)
 	if (try_run(try, try->outside ? &look : &leave) < 0)
 		return;
 	try_judge(try);
-	if (!try->outside)
+	if (!try->outside) {
 		files_looked(try);
+		shared_left(try);
+	}
 	if (try->outside && strstr(buf_text(&try->out), " entry"))
 		try_escaped(try, "it sees what others have in /tmp and /dev/shm");
 }
@@ -225,18 +268,21 @@ const struct review_attack review_files[] = {
 	{
 		.id = "files.write",
 		.technique = "make a file in every folder of the first levels, and at every mount",
-		.safe = "refused but in the cell's own scratch space",
+		.safe = "refused but in the cell's own scratch space; the host's folders are as they were",
+		.flags = "--mount {dir}:/shown",
 		.program = "paths write",
+		.before = write_before,
+		.judge = kept_judge,
 		.but = "/tmp /workspace /dev/shm",
 		.tries = 20,
 	},
 	{
 		.id = "files.system",
-		.technique = "append to, truncate, rename, remove, change the mode of programs and files of the machine that are shown",
-		.safe = "refused, and nothing is changed",
+		.technique = "open for writing, truncate, rename, change the mode and times of programs and files of the machine that are shown",
+		.safe = "refused, and on the host nothing is changed",
 		.program = "paths system /usr/bin/env /etc/passwd {review}/attack /usr /etc/ld.so.cache",
-		.before = programs_before,
-		.judge = programs_judge,
+		.before = system_before,
+		.judge = kept_judge,
 		.tries = 5,
 	},
 	{
@@ -306,7 +352,7 @@ const struct review_attack review_files[] = {
 		.safe = "refused, and our programs are what they were",
 		.program = "paths exe",
 		.before = programs_before,
-		.judge = programs_judge,
+		.judge = kept_judge,
 		.tries = 8,
 	},
 	{
@@ -477,14 +523,6 @@ const struct review_attack review_files[] = {
 		.before = sockets_before,
 		.judge = sockets_judge,
 		.tries = 3,
-	},
-	{
-		.id = "files.ruleset",
-		.technique = "count the Landlock rulesets that can still be stacked: one of sixteen must be in force",
-		.safe = "a second statement of where may be written is in force",
-		.without = "landlock",
-		.program = "reach layers",
-		.tries = 2,
 	},
 	{
 		.id = "files.watch",

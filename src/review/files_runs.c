@@ -1,10 +1,13 @@
 /* Attacks on files that take more than one run. */
+#include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
 #include <stdarg.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -16,6 +19,8 @@
 
 #define EXIT_USAGE 2
 #define EXIT_REFUSED 125
+#define RACES 16
+#define SWAPS_PER_RACE 2 /* fewer, and a run may have seen but one state */
 
 /* hotcell said no, before or while it made a cell: that is a try, and was held if nothing else happened. */
 static bool is_refused(const struct review_try *try)
@@ -68,15 +73,21 @@ void files_workdir(struct review_try *try)
 		"/proc/self/fd/10", "/proc/self/fd/137", "/proc/self/fd/138", "/proc/thread-self/fd/138", "/dev/fd/138",
 		"/workspace/../proc/self/fd/138", "/proc/self/fd/138/../.."};
 
-	for (size_t i = 0; i < ARRAY_LEN(folders); i++)
-		attempt(try, "paths read .{canary} ..{canary} ../../..{canary}", "-w %s", folders[i]);
+	for (size_t i = 0; i < ARRAY_LEN(folders); i++) {
+		attempt(try, "paths here .{canary} ..{canary} ../../..{canary}", "-w %s", folders[i]);
+		const char *here = try_said(try, "here");
+		if (!is_refused(try) && !here)
+			try_failed(try, "it did not say where it is, with '-w %s'", folders[i]);
+		else if (here && *here != '/')
+			try_escaped(try, "it is in a folder outside of its root, with '-w %s': '%.100s'", folders[i], here);
+	}
 	at_least(try, ARRAY_LEN(folders));
 }
 
 /* ---- mounting ---- */
 
-/* Swaps two names for ever. */
-static pid_t swapper(const char *one, const char *other)
+/* Swaps two names for ever, and counts how often that was done. */
+static pid_t swapper(const char *one, const char *other, atomic_uint *swaps)
 {
 	pid_t pid = fork();
 
@@ -84,7 +95,8 @@ static pid_t swapper(const char *one, const char *other)
 		return pid;
 	(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
 	for (;;)
-		(void)renameat2(AT_FDCWD, one, AT_FDCWD, other, RENAME_EXCHANGE);
+		if (renameat2(AT_FDCWD, one, AT_FDCWD, other, RENAME_EXCHANGE) == 0)
+			atomic_fetch_add(swaps, 1);
 }
 
 void files_race(struct review_try *try)
@@ -96,14 +108,20 @@ void files_race(struct review_try *try)
 	props_file(try, "source/file", "plain", 0644);
 	props_file(try, "elsewhere/file", "{token}", 0644);
 	props_link(try, "link", "{dir}/elsewhere");
-	pid_t pid = swapper(source, link);
-	for (unsigned i = 0; i < 16; i++)
-		attempt(try, "paths read /p/file", "--mount {dir}/source:/p");
-	if (pid > 0) {
-		(void)kill(pid, SIGKILL);
-		(void)waitpid(pid, NULL, 0);
+	atomic_uint *swaps = mmap(NULL, sizeof(*swaps), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	pid_t pid = swaps == MAP_FAILED ? -1 : swapper(source, link, swaps);
+	if (pid < 0) {
+		try_failed(try, "nobody swaps: %s", strerror(errno));
+		return;
 	}
-	at_least(try, 16);
+	for (unsigned i = 0; i < RACES; i++)
+		attempt(try, "paths read /p/file", "--mount {dir}/source:/p");
+	(void)kill(pid, SIGKILL);
+	(void)waitpid(pid, NULL, 0);
+	if (atomic_load(swaps) < SWAPS_PER_RACE * RACES)
+		try_failed(try, "the names were swapped only %u times in %d runs", atomic_load(swaps), RACES);
+	(void)munmap(swaps, sizeof(*swaps));
+	at_least(try, RACES);
 }
 
 void files_target_links(struct review_try *try)

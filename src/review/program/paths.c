@@ -43,6 +43,15 @@ static int attack_read(int argc, char **argv)
 	return 0;
 }
 
+/* here PATH...: where we are, as the kernel itself says: "(unreachable)/..." is outside of our root; then read */
+static int attack_here(int argc, char **argv)
+{
+	char here[4096];
+
+	got_text("here", syscall(SYS_getcwd, here, sizeof(here)) < 0 ? "/unknown" : here);
+	return attack_read(argc, argv);
+}
+
 /* climb PATH: the same path behind ../ chains, through the cwd and root of other processes */
 static int attack_climb(int argc, char **argv)
 {
@@ -140,13 +149,35 @@ static int attack_overwrite(int argc, char **argv)
 	return 0;
 }
 
-/* system PATH...: the same to what may be the machine's own: outside of a whole cell it is only asked for */
+static void harmless(const char *how, const char *path, long rc)
+{
+	char what[4200];
+
+	snprintf(what, sizeof(what), "%s:%s", how, path);
+	got(what, rc);
+}
+
+/* system PATH...: files and folders of the machine itself. What gets through changes nothing: a file is opened and closed,
+ * made as long as it is, given its own name, mode and times; outside of a whole cell it is only asked for */
 static int attack_system(int argc, char **argv)
 {
-	if (!gentle())
-		return attack_overwrite(argc, argv);
-	for (int i = 0; i < argc; i++)
-		got(argv[i], faccessat(AT_FDCWD, argv[i], W_OK, AT_EACCESS));
+	for (int i = 0; i < argc; i++) {
+		struct stat st;
+
+		harmless("access", argv[i], faccessat(AT_FDCWD, argv[i], W_OK, AT_EACCESS));
+		if (gentle() || stat(argv[i], &st) < 0)
+			continue;
+		const struct timespec times[2] = { st.st_atim, st.st_mtim };
+		int fd = open(argv[i], S_ISDIR(st.st_mode) ? O_WRONLY | O_TMPFILE : O_WRONLY | O_APPEND | O_NONBLOCK, 0600);
+		harmless("open", argv[i], fd);
+		if (fd >= 0)
+			close(fd);
+		if (S_ISREG(st.st_mode))
+			harmless("truncate", argv[i], truncate(argv[i], st.st_size));
+		harmless("chmod", argv[i], chmod(argv[i], st.st_mode & 07777));
+		harmless("rename", argv[i], rename(argv[i], argv[i]));
+		harmless("times", argv[i], utimensat(AT_FDCWD, argv[i], times, 0));
+	}
 	return 0;
 }
 
@@ -531,6 +562,6 @@ const struct attack paths_attacks[] = {
 	{ "mounts", attack_mounts },   { "whoami", attack_whoami },	{ "become", attack_become },
 	{ "setuid", attack_setuid },   { "noexec", attack_noexec },	{ "shm", attack_shm },
 	{ "cwd", attack_cwd },	       { "overwrite", attack_overwrite }, { "list", attack_list },
-	{ "suid", attack_suid },       { "system", attack_system },
+	{ "suid", attack_suid },       { "system", attack_system },	{ "here", attack_here },
 	{ 0 },
 };
