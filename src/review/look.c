@@ -18,6 +18,7 @@
 #include "base/clock.h"
 
 #define CELL_MAX 64
+#define OWN_CGROUP "/hotcell-" /* how cells name theirs: nobody else is killed for being in one */
 #define GONE_MS 3000 /* as for the processes that are found by their mark */
 
 /* ---- who ---- */
@@ -113,16 +114,53 @@ static size_t count_left(const struct look_processes *were, bool end)
 	return left;
 }
 
+char *look_cgroup(struct review_try *try)
+{
+	own(buf_done) struct buf its = {0}, ours = {0};
+	pid_t pids[CELL_MAX];
+
+	if (!try_processes(try, pids, CELL_MAX) || !try_proc(try, pids[0], "cgroup", &its) || !try_proc(try, try->hotcell, "cgroup", &ours)) {
+		try_failed(try, "the cgroup of its processes cannot be seen");
+		return NULL;
+	}
+	return strcmp(buf_text(&its), buf_text(&ours)) == 0 ? NULL : buf_take(&its);
+}
+
+/* Whoever is there, found by nothing but where the kernel accounts for it. A zombie is still told of there. */
+static size_t count_in(const char *cgroup, bool end)
+{
+	own(family_done) struct family all = {0};
+	size_t count = 0;
+
+	family_read(&all);
+	for (size_t i = 0; cgroup && i < all.count; i++) {
+		own(buf_done) struct buf its = {0};
+		struct look_stat now;
+		if (!try_proc(NULL, all.items[i].pid, "cgroup", &its) || strcmp(buf_text(&its), cgroup) != 0 ||
+			!look_stat(all.items[i].pid, &now) || now.state == 'Z' || now.state == 'X')
+			continue;
+		count++;
+		if (end && strstr(cgroup, OWN_CGROUP))
+			(void)kill(all.items[i].pid, SIGKILL);
+	}
+	return count;
+}
+
 void look_gone(struct review_try *try, const struct look_processes *were)
 {
 	uint64_t until = clock_now() + GONE_MS * NS_PER_MS;
 
-	while (count_left(were, false) > 0) {
+	while (count_left(were, false) > 0 || count_in(were->cgroup, false) > 0) {
 		if (clock_now() < until) {
 			(void)poll(NULL, 0, 10);
 			continue;
 		}
-		try_escaped(try, "%zu of the processes that were below hotcell are still on the host", count_left(were, true));
+		size_t left = count_left(were, true);
+		if (left > 0)
+			try_escaped(try, "%zu of the processes that were below hotcell are still on the host", left);
+		left = count_in(were->cgroup, true);
+		if (left > 0)
+			try_escaped(try, "%zu processes are still in the cell's cgroup", left);
 		return;
 	}
 }

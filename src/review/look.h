@@ -23,10 +23,14 @@ struct look_process {
 struct look_processes {
 	struct look_process items[LOOK_MAX];
 	size_t count;
+	char *cgroup; /* look_cgroup; or NULL */
 };
 /* All that descend from `top`, itself not among them. */
 void look_below(pid_t top, struct look_processes *ret);
-/* Waits for them to be gone; who is not is an escape, and is killed. */
+/* Where the kernel accounts for the attack's processes (/proc/PID/cgroup), if that is a place of the cell's own; the caller
+ * frees. NULL: they are where hotcell is, since there is no cgroup to be had. */
+char *look_cgroup(struct review_try *try);
+/* Waits for them to be gone, and for their cgroup to be empty; who is left is an escape, and is killed. */
 void look_gone(struct review_try *try, const struct look_processes *were);
 
 /* The attack's processes, and the cell's init. None: try_failed, and 0. */

@@ -168,12 +168,23 @@ static void judge_everyone(struct review_try *try)
 		try_escaped(try, "its signals reached %s processes", reached);
 }
 
+static void forget_below(struct review_try *try)
+{
+	struct look_processes *below = try->own;
+
+	if (below)
+		free(below->cgroup);
+	free(below);
+	try->own = NULL;
+}
+
 static void remember_below(struct review_try *try)
 {
 	struct look_processes *below = xcalloc(1, sizeof(*below));
 
 	look_below(try->hotcell, below);
-	free(try->own);
+	below->cgroup = look_cgroup(try);
+	forget_below(try);
 	try->own = below;
 }
 
@@ -189,8 +200,7 @@ static void judge_gone(struct review_try *try)
 		try_failed(try, "its processes were not looked at");
 	else
 		look_gone(try, try->own);
-	free(try->own);
-	try->own = NULL;
+	forget_below(try);
 }
 
 static void judge_daemon(struct review_try *try)
@@ -470,7 +480,7 @@ const struct review_attack review_proc[] = {
 	{
 		.id = "proc.hide",
 		.technique = "leave processes behind that hide: no arguments, no first thread, traced, stopped, in vfork",
-		.safe = "gone when the program has ended",
+		.safe = "gone when the program has ended, and nobody is in the cell's cgroup",
 		.without = "pid-namespace kill-all",
 		.flags = "--timeout=20s",
 		.program = "pry hide",
@@ -481,7 +491,7 @@ const struct review_attack review_proc[] = {
 	{
 		.id = "proc.orphans",
 		.technique = "outlive hotcell, which is killed with SIGKILL",
-		.safe = "the cell ends with it",
+		.safe = "the cell ends with it, and nobody is in its cgroup",
 		.tries = 1,
 		.alone = attack_orphans,
 	},
