@@ -22,6 +22,12 @@ static void shown_judge(struct review_try *try)
 	props_same(try, "file", "as it was", 0644);
 }
 
+static void plain_judge(struct review_try *try)
+{
+	props_same(try, "only/plain", "as it was", 0644);
+	props_count(try, "only", 1);
+}
+
 static void stdin_before(struct review_try *try)
 {
 	if (try->outside)
@@ -531,6 +537,28 @@ const struct review_attack review_files[] = {
 		.without = "seccomp",
 		.program = "reach watch",
 		.tries = 10,
+	},
+	{
+		.id = "files.shell",
+		.technique = "as a shell script: cat, find, cp, ln, tar of the canary and of hidden secrets; write to what is only shown",
+		.safe = "nothing is read, and nothing on the host is changed",
+		.without = "hidden-files mounts-read-only private-tmp",
+		.flags = "--mount {dir}:/shown --mount {dir}/only:/shown/only",
+		.shell = files_shell,
+		.before = files_shell_before,
+		.judge = plain_judge,
+		.tries = 20,
+	},
+	{
+		.id = "files.python",
+		.technique = "as a Python script: os.walk, shutil, dir_fd, mount and unshare by ctypes; write to what is only shown",
+		.safe = "nothing is read, and nothing on the host is changed",
+		.without = "hidden-files mounts-read-only private-tmp",
+		.flags = "--mount {dir}:/shown --mount {dir}/only:/shown/only",
+		.python = files_python,
+		.before = files_python_before,
+		.judge = plain_judge,
+		.tries = 45,
 	},
 	{0},
 };

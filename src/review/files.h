@@ -17,6 +17,11 @@ void files_hidden(struct review_try *try);
 void files_handles(struct review_try *try);
 void files_uncover(struct review_try *try);
 
+/* files_scripts.c: what a user's own code would try */
+extern const char files_shell[], files_python[];
+void files_shell_before(struct review_try *try);
+void files_python_before(struct review_try *try);
+
 /* files_seen.c: observers */
 void files_mounts_during(struct review_try *try); /* the cell's mounts, as the host sees them; then lets it go on */
 void files_knobs_during(struct review_try *try);
