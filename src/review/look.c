@@ -123,7 +123,11 @@ char *look_cgroup(struct review_try *try)
 		try_failed(try, "the cgroup of its processes cannot be seen");
 		return NULL;
 	}
-	return strcmp(buf_text(&its), buf_text(&ours)) == 0 ? NULL : buf_take(&its);
+	if (strcmp(buf_text(&its), buf_text(&ours)) != 0)
+		return buf_take(&its);
+	if (!try->reason && !try->outside)
+		try->reason = xstrdup("all was looked at but its cgroup: it has none of its own here");
+	return NULL;
 }
 
 /* Whoever is there, found by nothing but where the kernel accounts for it. A zombie is still told of there. */
@@ -203,7 +207,7 @@ static void unseen(struct review_try *try, const char *what)
 	if (geteuid() == 0)
 		try_failed(try, "the %s of the cell's init cannot be seen: %s", what, strerror(errno));
 	else if (!try->reason)
-		try->reason = xfmt("but for the %s of hotcell's own processes in the cell, which only root can look at", what);
+		try->reason = xfmt("all was looked at but the %s of hotcell's own processes in the cell, which only root can see", what);
 }
 
 /* ---- namespaces ---- */

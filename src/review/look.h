@@ -28,7 +28,7 @@ struct look_processes {
 /* All that descend from `top`, itself not among them. */
 void look_below(pid_t top, struct look_processes *ret);
 /* Where the kernel accounts for the attack's processes (/proc/PID/cgroup), if that is a place of the cell's own; the caller
- * frees. NULL: they are where hotcell is, since there is no cgroup to be had. */
+ * frees. NULL: they are where hotcell is, since there is no cgroup to be had; a row that is held says so. */
 char *look_cgroup(struct review_try *try);
 /* Waits for them to be gone, and for their cgroup to be empty; who is left is an escape, and is killed. */
 void look_gone(struct review_try *try, const struct look_processes *were);

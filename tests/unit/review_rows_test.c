@@ -1,0 +1,96 @@
+/* What single rows of the catalogue make of what their programs said. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "review/scene.h"
+
+#define MARK "review-unit-test"
+
+static struct review_options options = {.hotcell = "/bin/false", .backend = "native"};
+
+static const struct review_attack *row(const char *id)
+{
+	for (const struct review_group *group = review_groups; group->name; group++)
+		for (const struct review_attack *attack = group->attacks; attack->id; attack++)
+			if (strcmp(attack->id, id) == 0)
+				return attack;
+	fail_msg("there is no row '%s'", id);
+	return NULL;
+}
+
+/* The row's own judge alone. */
+static void expect(const char *id, const char *out, enum review_verdict verdict, const char *reason)
+{
+	struct review_try try = {.attack = row(id), .options = &options, .mark = "@" MARK};
+
+	buf_str(&try.out, out);
+	try.attack->judge(&try);
+	if (try.verdict != verdict || (*reason && (!try.reason || !strstr(try.reason, reason))))
+		fail_msg("%s: '%s' is %s: %s", id, out, review_verdict_name(try.verdict), try.reason ? try.reason : "");
+	try_done(&try);
+}
+
+static void a_secret_of_the_machine_that_can_be_read_is_an_escape(void **state)
+{
+	(void)state;
+	expect("files.absolute", "/etc/shadow ENOENT\n/proc/1/environ EACCES\n/run/utmp 0\n", REVIEW_HELD, "");
+	expect("files.absolute", "/etc/shadow ENOENT\n/etc/machine-id 33\n", REVIEW_ESCAPED, "/etc/machine-id");
+}
+
+static void what_an_image_brings_along_is_no_secret_of_the_machine(void **state)
+{
+	char image[] = "/tmp/hotcell-unit-XXXXXX";
+
+	(void)state;
+	assert_non_null(mkdtemp(image));
+	own(freep) char *etc = xfmt("%s/etc", image), *group = xfmt("%s/etc/gshadow", image);
+	assert_int_equal(mkdir(etc, 0755), 0);
+	assert_int_equal(mkdir(group, 0755), 0);
+	options.image = image;
+	expect("files.absolute", "/etc/gshadow 12\n", REVIEW_HELD, "");
+	expect("files.absolute", "/etc/shadow 12\n", REVIEW_ESCAPED, "/etc/shadow");
+	options.image = NULL;
+	assert_int_equal(rmdir(group) | rmdir(etc) | rmdir(image), 0);
+}
+
+static void who_left_nothing_behind_has_failed(void **state)
+{
+	(void)state;
+	expect("proc.daemon", "daemons 1\n", REVIEW_HELD, "");
+	expect("proc.daemon", "daemons 0\n", REVIEW_FAILED, "no process");
+	expect("proc.daemon", "fork EAGAIN\n", REVIEW_FAILED, "no process");
+}
+
+static void a_neighbour_that_has_nothing_to_find_proves_nothing(void **state)
+{
+	static const char all[] = "socket 0\nport 0\nshm left\nsem left\nmsg left\nqueue none\n/tmp/" MARK " 5\n";
+	static const char *const things[] = {"socket 0", "port 0", "shm left", "sem left", "msg left", "/tmp/" MARK " 5"};
+
+	(void)state;
+	expect("kernel.neighbour", all, REVIEW_HELD, "");
+	for (size_t i = 0; i < ARRAY_LEN(things); i++) {
+		own(freep) char *without = xstrdup(all);
+		strstr(without, things[i])[0] = 'X';
+		expect("kernel.neighbour", without, REVIEW_FAILED, "the first cell left no");
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_secret_of_the_machine_that_can_be_read_is_an_escape),
+		cmocka_unit_test(what_an_image_brings_along_is_no_secret_of_the_machine),
+		cmocka_unit_test(who_left_nothing_behind_has_failed),
+		cmocka_unit_test(a_neighbour_that_has_nothing_to_find_proves_nothing),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
