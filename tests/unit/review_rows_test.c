@@ -48,7 +48,7 @@ static void a_secret_of_the_machine_that_can_be_read_is_an_escape(void **state)
 
 static void what_an_image_brings_along_is_no_secret_of_the_machine(void **state)
 {
-	char image[] = "/tmp/hotcell-unit-XXXXXX";
+	char image[] = "/tmp/review-rows-XXXXXX";
 
 	(void)state;
 	assert_non_null(mkdtemp(image));
@@ -84,6 +84,54 @@ static void a_neighbour_that_has_nothing_to_find_proves_nothing(void **state)
 	}
 }
 
+/* Between what a row does before and how it judges, somebody comes. */
+static void look_before_and_after(const char *id, void (*change)(const char *dir), enum review_verdict verdict)
+{
+	char dir[] = "/tmp/review-rows-XXXXXX";
+	struct err err = {0};
+	own(scene_freep) struct scene *scene = scene_open(&options, &err);
+	struct review_try try = {.attack = row(id), .options = &options, .scene = scene, .mark = "@" MARK};
+
+	assert_non_null(scene);
+	assert_non_null(mkdtemp(dir));
+	try.dir = xstrdup(dir);
+	try.attack->before(&try);
+	assert_int_equal(try.verdict, REVIEW_HELD);
+	change(dir);
+	try.attack->judge(&try);
+	assert_int_equal(try.verdict, verdict);
+	try_done(&try);
+}
+
+static void nobody(const char *dir)
+{
+	(void)dir;
+}
+
+static void make_and_remove(const char *dir)
+{
+	own(freep) char *path = xfmt("%s/folder/short-lived", dir);
+
+	(void)usleep(20000); /* times of files are as coarse as the kernel's ticks */
+	assert_int_equal(mkdir(path, 0700) | rmdir(path), 0);
+}
+
+static void write_to_plain(const char *dir)
+{
+	own(freep) char *path = xfmt("%s/only/plain", dir);
+
+	assert_int_equal(truncate(path, 3), 0);
+}
+
+static void what_changed_on_the_host_is_an_escape_though_nobody_told(void **state)
+{
+	(void)state;
+	look_before_and_after("files.write", nobody, REVIEW_HELD);
+	look_before_and_after("files.write", make_and_remove, REVIEW_ESCAPED);
+	look_before_and_after("files.shell", nobody, REVIEW_HELD);
+	look_before_and_after("files.shell", write_to_plain, REVIEW_ESCAPED);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -91,6 +139,7 @@ int main(void)
 		cmocka_unit_test(what_an_image_brings_along_is_no_secret_of_the_machine),
 		cmocka_unit_test(who_left_nothing_behind_has_failed),
 		cmocka_unit_test(a_neighbour_that_has_nothing_to_find_proves_nothing),
+		cmocka_unit_test(what_changed_on_the_host_is_an_escape_though_nobody_told),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
