@@ -61,50 +61,10 @@ static void absolute_judge(struct review_try *try)
 
 /* ---- what must stay as it was ---- */
 
-#define KEPT_MAX 16
-
-/* Files and folders of the host, and what they were before. A file made and removed leaves its folder's time changed. */
-struct kept {
-	char *paths[KEPT_MAX];
-	struct stat was[KEPT_MAX];
-	size_t count;
-};
-
-static void kept_add(struct review_try *try, char *path)
-{
-	struct kept *kept = try->own ? try->own : (try->own = xcalloc(1, sizeof(*kept)));
-
-	if (kept->count < KEPT_MAX && stat(path, &kept->was[kept->count]) == 0)
-		kept->paths[kept->count++] = path;
-	else
-		free(path);
-}
-
-static bool is_same_file(const struct stat *a, const struct stat *b)
-{
-	return a->st_ino == b->st_ino && a->st_size == b->st_size && a->st_mode == b->st_mode && a->st_nlink == b->st_nlink &&
-		a->st_mtim.tv_sec == b->st_mtim.tv_sec && a->st_mtim.tv_nsec == b->st_mtim.tv_nsec;
-}
-
-static void kept_judge(struct review_try *try)
-{
-	own(freep) struct kept *kept = try->own;
-	struct stat now;
-
-	for (size_t i = 0; kept && i < kept->count; i++) {
-		if (stat(kept->paths[i], &now) < 0 || !is_same_file(&kept->was[i], &now))
-			try_escaped(try, "'%s' on the host was changed", kept->paths[i]);
-		free(kept->paths[i]);
-	}
-	if (!kept || !kept->count)
-		try_failed(try, "nothing of the host was looked at before");
-	try->own = NULL;
-}
-
 static void programs_before(struct review_try *try)
 {
-	kept_add(try, xstrdup(try->options->hotcell));
-	kept_add(try, xfmt("%s/attack", scene_program(try->scene)));
+	props_keep(try, xstrdup(try->options->hotcell));
+	props_keep(try, xfmt("%s/attack", scene_program(try->scene)));
 }
 
 /* What every cell of the host's image is shown. Not folders that others write to while we look. */
@@ -115,15 +75,15 @@ static void system_before(struct review_try *try)
 
 	programs_before(try);
 	for (size_t i = 0; i < ARRAY_LEN(paths); i++)
-		kept_add(try, xstrdup(paths[i]));
+		props_keep(try, xstrdup(paths[i]));
 }
 
 static void write_before(struct review_try *try)
 {
 	props_file(try, "folder/file", "as it was", 0666);
 	system_before(try);
-	kept_add(try, props_path(try, "folder"));
-	kept_add(try, props_path(try, "folder/file"));
+	props_keep(try, props_path(try, "folder"));
+	props_keep(try, props_path(try, "folder/file"));
 }
 
 static void ambush_before(struct review_try *try)
@@ -278,7 +238,7 @@ const struct review_attack review_files[] = {
 		.flags = "--mount {dir}:/shown",
 		.program = "paths write",
 		.before = write_before,
-		.judge = kept_judge,
+		.judge = props_kept,
 		.but = "/tmp /workspace /dev/shm",
 		.tries = 20,
 	},
@@ -288,7 +248,7 @@ const struct review_attack review_files[] = {
 		.safe = "refused, and on the host nothing is changed",
 		.program = "paths system /usr/bin/env /etc/passwd {review}/attack /usr /etc/ld.so.cache",
 		.before = system_before,
-		.judge = kept_judge,
+		.judge = props_kept,
 		.tries = 5,
 	},
 	{
@@ -358,7 +318,7 @@ const struct review_attack review_files[] = {
 		.safe = "refused, and our programs are what they were",
 		.program = "paths exe",
 		.before = programs_before,
-		.judge = kept_judge,
+		.judge = props_kept,
 		.tries = 8,
 	},
 	{

@@ -119,7 +119,8 @@ char *look_cgroup(struct review_try *try)
 	own(buf_done) struct buf its = {0}, ours = {0};
 	pid_t pids[CELL_MAX];
 
-	if (!try_processes(try, pids, CELL_MAX) || !try_proc(try, pids[0], "cgroup", &its) || !try_proc(try, try->hotcell, "cgroup", &ours)) {
+	if (!try_processes(try, pids, CELL_MAX) || !try_proc(try, pids[0], "cgroup", &its) ||
+		!try_proc(try, try->hotcell, "cgroup", &ours)) {
 		try_failed(try, "the cgroup of its processes cannot be seen");
 		return NULL;
 	}

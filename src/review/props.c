@@ -14,6 +14,7 @@
 
 #define FILE_MAX ((size_t)1 << 20)
 #define DEPTH_MAX 200
+#define KEPT_MAX 16
 
 char *props_path(const struct review_try *try, const char *name)
 {
@@ -183,4 +184,43 @@ size_t props_taken_back(struct review_try *try, const char *name)
 	own(freep) char *path = props_path(try, name);
 
 	return look_into(try, AT_FDCWD, path, 0);
+}
+
+/* ---- what must stay as it was ---- */
+
+struct kept {
+	char *paths[KEPT_MAX];
+	struct stat was[KEPT_MAX];
+	size_t count;
+};
+
+void props_keep(struct review_try *try, char *path)
+{
+	struct kept *kept = try->own ? try->own : (try->own = xcalloc(1, sizeof(*kept)));
+
+	if (kept->count < KEPT_MAX && stat(path, &kept->was[kept->count]) == 0)
+		kept->paths[kept->count++] = path;
+	else
+		free(path);
+}
+
+static bool is_same_file(const struct stat *a, const struct stat *b)
+{
+	return a->st_ino == b->st_ino && a->st_size == b->st_size && a->st_mode == b->st_mode && a->st_nlink == b->st_nlink &&
+		a->st_mtim.tv_sec == b->st_mtim.tv_sec && a->st_mtim.tv_nsec == b->st_mtim.tv_nsec;
+}
+
+void props_kept(struct review_try *try)
+{
+	own(freep) struct kept *kept = try->own;
+	struct stat now;
+
+	for (size_t i = 0; kept && i < kept->count; i++) {
+		if (stat(kept->paths[i], &now) < 0 || !is_same_file(&kept->was[i], &now))
+			try_escaped(try, "'%s' on the host was changed", kept->paths[i]);
+		free(kept->paths[i]);
+	}
+	if (!kept || !kept->count)
+		try_failed(try, "nothing of the host was looked at before");
+	try->own = NULL;
 }

@@ -19,4 +19,9 @@ void props_count(struct review_try *try, const char *name, size_t count);
  * token. Returns how many entries it has. */
 size_t props_taken_back(struct review_try *try, const char *name);
 
+/* Before: what a file or folder of the host is; `path` is freed. A file that is made and removed leaves its folder's time
+ * changed. Uses the row's `own`, which props_kept, as its judge, frees: whatever is not as it was is an escape. */
+void props_keep(struct review_try *try, char *path);
+void props_kept(struct review_try *try);
+
 #endif
