@@ -16,6 +16,7 @@
 #include "base/out_file.h"
 #include "base/term.h"
 #include "cli/backend.h"
+#include "cli/manifest_check.h"
 #include "cli/profile_options.h"
 #include "cli/run_doors.h"
 #include "cli/signals.h"
@@ -25,7 +26,7 @@
 #define NOWHERE "nothing.invalid" /* a name that can never be: RFC 6761 */
 #define LOG_MAX (16u << 20)
 #define TRIES 4
-#define EXIT_NOT_VERIFIED 1
+#define EXIT_DOUBTFUL 1 /* not verified, or of a command that failed */
 
 struct learn_options {
 	struct run_options run; /* first: its rows are shared with `hotcell run` */
@@ -370,6 +371,8 @@ static void write_text(const struct proposal *it, const struct tried *tried, con
 			result->exit_code);
 	else
 		buf_fmt(out, "# NOT VERIFIED: under it the command did not end as before: %s\n", buf_text(&it->why_not));
+	if (result->exit_code != 0)
+		buf_fmt(out, "# THE COMMAND FAILED with exit code %d: what it would have done else was not seen\n", result->exit_code);
 	put_comment(out, "not observed: ", &it->notes);
 	put_comment(out, "tried to reach, and was refused both times: ", &tried->refused);
 	for (size_t i = 0; i < CELL_REFUSED_KEPT && result->refused[i].what; i++)
@@ -396,6 +399,17 @@ static int check_first(const struct attempt *first, struct err *err)
 	return 0;
 }
 
+static void say_end(const struct proposal *it, int exit_code)
+{
+	if (exit_code != 0)
+		cli_say("the command failed with exit code %d when it was observed: the proposal is of what it did until then; "
+			"give it what it needs and learn again, unless this is how it shall end", exit_code);
+	if (it->verified)
+		cli_say("verified: the command ran again under the proposal and ended as before");
+	else
+		cli_say("NOT VERIFIED: under the proposal the command did not end as before: %s", buf_text(&it->why_not));
+}
+
 static int learn(const struct learn_options *options, const struct cli_args *args)
 {
 	own(attempt_done) struct attempt first = ATTEMPT_NONE;
@@ -404,7 +418,8 @@ static int learn(const struct learn_options *options, const struct cli_args *arg
 	own(buf_done) struct buf out = {0};
 	struct err err = {0};
 
-	if (attempt_run(&first, &options->run, args->command, OBSERVED | NOWHERE_DOOR, &err) < 0)
+	if (manifest_check(&options->run.manifests, &err) < 0 ||
+		attempt_run(&first, &options->run, args->command, OBSERVED | NOWHERE_DOOR, &err) < 0)
 		return cli_fail(&err);
 	if (first.signal)
 		return 128 + first.signal;
@@ -421,18 +436,14 @@ static int learn(const struct learn_options *options, const struct cli_args *arg
 	if (rc != 0)
 		return rc < 0 ? cli_fail(&err) : 128 + rc;
 	write_text(&proposal, &tried, &first, &out);
-	if (!options->run.quiet && first.result->exit_code != 0)
-		cli_say("the command exited with %d: what it would have done else was not seen", first.result->exit_code);
 	if (!options->run.quiet)
-		cli_say(proposal.verified ? "verified: the command ran again under the proposal and ended as before%s%s"
-					  : "NOT VERIFIED: under the proposal the command did not end as before%s%s",
-			proposal.verified ? "" : ": ", buf_text(&proposal.why_not));
+		say_end(&proposal, first.result->exit_code);
 	int code = 0;
 	if (!options->output || out_file_is_stdout(options->output))
 		code = cli_print(&out);
 	else if (out_file_write(options->output, &out, options->force, &err) < 0)
 		code = cli_fail(&err);
-	return code ? code : proposal.verified ? 0 : EXIT_NOT_VERIFIED;
+	return code ? code : proposal.verified && first.result->exit_code == 0 ? 0 : EXIT_DOUBTFUL;
 }
 
 static int learn_run(void *data, const struct cli_args *args)
@@ -472,7 +483,8 @@ const struct cli_verb verb_profile_learn = {
 	.usage = "[options] -- COMMAND [ARGUMENT...]",
 	.details =
 		"The command runs twice at least: observed, and then under the proposal. Its own output goes to stderr, the first time.\n"
-		"Exit code: 0 the proposal was verified; 1 it was not; 125 hotcell failed, or the command did not work.\n",
+		"Exit code: 0 the proposal was verified; 1 it was not, or the command failed; 125 hotcell failed, or the command did\n"
+		"not end by itself.\n",
 	.options = learn_table,
 	.options_size = sizeof(struct learn_options),
 	.defaults = run_options_defaults,

@@ -4,12 +4,13 @@ import hashlib
 import http.server
 import json
 import os
+import subprocess
 import threading
 
 import pytest
 
 from campaigns import campaign, ledger_rows, sessions
-from harness import IS_ROOT, PRETEND, hotcell, pretending, refused, run
+from harness import HOTCELL, IS_ROOT, PRETEND, ROOT, environment, hotcell, pretending, refused, run
 
 LANDLOCK = "no-landlock" not in PRETEND
 OPENED = ("process_vm", "kcmp", "name_to_handle", "pidfd_getfd", "process_madvise")
@@ -537,7 +538,23 @@ def test_learn_reads_its_stdin_from_a_file_both_times(place):
         return
     (place / "in").write_bytes(b"exit 3\n")
     ran, path = learned(place, "--stdin", place / "in", "--", "/bin/sh")
-    assert ran.code == 0 and "exit code 3" in path.read_text(), ran
+    assert ran.code == 1 and "exit code 3" in path.read_text(), ran
+
+
+def test_learn_says_that_the_command_failed(place):
+    if not LANDLOCK:
+        return
+    ran, path = learned(place, "--", "/bin/false")
+    assert ran.code == 1 and b"failed with exit code 1" in ran.err, ran
+    assert "# THE COMMAND FAILED with exit code 1" in path.read_text()
+
+
+def test_learn_runs_nothing_on_a_changed_folder(place):
+    (place / "target").mkdir()
+    assert hotcell("manifest", "create", place / "target").code == 0
+    (place / "target/new").write_text("")
+    ran, path = learned(place, "--manifest", place / "target", "--", "echo", "ran")
+    assert ran.code == 125 and b"'new' was added" in ran.err and b"ran\n" not in ran.err and not path.exists(), ran
 
 
 def test_learn_does_not_learn_from_what_does_not_work(place):
@@ -559,6 +576,35 @@ def test_a_program_that_traces_itself_ends_under_observation():
     program = "import ctypes, os, signal\nctypes.CDLL(None).ptrace(0, 0, 0, 0)\nos.kill(os.getpid(), signal.SIGSTOP)\n"
     ran = hotcell("profile", "learn", "-t", "20", "--", "python3", "-c", program)
     assert ran.code == 125 and b"signaled" in ran.err, ran
+
+
+# ---- what is documented ----
+
+
+def documented(path):
+    """The commands of a document, in their order: lines after a '$ ', with those that continue them."""
+    text = (ROOT / path).read_text().replace("\\\n", "")
+    return [line[2:] for line in text.splitlines() if line.startswith("$ hotcell ")]
+
+
+@pytest.mark.parametrize("path", ["docs/PROFILES.md", "man/hotcell-profile-learn.1"])
+def test_the_documented_commands_work_as_they_are_written(place, path):
+    if not LANDLOCK:
+        return
+    (place / "bin").mkdir()
+    (place / "bin/hotcell").symlink_to(HOTCELL)
+    (place / "parser").write_text("#!/usr/bin/python3\nimport json, sys\nprint(json.load(sys.stdin)['a'])\n")
+    (place / "parser").chmod(0o755)
+    (place / "sample.json").write_text('{"a": 7}')
+    (place / "page.html").write_text("<p>seven")
+    commands = documented(path)
+    assert len(commands) >= 4, commands
+    for command in commands:
+        done = subprocess.run(["/bin/sh", "-c", command], cwd=place, capture_output=True, timeout=120, stdin=subprocess.DEVNULL,
+                              env=environment({"PATH": f"{place}/bin:{os.environ['PATH']}"}))
+        assert done.returncode == 0, (command, done)
+    assert "# verified:" in (place / "parser.yaml").read_text()
+    assert [(each / "SUCCESS").exists() for each in sessions(place).values()] == [True] * 20
 
 
 # ---- from somebody else's folder ----
