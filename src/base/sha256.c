@@ -219,3 +219,13 @@ bool sha256_parse(const char *text, unsigned char ret[SHA256_SIZE])
 	}
 	return true;
 }
+
+char *sha256_pin_cut(char *text)
+{
+	char *pin = strstr(text, SHA256_PIN);
+
+	if (!pin)
+		return NULL;
+	*pin = '\0';
+	return pin + strlen(SHA256_PIN);
+}

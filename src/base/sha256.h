@@ -28,5 +28,9 @@ void sha256_end(struct sha256 *sum, unsigned char ret[SHA256_SIZE]);
 void sha256_hex(const unsigned char sum[SHA256_SIZE], char ret[SHA256_HEX]);
 /* From 64 lower-case digits and nothing else. */
 bool sha256_parse(const char *text, unsigned char ret[SHA256_SIZE]);
+/* "NAME@sha256:SUM", which only the thing with that sum fits: cuts it after NAME and returns SUM, whatever it is. NULL: there
+ * is none, and nothing is cut. */
+#define SHA256_PIN "@sha256:"
+char *sha256_pin_cut(char *text);
 
 #endif

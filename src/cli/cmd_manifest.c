@@ -21,10 +21,11 @@ static void put_text(struct buf *out, const char *text)
 
 static void put_amount(const struct manifest *manifest, struct buf *out)
 {
-	char size[24];
+	char size[24], sum[SHA256_HEX];
 
-	buf_fmt(out, "%zu %s, %s", manifest->count, manifest->count == 1 ? "entry" : "entries",
-		size_text(manifest_bytes(manifest), size, sizeof(size)));
+	manifest_sum(manifest, sum);
+	buf_fmt(out, "%zu %s, %s, manifest_sha256 %s\n", manifest->count, manifest->count == 1 ? "entry" : "entries",
+		size_text(manifest_bytes(manifest), size, sizeof(size)), sum);
 }
 
 /* ---- create ---- */
@@ -79,7 +80,6 @@ static int create(const char *folder, bool force, struct buf *out, struct err *e
 	put_text(out, path);
 	buf_str(out, ": ");
 	put_amount(&manifest, out);
-	buf_char(out, '\n');
 	return 0;
 }
 
@@ -103,6 +103,7 @@ static int create_run(void *data, const struct cli_args *args)
 
 struct verify_options {
 	bool json;
+	const char *sum; /* NULL: any */
 };
 
 enum verdict { VERDICT_ADDED, VERDICT_REMOVED, VERDICT_CHANGED, VERDICT_UNREADABLE, VERDICTS };
@@ -157,9 +158,12 @@ static void put_difference(void *data, const struct manifest_difference *differe
 static void put_json(struct listing *listing, const char *folder, const struct manifest *was, bool same)
 {
 	struct json *json = &listing->json;
+	char sum[SHA256_HEX];
 
+	manifest_sum(was, sum);
 	json_close(json, ']');
 	json_put_string(json, "folder", folder);
+	json_put_string(json, "manifest_sha256", sum);
 	json_put_bool(json, "same", same);
 	json_put_uint(json, "entries", was->count);
 	json_put_uint(json, "bytes", manifest_bytes(was));
@@ -169,7 +173,7 @@ static void put_json(struct listing *listing, const char *folder, const struct m
 	buf_char(&json->out, '\n');
 }
 
-static void put_sum(struct listing *listing, const char *folder, const struct manifest *was, bool same)
+static void put_last(struct listing *listing, const char *folder, const struct manifest *was, bool same)
 {
 	struct buf *out = &listing->text;
 
@@ -180,7 +184,6 @@ static void put_sum(struct listing *listing, const char *folder, const struct ma
 			buf_fmt(out, "%zu %s, ", listing->counts[i], verdict_names[i]);
 	buf_str(out, same ? "as its manifest says, " : "of ");
 	put_amount(was, out);
-	buf_char(out, '\n');
 }
 
 static int verify_run(void *data, const struct cli_args *args)
@@ -197,10 +200,22 @@ static int verify_run(void *data, const struct cli_args *args)
 	json_key(&listing.json, "differences");
 	json_open(&listing.json, '[');
 	bool same = manifest_compare(&was, &is, put_difference, &listing) == 0;
-	put_json(&listing, folder, &was, same);
-	put_sum(&listing, folder, &was, same);
+	bool meant = manifest_sum_check(folder, &was, options->sum, &err) == 0;
+	put_json(&listing, folder, &was, same && meant);
+	put_last(&listing, folder, &was, same);
 	int code = cli_print(options->json ? &listing.json.out : &listing.text);
-	return code ? code : same ? 0 : EXIT_DIFFERS;
+	if (!meant)
+		(void)cli_fail(&err);
+	return code ? code : same && meant ? 0 : EXIT_DIFFERS;
+}
+
+static int sum_set(void *data, const char *value, struct err *err)
+{
+	struct verify_options *options = data;
+	unsigned char sum[SHA256_SIZE];
+
+	options->sum = value;
+	return sha256_parse(value, sum) ? 0 : err_set(err, ERR_USAGE, "--sum takes a manifest_sha256: 64 hexadecimal digits in lower case");
 }
 
 /* ---- the tables ---- */
@@ -212,6 +227,8 @@ static const struct cli_option create_table[] = {
 };
 
 static const struct cli_option verify_table[] = {
+	{.name = "sum", .value = "SHA256", .kind = CLI_OTHER, .set = sum_set,
+		.help = "the manifest_sha256 that was printed earlier and kept elsewhere: the manifest must have it"},
 	{.name = "json", .kind = CLI_FLAG, CLI_INTO(struct verify_options, json), .help = "print a JSON object"},
 	{0},
 };
@@ -234,7 +251,8 @@ const struct cli_verb verb_manifest_verify = {
 	.name = "manifest verify",
 	.summary = "name what changed in a folder since its manifest was written",
 	.usage = "[options] DIR",
-	.details = "Exit code: 0 nothing changed; 1 something did; 2 there is no manifest, or it cannot be understood.\n",
+	.details = "Exit code: 0 nothing changed; 1 something did, or the manifest is not the one of --sum; 2 there is no manifest,\n"
+		   "or it cannot be understood.\n",
 	.options = verify_table,
 	.options_size = sizeof(struct verify_options),
 	.words_min = 1,

@@ -51,6 +51,24 @@ int manifest_folder_read(const char *folder, struct manifest *ret_was, struct ma
 	return err_wrap(err, "the folder '%s'", buf_text(&shown));
 }
 
+int manifest_sum_check(const char *folder, const struct manifest *was, const char *sum, struct err *err)
+{
+	unsigned char bytes[SHA256_SIZE];
+	char found[SHA256_HEX];
+	own(buf_done) struct buf shown = {0};
+
+	if (!sum)
+		return 0;
+	if (!sha256_parse(sum, bytes))
+		return err_set(err, ERR_USAGE, "a manifest_sha256 is 64 hexadecimal digits in lower case");
+	manifest_sum(was, found);
+	if (strcmp(found, sum) == 0)
+		return 0;
+	term_line(folder, strlen(folder), 60, &shown);
+	return err_set(err, ESTALE, "the %s of '%s' is not the one that was meant: its manifest_sha256 is %s", MANIFEST_NAME,
+		buf_text(&shown), found);
+}
+
 /* ---- --manifest ---- */
 
 struct first {
@@ -77,13 +95,15 @@ static void take_first(void *data, const struct manifest_difference *difference)
 	buf_char(&first->text, ')');
 }
 
-static int check_one(const char *folder, struct err *err)
+static int check_one(const char *text, struct err *err)
 {
+	own(freep) char *folder = xstrdup(text);
+	const char *sum = sha256_pin_cut(folder);
 	own(manifest_done) struct manifest was = {0}, is = {0};
 	own(buf_done) struct buf shown = {0}, more = {0};
 	struct first first = {0};
 
-	if (manifest_folder_read(folder, &was, &is, err) < 0)
+	if (manifest_folder_read(folder, &was, &is, err) < 0 || manifest_sum_check(folder, &was, sum, err) < 0)
 		return err_wrap(err, "--manifest");
 	size_t count = manifest_compare(&was, &is, take_first, &first);
 	if (count == 0)

@@ -11,7 +11,11 @@ MUST_CHECK int manifest_folder_open(const char *folder, struct err *err);
  * an error. ERR_USAGE if there is no manifest, or none that can be read. */
 MUST_CHECK int manifest_folder_read(const char *folder, struct manifest *ret_was, struct manifest *ret_is, struct err *err);
 
-/* --manifest: every folder must be as its MANIFEST.json says. An error names the first entry that is not. */
+/* Whether the folder's manifest is the one with that sum; NULL: any. ERR_USAGE if it is no sum, else ESTALE. */
+MUST_CHECK int manifest_sum_check(const char *folder, const struct manifest *was, const char *sum, struct err *err);
+
+/* --manifest DIR[@sha256:SUM]: every folder must be as its MANIFEST.json says, and that the one with this sum. An error names
+ * the first entry that is not. */
 MUST_CHECK int manifest_check(const struct cli_list *folders, struct err *err);
 /* Writes to that audit log that something was refused for it; says so if it cannot. */
 void manifest_refused(const char *audit, const struct err *why);

@@ -6,8 +6,6 @@
 #include "cli/config.h"
 #include "cli/verbs.h"
 
-#define PIN "@sha256:"
-
 /* ---- reading one ---- */
 
 static bool is_file(const char *text)
@@ -61,23 +59,19 @@ static int check_pin(const struct profile *profile, const char *pin, struct err 
 		return 0;
 	term_line(profile->name, strlen(profile->name), 160, &name);
 	if (!sha256_parse(pin, sum))
-		return err_set(err, ERR_USAGE, "--profile: after '%s" PIN "' come 64 hexadecimal digits", buf_text(&name));
+		return err_set(err, ERR_USAGE, "--profile: after '%s" SHA256_PIN "' come 64 hexadecimal digits", buf_text(&name));
 	return err_set(err, ERR_USAGE,
 		"the profile '%s' is not the one that was meant: its sha256 is %s; look at what changed, and then give it without "
-		"'" PIN "...'",
+		"'" SHA256_PIN "...'",
 		buf_text(&name), profile->sum);
 }
 
 int profile_load(struct profile *ret, const char *text, struct err *err)
 {
 	own(freep) char *name = xstrdup(text);
-	char *pin = strstr(name, PIN);
+	const char *pin = sha256_pin_cut(name);
 
 	*ret = (struct profile){0};
-	if (pin) {
-		*pin = '\0';
-		pin += strlen(PIN);
-	}
 	if (read_one(ret, name, err) < 0)
 		return -1;
 	if (check_pin(ret, pin, err) == 0 && check_items(ret, err) == 0)

@@ -62,6 +62,7 @@ MUST_CHECK int manifest_scan(struct manifest *ret, int dir, const struct manifes
 
 /* The same entries always give the same bytes. The last member is the sum of the entries' lines. */
 void manifest_write(const struct manifest *manifest, struct buf *out);
+void manifest_sum(const struct manifest *manifest, char ret[SHA256_HEX]); /* that sum: who keeps it elsewhere knows another manifest */
 /* Errors have code ERR_USAGE and begin with `name`. That includes a manifest whose entries are not those it was written
  * with, and paths that are not relative, sorted and written as a scan writes them. */
 MUST_CHECK int manifest_read(struct manifest *ret, const char *text, size_t len, const char *name, struct err *err);

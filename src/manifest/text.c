@@ -77,6 +77,11 @@ void manifest_write(const struct manifest *manifest, struct buf *out)
 	buf_fmt(out, "],\n\"manifest_sha256\":\"%s\"\n}\n", sum);
 }
 
+void manifest_sum(const struct manifest *manifest, char ret[SHA256_HEX])
+{
+	entries_write(manifest, NULL, ret);
+}
+
 /* ---- reading ---- */
 
 struct reading {
@@ -252,7 +257,7 @@ static int whole_read(const struct reading *reading, const struct value *top, st
 	const char *expected = text_of(reading, top, "manifest_sha256", VALUE_TEXT);
 	if (!expected || entries_read(reading, list, ret) < 0)
 		return -1;
-	entries_write(ret, NULL, sum);
+	manifest_sum(ret, sum);
 	if (strcmp(sum, expected) != 0)
 		return fail(reading, top, "it has been edited: its entries are not those it was written with");
 	return 0;

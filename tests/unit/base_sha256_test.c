@@ -82,12 +82,24 @@ static void a_sum_written_in_any_other_way_is_refused(void **state)
 			fail_msg("'%s' is taken", texts[i]);
 }
 
+static void a_pin_is_cut_from_what_it_pins(void **state)
+{
+	char pinned[] = "a/b@c@sha256:12", plain[] = "a@sha25:6";
+
+	(void)state;
+	assert_string_equal(sha256_pin_cut(pinned), "12");
+	assert_string_equal(pinned, "a/b@c");
+	assert_null(sha256_pin_cut(plain));
+	assert_string_equal(plain, "a@sha25:6");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(the_sums_are_those_of_the_standard),
 		cmocka_unit_test(pieces_of_any_size_give_the_same_sum),
 		cmocka_unit_test(a_sum_written_in_any_other_way_is_refused),
+		cmocka_unit_test(a_pin_is_cut_from_what_it_pins),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
