@@ -115,15 +115,6 @@ static bool last_record(const struct buf *tail, struct place *place)
 	return false;
 }
 
-/* Of a log in which nothing is whole: its first line can only have been torn. */
-static bool is_first_piece(const struct buf *tail)
-{
-	static const char beginning[] = "{\"seq\":";
-	size_t size = tail->len < sizeof(beginning) - 1 ? tail->len : sizeof(beginning) - 1;
-
-	return memcmp(tail->data, beginning, size) == 0;
-}
-
 static int place_find(const struct audit *audit, int fd, off_t size, struct place *ret, struct err *err)
 {
 	own(buf_done) struct buf tail = {0};
@@ -133,7 +124,7 @@ static int place_find(const struct audit *audit, int fd, off_t size, struct plac
 		return -1;
 	ret->unended = tail.len > 0 && tail.data[tail.len - 1] != '\n';
 	if (tail.len > 0 && !last_record(&tail, ret)) {
-		if (size > (off_t)tail.len || !is_first_piece(&tail))
+		if (size > (off_t)tail.len || !chain_begins(tail.data, tail.len))
 			return err_set(err, ERR_USAGE, "'%s' does not end as an audit log does: move it away, or name another file",
 				audit->path);
 		buf_add(&ret->torn, tail.data, tail.len);

@@ -13,6 +13,14 @@
 
 #define HEAD_FILE_MAX 4096
 
+bool chain_begins(const char *bytes, size_t len)
+{
+	static const char beginning[] = "{\"seq\":";
+	size_t size = len < sizeof(beginning) - 1 ? len : sizeof(beginning) - 1;
+
+	return memcmp(bytes, beginning, size) == 0;
+}
+
 void chain_sum(const char *bytes, size_t len, unsigned char ret[SHA256_SIZE])
 {
 	struct sha256 sum;

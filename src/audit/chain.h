@@ -14,6 +14,8 @@ struct chain_line {
 
 /* Whether these bytes, without the newline, are a whole record. */
 bool chain_read(const char *bytes, size_t len, struct chain_line *ret);
+/* Of a log in which nothing is whole, and whose first line can only have been torn: whether it was a log. */
+bool chain_begins(const char *bytes, size_t len);
 void chain_sum(const char *bytes, size_t len, unsigned char ret[SHA256_SIZE]);
 /* If it says that a writer left something half-written: those bytes, into *ret. */
 bool chain_torn(const struct value *value, struct buf *ret);

@@ -233,6 +233,14 @@ static void check_end(struct verifier *it, const struct audit_head *head, const 
 			(unsigned long long)head->seq, whose);
 }
 
+/* Something is there, and nothing says that it was ever a log: neither a record, nor a head, nor the beginning of a line. */
+static bool is_other_file(const struct verifier *it)
+{
+	if (it->report->lines > 0 || !it->report->headless || it->outside || !odd_any(it))
+		return false;
+	return it->odd.len == 0 || !chain_begins(it->odd.data, it->odd.len);
+}
+
 static void verifier_done(struct verifier *it)
 {
 	buf_done(&it->odd);
@@ -258,6 +266,8 @@ int audit_verify(const char *path, const struct audit_head *outside, audit_probl
 		take(&it, &piece);
 	if (rc < 0)
 		return -1;
+	if (is_other_file(&it))
+		return err_set(err, ERR_USAGE, "'%s' is no audit log: it has no record and no head", path);
 	settle_end(&it, !piece.whole);
 	if (!ret->headless)
 		check_end(&it, &it.beside, "beside it", it.beside_met);

@@ -13,6 +13,7 @@
 
 #define EXIT_FOUND 1 /* the log is not what was written */
 #define PROBLEMS_SHOWN 20
+#define PROBLEMS_LISTED 10000 /* in JSON: a hostile log has as many as it likes */
 #define VALUE_SHOWN 300
 
 struct audit_options {
@@ -32,9 +33,13 @@ static char *log_path(const struct audit_options *options, const struct cli_args
 }
 
 /* A log that is not there is a mistake in the command line. */
-static int fail(const struct err *err)
+static int fail(const struct cli_args *args, const char *verb, const struct err *err)
 {
-	(void)cli_fail(err);
+	struct err whole = *err;
+
+	if (args->word_count == 0)
+		(void)err_set(&whole, err->code, "%s; 'hotcell %s FILE' reads any log", err->text, verb);
+	(void)cli_fail(&whole);
 	return EXIT_USAGE;
 }
 
@@ -43,7 +48,7 @@ static int fail(const struct err *err)
 struct check {
 	bool json;
 	struct json out;
-	uint64_t shown;
+	uint64_t found;
 };
 
 static void check_done(struct check *check)
@@ -55,7 +60,7 @@ static void on_problem(void *data, uint64_t line, const char *text)
 {
 	struct check *check = data;
 
-	if (check->shown++ >= PROBLEMS_SHOWN)
+	if (check->found++ >= (check->json ? PROBLEMS_LISTED : PROBLEMS_SHOWN))
 		return;
 	if (!check->json) {
 		cli_say("line %llu %s", (unsigned long long)line, text);
@@ -73,6 +78,7 @@ static int print_json(struct check *check, const struct audit_report *report, co
 
 	json_close(json, ']');
 	json_put_uint(json, "problem_count", report->problems);
+	json_put_uint(json, "problems_left_out", check->found > PROBLEMS_LISTED ? check->found - PROBLEMS_LISTED : 0);
 	json_put_uint(json, "lines", report->lines);
 	json_put_uint(json, "torn", report->torn);
 	json_put_uint(json, "torn_end", report->torn_end);
@@ -87,8 +93,8 @@ static int print_text(const struct check *check, const struct audit_report *repo
 {
 	own(buf_done) struct buf out = {0};
 
-	if (check->shown > PROBLEMS_SHOWN)
-		cli_say("and %llu more", (unsigned long long)(check->shown - PROBLEMS_SHOWN));
+	if (check->found > PROBLEMS_SHOWN)
+		cli_say("and %llu problems more, which --json lists", (unsigned long long)(check->found - PROBLEMS_SHOWN));
 	if (report->torn)
 		buf_fmt(&out, "torn     %llu: a writer was killed while it wrote; what it left is kept and accounted for\n",
 			(unsigned long long)report->torn);
@@ -115,13 +121,13 @@ static int verify(void *data, const struct cli_args *args)
 	own(freep) char *path = log_path(options, args, &err);
 
 	if (!path)
-		return fail(&err);
+		return fail(args, verb_audit_verify.name, &err);
 	json_open(&check.out, '{');
 	json_put_string(&check.out, "file", path);
 	json_key(&check.out, "problems");
 	json_open(&check.out, '[');
 	if (audit_verify(path, options->head.seq ? &options->head : NULL, on_problem, &check, &report, &err) < 0)
-		return fail(&err);
+		return fail(args, verb_audit_verify.name, &err);
 	audit_head_text(&report.head, head);
 	int failed = options->json ? print_json(&check, &report, head) : print_text(&check, &report, head);
 	return failed ? failed : report.problems ? EXIT_FOUND : 0;
@@ -233,7 +239,7 @@ static int show(void *data, const struct cli_args *args)
 	int rc = path ? audit_each(path, on_line, &it, &err) : -1;
 
 	if (rc < 0)
-		return fail(&err);
+		return fail(args, verb_audit_show.name, &err);
 	if (rc == 0 && it.out.len > 0)
 		rc = cli_print(&it.out);
 	if (it.odd > 0)
@@ -298,7 +304,7 @@ const struct cli_verb verb_audit_verify = {
 	.name = "audit verify",
 	.summary = "find what was changed in an audit log",
 	.usage = "[options] [FILE]",
-	.details = "Without FILE, the log of the campaigns here. Exit code: 0 whole; 1 not; 2 it cannot be read.\n",
+	.details = "Without FILE, the log of the campaigns here. Exit code: 0 whole; 1 not; 2 it cannot be read, or is no audit log.\n",
 	.options = verify_table,
 	.options_size = sizeof(struct audit_options),
 	.words_max = 1,

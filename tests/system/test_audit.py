@@ -110,6 +110,42 @@ def test_a_log_made_up_anew_is_found_by_a_head_kept_elsewhere(place, log):
 def test_there_is_no_log_to_be_read(place):
     assert hotcell("audit", "verify", "nothing.jsonl", cwd=place).code == 2
     assert hotcell("audit", "verify", "--head", "x", "nothing.jsonl", cwd=place).code == 2
+    for verb in ("verify", "show"):
+        ran = hotcell("audit", verb, cwd=place)
+        assert ran.code == 2 and f"'hotcell audit {verb} FILE'".encode() in ran.err, ran
+
+
+@pytest.mark.parametrize("text", ["root:x:0:0\nmore\n", "no newline", "{}\n", "\n", "x" * (3 << 20)])
+def test_a_file_that_is_no_log_at_all_is_told_so(place, text):
+    (place / "other").write_text(text)
+    ran = hotcell("audit", "verify", "other", cwd=place)
+    assert ran.code == 2 and ran.out == b"" and b"'other' is no audit log" in ran.err and ran.err.count(b"\n") == 1, ran
+
+
+def test_what_was_a_log_is_not_taken_for_another_file(place, log):
+    path = place / ".hotcell/audit.jsonl"
+    head = verify(place)["head"]
+    path.write_text("nothing\n")
+    assert hotcell("audit", "verify", cwd=place).code == 1
+    (place / ".hotcell/audit.head").unlink()
+    assert hotcell("audit", "verify", "--head", head, cwd=place).code == 1
+    path.write_text('{"seq":1,"prev":"000')
+    assert verify(place)["torn_end"] == 20
+    path.write_text('{"seq":1}\n')
+    assert verify(place)["problem_count"] == 1
+
+
+def test_every_problem_is_listed_and_how_many_are_not(place):
+    """Records that all have a number that does not follow."""
+    record = '{"seq":%d,"prev":"' + "0" * 64 + '","time":"2026-11-16T00:00:00.000Z","event":"x"}\n'
+    for count in (50, 10100):
+        (place / "log.jsonl").write_text("".join(record % (2 * each + 2) for each in range(count)))
+        found = verify(place, "log.jsonl")
+        assert found["problem_count"] == count + 1 and found["lines"] == count # and there is no head
+        assert len(found["problems"]) == min(count + 1, 10000) and found["file"] == "log.jsonl"
+        assert found["problems_left_out"] == count + 1 - len(found["problems"])
+    ran = hotcell("audit", "verify", "log.jsonl", cwd=place)
+    assert ran.code == 1 and b"and 10081 problems more" in ran.err and ran.err.count(b"\n") == 21, ran
 
 
 def test_what_a_hostile_log_holds_is_shown_and_not_obeyed(place):

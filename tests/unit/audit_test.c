@@ -364,7 +364,10 @@ static void a_file_that_is_no_log_is_left_alone(void **state)
 	for (size_t i = 0; i < ARRAY_LEN(texts); i++) {
 		own(buf_done) struct buf text = {0};
 		write_log(it, texts[i], strlen(texts[i]));
+		struct audit_report report;
 		assert_null(audit_open(it->path, it->redactor, &err));
+		assert_int_equal(audit_verify(it->path, NULL, on_problem, NULL, &report, &err), -1);
+		assert_int_equal(err.code, ERR_USAGE);
 		read_log(it, &text);
 		assert_string_equal(buf_text(&text), texts[i]);
 	}
