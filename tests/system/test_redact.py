@@ -163,6 +163,22 @@ def test_errors_do_not_repeat_it(place, words):
         assert b"for\\x1btests" not in ran.err and b"long-long-long-" not in ran.err, ran # nor as a terminal shows it, nor a part
 
 
+@pytest.mark.parametrize("backend", ["native", "none"])
+def test_nothing_that_a_review_writes_has_what_is_in_the_environment_around_it(place, backend):
+    """Also not where the attacks on it get through."""
+    for secret in (SECRET, SHAPED):
+        words = ["--backend", backend, "--only", "proc.secrets", "--only", "files.absolute", "--state", place / "state"]
+        ran = hotcell("review", *words, "--html", place / "r.html", "--sarif", place / "r.sarif", "--save", place / "r.json", cwd=place,
+                      timeout=120, env={"API_TOKEN": secret, "TOKEN": secret})
+        assert ran.code in (0, 1), ran
+        told = hotcell("review", *words, "--json", cwd=place, timeout=120, env={"API_TOKEN": secret, "TOKEN": secret})
+        assert len(json.loads(told.out)["attacks"]) == 2, told
+        written = [(place / name).read_bytes() for name in ("r.html", "r.sarif", "r.json", "state/audit.jsonl")]
+        assert all(written) and leaks(b"\0".join(written) + ran.out + ran.err + told.out + told.err, secret) == [], ran
+        for name in ("r.html", "r.sarif", "r.json"):
+            (place / name).unlink()
+
+
 def test_the_credential_of_a_secret_door_is_in_no_log_even_if_a_program_finds_it(place):
     key = "door-credential-0123456789"
     (place / "found").mkdir()
