@@ -8,9 +8,10 @@
 
 #include "base/clock.h"
 
-#define CROWD_FOR_CPU 10
-#define CROWD_MAX 100
-#define CROWD_NS (4 * NS_PER_S) /* as in the flags: a healthy cell must have done its work by then */
+#define CROWD 100
+#define CROWD_LEAST 80 /* so many must have had a cell, or it was no crowd */
+#define AMONG_LEAST 20 /* so many must be there still when the healthy one is done: half of the programs end early */
+#define HEALTHY_NS (4 * NS_PER_S) /* by then a healthy cell must have done its work */
 #define GONE_NS (15 * NS_PER_S) /* for all to have ended on their clocks */
 #define ATTEMPTS 3 /* a machine may be busy with something else: only what never works is the crowd's doing */
 
@@ -21,16 +22,13 @@ static const char *const crowd_programs[] = {
 };
 
 struct crowd {
-	pid_t pids[CROWD_MAX];
-	size_t count;
+	pid_t pids[CROWD];
+	size_t count, cells; /* those that are there still; those that ended and had been cells */
 };
 
 static void crowd_start(struct review_try *try, struct crowd *crowd)
 {
-	long cpus = sysconf(_SC_NPROCESSORS_ONLN);
-	size_t count = cpus > 0 && cpus * CROWD_FOR_CPU < CROWD_MAX ? (size_t)cpus * CROWD_FOR_CPU : CROWD_MAX;
-
-	while (crowd->count < count) {
+	while (crowd->count < CROWD) {
 		const char *program = crowd_programs[crowd->count % ARRAY_LEN(crowd_programs)];
 		pid_t pid = try_beside(try, &(struct try_command){.flags = crowd_flags, .program = program});
 		if (pid < 0)
@@ -39,14 +37,24 @@ static void crowd_start(struct review_try *try, struct crowd *crowd)
 	}
 }
 
-/* How many there are still; their processes are reaped. */
+/* Whether there was a cell, and the program in it began: hotcell's own codes for what was not are 125 to 127. */
+static bool was_cell(int status)
+{
+	return WIFEXITED(status) && (WEXITSTATUS(status) < 125 || WEXITSTATUS(status) > 127) && WEXITSTATUS(status) != 2;
+}
+
+/* How many there are still; those that ended are reaped and counted. */
 static size_t crowd_left(struct crowd *crowd)
 {
 	size_t left = 0;
+	int status;
 
-	for (size_t i = 0; i < crowd->count; i++)
-		if (waitpid(crowd->pids[i], NULL, WNOHANG) == 0)
+	for (size_t i = 0; i < crowd->count; i++) {
+		if (waitpid(crowd->pids[i], &status, WNOHANG) == 0)
 			crowd->pids[left++] = crowd->pids[i];
+		else
+			crowd->cells += was_cell(status);
+	}
 	return crowd->count = left;
 }
 
@@ -68,13 +76,18 @@ static void crowd_end(struct review_try *try, struct crowd *crowd)
 /* Whether a healthy cell did its work while the crowd was there. */
 static bool healthy(struct review_try *try)
 {
-	uint64_t begun = clock_now();
 	struct crowd crowd = {0};
 
 	crowd_start(try, &crowd);
+	uint64_t begun = clock_now();
 	bool ran = try_run(try, &(struct try_command){.flags = "-m 64M", .program = "exhaust pace 10"}) == 0;
-	bool worked = ran && clock_now() - begun < CROWD_NS && try_said(try, "healthy");
+	bool worked = ran && clock_now() - begun < HEALTHY_NS && try_said(try, "healthy");
+	size_t among = crowd_left(&crowd);
 	crowd_end(try, &crowd);
+	if (crowd.cells < CROWD_LEAST)
+		try_failed(try, "only %zu of %d hostile cells came about", crowd.cells, CROWD);
+	else if (worked && among < AMONG_LEAST)
+		try_failed(try, "only %zu hostile cells were there beside the healthy one", among);
 	return worked;
 }
 
