@@ -15,6 +15,7 @@
 
 #include "base/clock.h"
 #include "base/fs.h"
+#include "review/counters.h"
 #include "review/crowd.h"
 
 #define MB UINT64_C(1048576)
@@ -25,31 +26,33 @@
 
 /* ---- numbers ---- */
 
-/* What a number may be at most: one that the program told, or one of hotcell's result. */
+/* What a number may be at most, and must be at least for something to have been tried: one that the program told, or one
+ * of hotcell's result. */
 static const struct bound {
 	const char *id, *said, *result;
-	uint64_t most;
+	uint64_t least, most;
 } bounds[] = {
-	{"exhaustion.memory", .result = "peak_memory", .most = 80 * MB},
-	{"exhaustion.memory-family", .result = "peak_memory", .most = 64 * MB},
-	{"exhaustion.memory-locked", .said = "taken", .most = 8},
-	{"exhaustion.memfd", .result = "peak_memory", .most = 80 * MB},
-	{"exhaustion.shm-sysv", .result = "peak_memory", .most = 80 * MB},
-	{"exhaustion.message-queues", .said = "taken", .most = MB},
-	{"exhaustion.page-cache", .result = "peak_memory", .most = 80 * MB},
-	{"exhaustion.forks", .said = "made", .most = 20},
-	{"exhaustion.threads", .said = "made", .most = 20},
-	{"exhaustion.disk", .said = "taken", .most = 8 * MB},
-	{"exhaustion.disk", .result = "written_bytes", .most = 9 * MB},
-	{"exhaustion.tmp", .said = "taken", .most = 8 * MB},
-	{"exhaustion.dev-shm", .said = "taken", .most = 8 * MB},
-	{"exhaustion.file-size", .said = "taken", .most = MB},
-	{"exhaustion.descriptors", .said = "made", .most = 64},
-	{"exhaustion.sparse", .result = "written_bytes", .most = MB},
-	{"exhaustion.core", .said = "hard", .most = 0},
-	{"exhaustion.core", .said = "dumped", .most = 0},
-	{"exhaustion.endless", .result = "wall_ms", .most = 8000},
-	{"exhaustion.fork-bomb", .result = "wall_ms", .most = 8000},
+	{"exhaustion.memory", NULL, "peak_memory", 32 * MB, 80 * MB},
+	{"exhaustion.memory-family", NULL, "peak_memory", 24 * MB, 64 * MB},
+	{"exhaustion.memory-locked", "taken", NULL, 0, 8},
+	{"exhaustion.memfd", NULL, "peak_memory", 32 * MB, 80 * MB},
+	{"exhaustion.shm-sysv", NULL, "peak_memory", 32 * MB, 80 * MB},
+	{"exhaustion.message-queues", "taken", NULL, 0, MB},
+	{"exhaustion.page-cache", NULL, "peak_memory", MB, 80 * MB},
+	{"exhaustion.page-cache", "read", NULL, MB, UINT64_MAX},
+	{"exhaustion.forks", "made", NULL, 10, 20},
+	{"exhaustion.threads", "made", NULL, 10, 20},
+	{"exhaustion.disk", "taken", NULL, 4 * MB, 8 * MB},
+	{"exhaustion.disk", NULL, "written_bytes", 4 * MB, 9 * MB},
+	{"exhaustion.tmp", "taken", NULL, 4 * MB, 8 * MB},
+	{"exhaustion.dev-shm", "taken", NULL, 4 * MB, 8 * MB},
+	{"exhaustion.file-size", "taken", NULL, MB / 2, MB},
+	{"exhaustion.descriptors", "made", NULL, 32, 64},
+	{"exhaustion.sparse", NULL, "written_bytes", 0, MB},
+	{"exhaustion.core", "hard", NULL, 0, 0},
+	{"exhaustion.core", "dumped", NULL, 0, 0},
+	{"exhaustion.endless", NULL, "wall_ms", 400, 8000},
+	{"exhaustion.fork-bomb", NULL, "wall_ms", 1000, 8000},
 };
 
 static void judge_bounds(struct review_try *try)
@@ -58,11 +61,13 @@ static void judge_bounds(struct review_try *try)
 		const struct bound *bound = &bounds[i];
 		if (strcmp(bound->id, try->attack->id) != 0)
 			continue;
-		const char *said = bound->said ? try_said(try, bound->said) : NULL;
-		uint64_t number = bound->result ? try_result_number(try, bound->result) : said ? strtoull(said, NULL, 10) : 0;
+		const char *name = bound->said ? bound->said : bound->result;
+		const char *text = bound->said ? try_said(try, name) : try_result(try, name);
+		uint64_t number = text ? strtoull(text, NULL, 10) : 0;
 		if (number > bound->most)
-			try_escaped(try, "%s was %llu, and may be %llu", bound->said ? bound->said : bound->result,
-				(unsigned long long)number, (unsigned long long)bound->most);
+			try_escaped(try, "%s was %llu, and may be %llu", name, (unsigned long long)number, (unsigned long long)bound->most);
+		else if (!text || number < bound->least)
+			try_failed(try, "%s was %s: not enough was tried", name, text ? text : "not told");
 	}
 }
 
@@ -87,49 +92,10 @@ static uint64_t host_work(const struct review_try *try)
 
 static void watch_host(struct review_try *try)
 {
-	for (int i = 0; i < 20; i++) {
-		uint64_t took = host_work(try);
-		if (took > HOST_WORST_NS) {
-			try_escaped(try, "a fork and a small file took %.1f s on the host meanwhile", (double)took / 1e9);
-			return;
-		}
-		(void)usleep(15000);
-	}
-}
+	uint64_t took = host_work(try);
 
-static size_t tasks_of(pid_t pid)
-{
-	own(freep) char *path = xfmt("/proc/%d/task", pid);
-	DIR *dir = opendir(path);
-	size_t count = 0;
-
-	for (const struct dirent *entry; dir && (entry = readdir(dir));)
-		count += entry->d_name[0] != '.';
-	if (dir)
-		(void)closedir(dir);
-	return count;
-}
-
-static void watch_tasks(struct review_try *try, size_t most)
-{
-	pid_t pids[512];
-	size_t count = try_processes(try, pids, ARRAY_LEN(pids)), tasks = 0;
-
-	for (size_t i = 0; i < count; i++)
-		tasks += tasks_of(pids[i]);
-	if (tasks > most)
-		try_escaped(try, "the host had %zu of its processes and threads, and there may be %zu", tasks, most);
-}
-
-static void watch_few(struct review_try *try)
-{
-	watch_tasks(try, 20);
-}
-
-static void watch_bomb(struct review_try *try)
-{
-	watch_host(try);
-	watch_tasks(try, 30);
+	if (took > HOST_WORST_NS)
+		try_escaped(try, "a fork and a small file took %.1f s on the host meanwhile", (double)took / 1e9);
 }
 
 /* ---- rows that judge by themselves ---- */
@@ -149,6 +115,8 @@ static void judge_cpu(struct review_try *try)
 
 	if (wall > 0 && used / wall > 0.06)
 		try_escaped(try, "it used %.2f processors, and may use 0.02", used / wall);
+	else if (wall < 500 || used < 2)
+		try_failed(try, "it computed for %.0f ms in %.0f: not enough was tried", used, wall);
 }
 
 static void judge_output(struct review_try *try)
@@ -181,7 +149,11 @@ static void judge_sparse(struct review_try *try)
 	own(freep) char *out = xfmt("%s/out", try->dir);
 	uint64_t bytes = blocks_below(out);
 
+	const char *written = try_said(try, "pwrite");
+
 	judge_bounds(try);
+	if (!written || strcmp(written, "ok") != 0)
+		try_failed(try, "the file of holes was not made");
 	if (bytes > MB)
 		try_escaped(try, "a file of holes took %llu bytes of the host's disk", (unsigned long long)bytes);
 }
@@ -210,6 +182,8 @@ static void alone_inodes(struct review_try *try)
 		const char *made = try_said(try, "made");
 		if (made && atol(made) > 400)
 			try_escaped(try, "%s files were made in %s, which has a megabyte", made, space + 1);
+		else if (!made || atol(made) < 50)
+			try_failed(try, "%s files were made in %s: not enough was tried", made ? made : "no", space + 1);
 	}
 }
 
@@ -268,7 +242,7 @@ const struct review_attack review_exhaustion[] = {
 		.flags = "-p 20",
 		.program = "exhaust forks 60 300",
 		.tries = 2,
-		.during = watch_few,
+		.alone = counters_alone,
 		.judge = judge_bounds,
 	},
 	{
@@ -279,7 +253,7 @@ const struct review_attack review_exhaustion[] = {
 		.flags = "-p 20",
 		.program = "exhaust threads 60 300",
 		.tries = 2,
-		.during = watch_few,
+		.alone = counters_alone,
 		.judge = judge_bounds,
 	},
 	{
@@ -290,7 +264,8 @@ const struct review_attack review_exhaustion[] = {
 		.flags = "-p 30 -t 1500ms",
 		.program = "exhaust forkbomb",
 		.outcomes = "timeout",
-		.during = watch_bomb,
+		.during = watch_host,
+		.alone = counters_alone,
 		.judge = judge_bounds,
 	},
 	{
@@ -299,9 +274,10 @@ const struct review_attack review_exhaustion[] = {
 		.safe = "killed, called oom, peak at the limit",
 		.without = "memory-limit",
 		.flags = "-m 64M",
-		.program = "exhaust memory 128",
+		.program = "exhaust memory 128 2000",
 		.outcomes = "oom",
 		.during = watch_host,
+		.alone = counters_alone,
 		.judge = judge_bounds,
 	},
 	{
@@ -310,8 +286,9 @@ const struct review_attack review_exhaustion[] = {
 		.safe = "counted for the cell as a whole",
 		.without = "memory-limit",
 		.flags = "-m 48M",
-		.program = "exhaust family 12",
+		.program = "exhaust family 12 2000",
 		.outcomes = "oom exited",
+		.alone = counters_alone,
 		.judge = judge_family,
 	},
 	{
@@ -330,8 +307,9 @@ const struct review_attack review_exhaustion[] = {
 		.safe = "killed, called oom",
 		.without = "memory-limit",
 		.flags = "-m 64M",
-		.program = "exhaust memfd 128",
+		.program = "exhaust memfd 128 2000",
 		.outcomes = "oom",
+		.alone = counters_alone,
 		.judge = judge_bounds,
 	},
 	{
@@ -340,8 +318,9 @@ const struct review_attack review_exhaustion[] = {
 		.safe = "killed, called oom",
 		.without = "memory-limit",
 		.flags = "-m 64M",
-		.program = "exhaust sysv 128",
+		.program = "exhaust sysv 128 2000",
 		.outcomes = "oom",
+		.alone = counters_alone,
 		.judge = judge_bounds,
 	},
 	{
@@ -357,9 +336,10 @@ const struct review_attack review_exhaustion[] = {
 		.technique = "read every file there is, write and drop files, so that the page cache never rests",
 		.safe = "the host stays quick; the cell's share stays within its memory",
 		.flags = "-m 64M --disk 32M",
-		.program = "exhaust churn 900",
+		.program = "exhaust churn 900 2000",
 		.tries = 1,
 		.during = watch_host,
+		.alone = counters_alone,
 		.judge = judge_bounds,
 	},
 	{
@@ -468,6 +448,7 @@ const struct review_attack review_exhaustion[] = {
 		.flags = "-c 0.02",
 		.program = "exhaust burn 600 8",
 		.tries = 2,
+		.alone = counters_alone,
 		.judge = judge_cpu,
 	},
 	{
@@ -478,6 +459,7 @@ const struct review_attack review_exhaustion[] = {
 		.flags = "-c 0.02",
 		.program = "exhaust bursts 600",
 		.tries = 1,
+		.alone = counters_alone,
 		.judge = judge_cpu,
 	},
 	{
@@ -488,6 +470,7 @@ const struct review_attack review_exhaustion[] = {
 		.flags = "-c 0.02",
 		.program = "exhaust swarm 600",
 		.tries = 1,
+		.alone = counters_alone,
 		.judge = judge_cpu,
 	},
 	{
@@ -510,7 +493,7 @@ const struct review_attack review_exhaustion[] = {
 	},
 	{
 		.id = "exhaustion.crowd",
-		.technique = "all of this in many cells at once",
+		.technique = "all of this in 100 cells at once",
 		.safe = "a healthy cell among them keeps its pace, and nothing is left of any",
 		.without = "memory-limit cpu-limit process-limit",
 		.harsh = true,

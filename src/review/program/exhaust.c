@@ -39,12 +39,26 @@ static void stay(long ms)
 	nanosleep(&time, NULL);
 }
 
-/* memory [MB]: touch that much */
+/* To be looked at from now on: begins on SIGTERM, or after so many milliseconds if nobody looks. */
+static void begin(long ms)
+{
+	struct timespec time = { ms / 1000, ms % 1000 * 1000000 };
+	sigset_t go;
+
+	sigemptyset(&go);
+	sigaddset(&go, SIGTERM);
+	sigprocmask(SIG_BLOCK, &go, NULL);
+	ready();
+	if (ms > 0)
+		(void)sigtimedwait(&go, NULL, &time);
+}
+
+/* memory [MB [MS]]: touch that much */
 static int attack_memory(int argc, char **argv)
 {
 	long limit = number(argc, argv, 0, 2048);
 
-	ready();
+	begin(number(argc, argv, 1, 0));
 	for (long taken = 0; taken < limit; taken++) {
 		char *block = mmap(NULL, MB, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
@@ -56,12 +70,12 @@ static int attack_memory(int argc, char **argv)
 	return 0;
 }
 
-/* family [CHILDREN]: they share the work of taking memory, so that none is large by itself */
+/* family [CHILDREN [MS]]: they share the work of taking memory, so that none is large by itself */
 static int attack_family(int argc, char **argv)
 {
 	long children = number(argc, argv, 0, 24);
 
-	ready();
+	begin(number(argc, argv, 1, 0));
 	for (long i = 0; i < children; i++) {
 		if (fork() == 0) {
 			for (int j = 0; j < 8; j++) {
@@ -92,14 +106,14 @@ static int attack_locked(int argc, char **argv)
 	return 0;
 }
 
-/* memfd [MB]: a file without a name */
+/* memfd [MB [MS]]: a file without a name */
 static int attack_memfd(int argc, char **argv)
 {
 	static char block[MB];
 	long taken = 0, limit = number(argc, argv, 0, HOARD);
 	int fd = memfd_create("hoard", 0);
 
-	ready();
+	begin(number(argc, argv, 1, 0));
 	memset(block, 1, sizeof(block));
 	while (taken < limit && write(fd, block, sizeof(block)) == (ssize_t)sizeof(block))
 		taken++;
@@ -108,12 +122,12 @@ static int attack_memfd(int argc, char **argv)
 	return 1;
 }
 
-/* sysv [MB]: shared memory that outlives its maker; in small, it does not */
+/* sysv [MB [MS]]: shared memory that outlives its maker; in small, it does not */
 static int attack_sysv(int argc, char **argv)
 {
 	long taken = 0, limit = number(argc, argv, 0, HOARD);
 
-	ready();
+	begin(number(argc, argv, 1, 0));
 	for (; taken < limit; taken++) {
 		int id = shmget(IPC_PRIVATE, MB, IPC_CREAT | 0600);
 		char *block = id < 0 ? (char *)-1 : shmat(id, NULL, 0);
@@ -388,6 +402,7 @@ static int attack_burn(int argc, char **argv)
 	int count = argc > 1 ? atoi(argv[1]) : 1;
 	long long start = now_ms(CLOCK_MONOTONIC);
 
+	ready();
 	burn_until = start + (argc > 0 ? atoi(argv[0]) : 1000);
 	for (int i = 0; i < count && i < 64; i++)
 		if (pthread_create(&threads[i], NULL, burn, NULL) != 0)
@@ -406,6 +421,7 @@ static int attack_bursts(int argc, char **argv)
 	pid_t first = getpid();
 	long bursts = 0;
 
+	ready();
 	for (int i = 1; i < 8; i++)
 		if (fork() == 0)
 			break;
@@ -428,6 +444,7 @@ static int attack_swarm(int argc, char **argv)
 	long long end = now_ms(CLOCK_MONOTONIC) + number(argc, argv, 0, 1000);
 	long swarms = 0;
 
+	ready();
 	for (; now_ms(CLOCK_MONOTONIC) < end; swarms++) {
 		pid_t pid = fork();
 
@@ -471,13 +488,15 @@ static void churn_folder(const char *path, int depth, long long end, long long *
 		closedir(dir);
 }
 
-/* churn MS: read whatever there is, and write and drop what was written, so that the page cache never rests */
+/* churn MS [MS]: read whatever there is, and write and drop what was written, so that the page cache never rests */
 static int attack_churn(int argc, char **argv)
 {
-	long long end = now_ms(CLOCK_MONOTONIC) + number(argc, argv, 0, 1000), bytes = 0;
 	static char block[MB];
-	pid_t writer = fork();
+	long long bytes = 0;
 
+	begin(number(argc, argv, 1, 0));
+	long long end = now_ms(CLOCK_MONOTONIC) + number(argc, argv, 0, 1000);
+	pid_t writer = fork();
 	if (writer == 0) {
 		while (now_ms(CLOCK_MONOTONIC) < end) {
 			int fd = open("churned", O_RDWR | O_CREAT | O_TRUNC, 0600);
@@ -487,7 +506,6 @@ static int attack_churn(int argc, char **argv)
 		}
 		_exit(0);
 	}
-	ready();
 	while (now_ms(CLOCK_MONOTONIC) < end && access("/usr", R_OK) == 0)
 		churn_folder("/usr", 0, end, &bytes);
 	waitpid(writer, NULL, 0);
