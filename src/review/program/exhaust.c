@@ -441,6 +441,7 @@ static int attack_bursts(int argc, char **argv)
 /* swarm MS: children of a few milliseconds, nobody's any more when they compute, none alive for long */
 static int attack_swarm(int argc, char **argv)
 {
+	atomic_long *cpu = mmap(NULL, sizeof(*cpu), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	long long end = now_ms(CLOCK_MONOTONIC) + number(argc, argv, 0, 1000);
 	long swarms = 0;
 
@@ -453,6 +454,7 @@ static int attack_swarm(int argc, char **argv)
 				if (fork() == 0) {
 					burn_until = now_ms(CLOCK_MONOTONIC) + 20;
 					burn(NULL);
+					atomic_fetch_add(cpu, (long)now_ms(CLOCK_PROCESS_CPUTIME_ID));
 					_exit(0);
 				}
 			}
@@ -463,6 +465,7 @@ static int attack_swarm(int argc, char **argv)
 		usleep(20000);
 	}
 	got_number("swarms", swarms);
+	got_number("cpu", atomic_load(cpu));
 	return 0;
 }
 
