@@ -5,6 +5,7 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -16,6 +17,8 @@
 #include "review/net.h"
 
 #define RACES 30
+#define SWAPS_LEAST 300
+#define SWAPPED 8 /* files and as many links, as in the program */
 
 /* ---- files of the host ---- */
 
@@ -39,21 +42,39 @@ static void plant(struct review_try *try, const char *path)
 
 /* ---- time of check, time of use ---- */
 
-/* Swaps {dir}/now, a folder, for {dir}/link, which leads to the secret, and back, without rest. */
-static pid_t swapper_start(struct review_try *try)
+/* Swaps {dir}/now, a folder, for {dir}/link, which leads to the secret, and back, without rest. *swaps: how often. */
+static pid_t swapper_start(struct review_try *try, volatile uint64_t *swaps)
 {
 	own(freep) char *now = xfmt("%s/now", try->dir);
 	own(freep) char *link = xfmt("%s/link", try->dir);
 	pid_t pid = fork();
 
+	if (pid < 0)
+		try_failed(try, "no process that swaps: %s", strerror(errno));
 	if (pid != 0)
 		return pid;
 	(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
 	for (unsigned round = 0;; round++) {
 		if (renameat2(AT_FDCWD, now, AT_FDCWD, link, RENAME_EXCHANGE) < 0)
-			_exit(1);
+			_exit(errno);
+		++*swaps;
 		(void)usleep(round % 2 ? 400 + round % 7 * 100 : 100); /* a link is refused at once: the folder stays for longer */
 	}
+}
+
+/* It must have swapped until now, and in every run. */
+static void swapper_end(struct review_try *try, pid_t pid, uint64_t swaps)
+{
+	int status = 0;
+
+	if (waitpid(pid, &status, WNOHANG) != 0) {
+		try_failed(try, "what swaps ended: %s", WIFEXITED(status) ? strerror(WEXITSTATUS(status)) : "by a signal");
+		return;
+	}
+	(void)kill(pid, SIGKILL);
+	(void)waitpid(pid, NULL, 0);
+	if (swaps < SWAPS_LEAST)
+		try_failed(try, "it was swapped only %llu times", (unsigned long long)swaps);
 }
 
 /* Each run finds the folder or the link when it checks, and maybe the other when it mounts. */
@@ -61,7 +82,7 @@ static void alone_mount_race(struct review_try *try)
 {
 	own(freep) char *now = xfmt("%s/now", try->dir);
 	own(freep) char *link = xfmt("%s/link", try->dir);
-	unsigned began = 0;
+	unsigned began = 0, refused = 0;
 
 	if (try->outside) {
 		try_not_applicable(try, "without a sandbox nothing is mounted");
@@ -72,19 +93,26 @@ static void alone_mount_race(struct review_try *try)
 		try_failed(try, "make what is swapped: %s", strerror(errno));
 		return;
 	}
-	pid_t swapper = swapper_start(try);
-	for (int i = 0; i < RACES && try->verdict == REVIEW_HELD; i++) {
+	volatile uint64_t *swaps = mmap(NULL, sizeof(*swaps), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	if (swaps == MAP_FAILED) {
+		try_failed(try, "no memory to count in: %s", strerror(errno));
+		return;
+	}
+	pid_t swapper = swapper_start(try, swaps);
+	for (int i = 0; i < RACES && swapper > 0 && try->verdict == REVIEW_HELD; i++) {
 		if (try_run(try, &(struct try_command){.flags = "--mount {dir}/now:/now", .program = "paths read /now/canary"}) < 0)
 			break;
 		try->tries++;
 		began += try_outcome_is(try, "exited");
+		refused += try_outcome_is(try, "setup-failed");
 		if (scene_has_token(try->scene, buf_text(&try->out), try->out.len))
 			try_escaped(try, "a link that came after the check was followed, and what is behind it read");
 	}
-	(void)kill(swapper, SIGKILL);
-	(void)waitpid(swapper, NULL, 0);
-	if (!began)
-		try_failed(try, "none of %d runs began", RACES);
+	if (swapper > 0)
+		swapper_end(try, swapper, *swaps);
+	(void)munmap((void *)(uintptr_t)swaps, sizeof(*swaps));
+	if (!began || !refused)
+		try_failed(try, "of %d runs %u began and %u met the link: both must be", RACES, began, refused);
 }
 
 /* The cell swaps what it leaves behind until it is killed; what is collected is its own. */
@@ -92,6 +120,7 @@ static void judge_output_race(struct review_try *try)
 {
 	own(freep) char *folder = xfmt("%s/out", try->dir);
 	DIR *dir = opendir(folder);
+	size_t files = 0, links = (size_t)try_result_number(try, "output.skipped");
 
 	for (const struct dirent *entry; dir && (entry = readdir(dir));) {
 		own(buf_done) struct buf text = {0};
@@ -101,12 +130,15 @@ static void judge_output_race(struct review_try *try)
 			continue;
 		if (fstatat(dirfd(dir), entry->d_name, &st, AT_SYMLINK_NOFOLLOW) < 0 || S_ISLNK(st.st_mode))
 			try_escaped(try, "a symbolic link was collected");
+		files += S_ISREG(st.st_mode);
 		if (S_ISREG(st.st_mode) && fs_read_small(dirfd(dir), entry->d_name, 4096, &text, &err) == 0 &&
 			scene_has_token(try->scene, text.data, text.len))
 			try_escaped(try, "a file of the host was collected");
 	}
 	if (dir)
 		(void)closedir(dir);
+	if (files < SWAPPED / 2 || links < SWAPPED / 2)
+		try_failed(try, "%zu files were collected and %zu links left behind, of %d each", files, links, SWAPPED);
 }
 
 /* ---- case and encodings ---- */
