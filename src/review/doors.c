@@ -12,11 +12,16 @@
 
 #include "base/clock.h"
 #include "review/doors.h"
+#include "review/look.h"
 #include "review/net.h"
 
 #define GOOD80 NET_GOOD ":80"
 #define KILLS 3 /* of the process that serves doors, in one run */
 #define CONNECTIONS_MAX 1024 /* of one cell */
+#define CONNECTIONS_LEAST 900 /* must have been open at once, or nothing was capped */
+#define MANY_NS (8 * NS_PER_S)
+#define NEIGHBOURS 8 /* connections of others meanwhile */
+#define MODEST_CALLS 40 /* of the other run, as in its program */
 #define DOORD_MEMORY_MAX (UINT64_C(256) << 20)
 
 /* ---- what may be seen of each ---- */
@@ -109,6 +114,8 @@ void doors_judge(struct review_try *try, struct net *net)
 		if (!one_of(expected->asked, name))
 			try_escaped(try, "a name server was asked for %.100s", name);
 	}
+	if (net_overflowed(net))
+		try_failed(try, "more was heard outside than is kept: not all of it could be judged");
 	if (has_doors(try))
 		judge_tried(try, expected, net);
 }
@@ -185,12 +192,21 @@ static void judge_orphan(struct review_try *try)
 		try_escaped(try, "the place of the proxy could be taken");
 }
 
-/* How much the process that serves doors has while a cell holds all the connections it can get. */
+/* Until a cell has all the connections it can get, and a little longer: does it get more? */
+static void wait_for_many(struct review_try *try)
+{
+	for (uint64_t until = clock_now() + MANY_NS; net_at_once(try->own) < CONNECTIONS_MAX && clock_now() < until;)
+		(void)usleep(20000);
+	(void)usleep(300000);
+}
+
+/* How much the process that serves doors has then. */
 static void during_many(struct review_try *try)
 {
 	own(buf_done) struct buf status = {0};
 	pid_t pid = doord_find(try);
 
+	wait_for_many(try);
 	if (pid <= 0 || !try_proc(try, pid, "status", &status)) {
 		try_failed(try, "the process that serves doors was not found");
 		return;
@@ -198,16 +214,48 @@ static void during_many(struct review_try *try)
 	const char *line = try_status_line(&status, "VmRSS");
 	if (line && strtoull(line, NULL, 10) * 1024 > DOORD_MEMORY_MAX)
 		try_escaped(try, "the process that serves doors has %s of memory", line);
+	look_release(try);
+}
+
+static size_t calls_to(const struct net *net, const char *who)
+{
+	size_t count = 0;
+
+	for (size_t i = 0; i < net_calls(net); i++)
+		count += strcmp(net_call(net, i)->to, who) == 0;
+	return count;
 }
 
 static void judge_many(struct review_try *try)
 {
 	size_t most = net_at_once(try->own);
 
-	if (most > CONNECTIONS_MAX)
+	if (most > CONNECTIONS_MAX + NEIGHBOURS)
 		try_escaped(try, "%zu connections were open at once, and %d may be", most, CONNECTIONS_MAX);
-	if (!most)
-		try_failed(try, "no connection was made");
+	else if (most < CONNECTIONS_LEAST)
+		try_failed(try, "only %zu connections were open at once", most);
+}
+
+/* The one takes all that it is given, while the other is served every time that it asks. */
+static void judge_neighbours(struct review_try *try)
+{
+	size_t greedy = calls_to(try->own, NET_GOOD ":8080"), modest = calls_to(try->own, GOOD80);
+
+	judge_many(try);
+	if (greedy < CONNECTIONS_LEAST)
+		try_failed(try, "the greedy run made only %zu connections", greedy);
+	if (modest < MODEST_CALLS)
+		try_failed(try, "the other run made only %zu of %d calls", modest, MODEST_CALLS);
+}
+
+static void judge_large(struct review_try *try)
+{
+	const char *fields = try_said(try, "fields"), *allowed = try_said(try, "few-fields");
+
+	if (!fields || strcmp(fields, "431") != 0)
+		try_escaped(try, "a head of 150 fields was answered with %s, not with 431", fields ? fields : "nothing");
+	if (!allowed || strcmp(allowed, "200") != 0)
+		try_failed(try, "a head of 50 fields was answered with %s, not with 200", allowed ? allowed : "nothing");
 }
 
 static void judge_slow(struct review_try *try)
@@ -371,13 +419,14 @@ const struct review_attack review_doors[] = {
 	},
 	{
 		.id = "doors.large-heads",
-		.technique = "heads of a request beyond all measure",
+		.technique = "heads of a request beyond all measure: of 9,000 and 60,000 bytes, of 150 fields",
 		.safe = "431, and the next request is served",
 		.flags = ALLOW80,
 		.program = "tunnel large",
 		.tries = 6,
 		.but = "afterwards-",
 		.alone = doors_alone,
+		.judge = judge_large,
 	},
 	{
 		.id = "doors.slow-heads",
@@ -391,10 +440,10 @@ const struct review_attack review_doors[] = {
 	},
 	{
 		.id = "doors.many-connections",
-		.technique = "open two thousand connections and hold them",
+		.technique = "open 10,000 connections and hold them",
 		.safe = "a share of them, and no more memory than that takes",
 		.flags = RESOLVER "--allow good.test:8080 --open-files 600",
-		.program = "tunnel greedy 4 500",
+		.program = "tunnel greedy 20 500 10000",
 		.tries = 1,
 		.during = during_many,
 		.alone = doors_alone,
@@ -414,11 +463,12 @@ const struct review_attack review_doors[] = {
 	},
 	{
 		.id = "doors.neighbours",
-		.technique = "one run of a campaign opens two thousand connections at the process that serves the doors of all",
+		.technique = "one run of a campaign opens 10,000 connections at the process that serves the doors of all",
 		.safe = "capped for each run; another run is served as ever",
 		.flags = CAMPAIGN "--runs 2 --workers 2 --open-files 600 --allow good.test:80 --allow good.test:8080",
 		.program = "tunnel neighbours",
 		.alone = doors_alone_neighbours,
+		.judge = judge_neighbours,
 	},
 	{
 		.id = "doors.reload",

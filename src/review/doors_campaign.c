@@ -66,6 +66,8 @@ static void campaign(struct review_try *try, bool raises)
 		try_failed(try, raised ? "the campaign ended with %d" : "its budget could not be raised, and it ended with %d", code);
 	try->tries = (unsigned)net_calls(net);
 	doors_judge(try, net);
+	if (try->attack->judge)
+		try->attack->judge(try);
 	try->own = NULL;
 	try->enter = NULL;
 }

@@ -198,6 +198,11 @@ const struct net_call *net_call(const struct net *net, size_t which)
 	return &net->log->calls[which];
 }
 
+bool net_overflowed(const struct net *net)
+{
+	return net->log->call_count > NET_CALLS_MAX || net->log->question_count > NET_QUESTIONS_MAX;
+}
+
 size_t net_at_once(const struct net *net)
 {
 	return net->log->at_once;

@@ -37,6 +37,7 @@ static inline void net_freep(struct net **net)
 void net_settle(struct net *net); /* waits until all that was said has been heard: before looking */
 size_t net_calls(const struct net *net);
 const struct net_call *net_call(const struct net *net, size_t which);
+bool net_overflowed(const struct net *net); /* more came than is kept: what is beyond has been seen by nobody */
 size_t net_at_once(const struct net *net); /* connections that were open at the same time, at most */
 size_t net_questions(const struct net *net);
 const char *net_question(const struct net *net, size_t which); /* the name, as it was asked for */

@@ -341,6 +341,15 @@ static void put_many(struct text *text, char letter, size_t count)
 		text_add(text, &letter, 1);
 }
 
+static void put_fields(struct text *text, const char *line, int count)
+{
+	text->len = 0;
+	text_put(text, "%s", line);
+	for (int i = 0; i < count; i++)
+		text_put(text, "X%d: a\r\n", i);
+	text_put(text, "\r\n");
+}
+
 /* large: heads beyond all measure */
 static int attack_large(int argc, char **argv)
 {
@@ -348,26 +357,24 @@ static int attack_large(int argc, char **argv)
 	static struct text request, answer;
 
 	(void)argc, (void)argv;
-	for (int which = 0; which < 5; which++) {
+	for (int which = 0; which < 4; which++) {
 		request.len = 0;
 		if (which == 0)
 			text_put(&request, "%sX: ", line), put_many(&request, 'a', 9000),
 				text_put(&request, "\r\n\r\n");
-		if (which == 1) {
-			text_put(&request, "%s", line);
-			for (int i = 0; i < 150; i++)
-				text_put(&request, "X%d: a\r\n", i);
-			text_put(&request, "\r\n");
-		}
-		if (which == 2)
+		if (which == 1)
 			text_put(&request, "%sX: ", line), put_many(&request, 'a', 60000);
-		if (which == 3)
+		if (which == 2)
 			text_put(&request, "GET http://good.test/"), put_many(&request, 'a', 9000),
 				text_put(&request, " HTTP/1.1\r\nHost: good.test\r\n\r\n");
-		if (which == 4)
+		if (which == 3)
 			put_many(&request, 'A', 20000);
 		got_number("large", ask(&request, &answer));
 	}
+	put_fields(&request, line, 150);
+	got_number("fields", ask(&request, &answer));
+	put_fields(&request, line, 50);
+	got_number("few-fields", ask(&request, &answer));
 	request.len = 0;
 	text_put(&request, "%s\r\n", line);
 	told("afterwards", "", 0, ask(&request, &answer));
@@ -412,6 +419,17 @@ static int attack_slow(int argc, char **argv)
 	return 0;
 }
 
+#define HOARD_MAX 1000
+
+/* Says the request to each that can be spoken to by now, once. */
+static void say_to_all(struct pollfd *held, int count, const struct text *request)
+{
+	(void)poll(held, (nfds_t)count, 20);
+	for (int i = 0; i < count; i++)
+		if (held[i].revents & POLLOUT && send(held[i].fd, request->bytes, request->len, MSG_NOSIGNAL) > 0)
+			held[i].events = 0;
+}
+
 /* Connections to the proxy, each with a request, and none taken back. */
 static _Noreturn void hoard(int each, int line)
 {
@@ -419,28 +437,35 @@ static _Noreturn void hoard(int each, int line)
 		.sin_family = AF_INET, .sin_port = htons(PROXY_PORT), .sin_addr.s_addr = htonl(INADDR_LOOPBACK)
 	};
 	static struct text request;
+	static struct pollfd held[HOARD_MAX];
+	int count = 0;
 
 	request_make(&request, false, "good.test:8080", 14);
-	for (int i = 0; i < each; i++) {
+	for (int i = 0; i < each && count < HOARD_MAX; i++) {
 		int fd = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK, 0);
 		if (fd < 0)
 			break;
 		if (connect(fd, (struct sockaddr *)&at, sizeof(at)) < 0 && errno != EINPROGRESS)
 			close(fd);
 		else
-			send(fd, request.bytes, request.len, MSG_NOSIGNAL);
+			held[count++] = (struct pollfd){ fd, POLLOUT, 0 };
 		(void)!write(line, "x", 1);
 	}
-	for (;;)
-		pause();
+	for (;; usleep(50000))
+		say_to_all(held, count, &request);
 }
 
-/* greedy PROCESSES EACH [MS]: connections without end, held for a while */
+/* greedy PROCESSES EACH [MS]: connections without end, held for so long, or until SIGTERM */
 static int attack_greedy(int argc, char **argv)
 {
 	int processes = argc > 0 ? atoi(argv[0]) : 4, each = argc > 1 ? atoi(argv[1]) : 500, lines[2];
-	long long total = 0;
+	long long total = 0, ms = argc > 2 ? atoi(argv[2]) : 1500;
+	sigset_t end;
 	char byte;
+
+	sigemptyset(&end);
+	sigaddset(&end, SIGTERM);
+	sigprocmask(SIG_BLOCK, &end, NULL);
 
 	if (pipe(lines) < 0)
 		return 1;
@@ -452,7 +477,7 @@ static int attack_greedy(int argc, char **argv)
 		total++;
 	got_number("connections", total);
 	ready();
-	poll(NULL, 0, argc > 2 ? atoi(argv[2]) : 1500);
+	(void)sigtimedwait(&end, NULL, &(struct timespec){ ms / 1000, ms % 1000 * 1000000 });
 	return 0;
 }
 
@@ -461,7 +486,7 @@ static int attack_neighbours(int argc, char **argv)
 {
 	static struct text request, answer;
 	const char *run = getenv("HOTCELL_RUN");
-	char *much[] = { "4", "500", "2500" };
+	char *much[] = { "20", "500", "6000" };
 
 	(void)argc, (void)argv;
 	if (run && strcmp(run, "1") == 0)
