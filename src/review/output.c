@@ -1,6 +1,4 @@
-/* Attacks on what takes a run's output back to the host: files, text for a terminal, a log or a page, and the verdict itself.
- *
- * hotcell unpacks no archives: what such an attack would be tried on is not there. */
+/* Attacks on what takes a run's output back to the host: files, text for a terminal, a log or a page, and the verdict itself. */
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -309,6 +307,11 @@ static void errors_alone(struct review_try *try)
 	}
 }
 
+static void no_archives(struct review_try *try)
+{
+	try_not_applicable(try, "hotcell unpacks no archives: one that a run leaves is a file like any other");
+}
+
 const struct review_attack review_output[] = {
 	{
 		.id = "output.links",
@@ -402,6 +405,12 @@ const struct review_attack review_output[] = {
 		.program = "leave sealed",
 		.before = not_outside,
 		.judge = sealed_judge,
+	},
+	{
+		.id = "output.archives",
+		.technique = "archives with '..', absolute names, links to write through, hard links out, bombs",
+		.safe = "nothing unpacks them",
+		.alone = no_archives,
 	},
 	{
 		.id = "output.folder",

@@ -486,7 +486,7 @@ static int attack_neighbours(int argc, char **argv)
 {
 	static struct text request, answer;
 	const char *run = getenv("HOTCELL_RUN");
-	char *much[] = { "20", "500", "6000" };
+	char *much[] = { "20", "500", "4000" };
 
 	(void)argc, (void)argv;
 	if (run && strcmp(run, "1") == 0)
