@@ -94,6 +94,7 @@ pid_t try_beside(struct review_try *try, const struct try_command *command);
 void try_judge(struct review_try *try);
 /* Any program of the host, to its end; its exit code, or -1. What it prints is added to `ret`, at most TRY_OUTPUT_MAX. */
 int try_host(struct review_try *try, const char *const *argv, struct buf *ret);
+int try_host_terminal(struct review_try *try, const char *const *argv); /* on a terminal; what it shows is all in `out` */
 
 /* Waits, for rows that must; false: the row's time is over, or the user wants no more. */
 bool try_sleep(struct review_try *try, unsigned ms);

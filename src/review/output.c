@@ -201,24 +201,38 @@ static void terminal_alone(struct review_try *try)
 	}
 }
 
-/* A campaign's page and logs show what its runs printed. */
-static void page_alone(struct review_try *try)
+/* A campaign of one run that prints all it can. */
+static bool storm(struct review_try *try, const char *state)
 {
-	own(freep) char *backend = xfmt("--backend=%s", try->options->backend), *state = xfmt("--state=%s/state", try->dir);
+	own(freep) char *backend = xfmt("--backend=%s", try->options->backend);
 	own(freep) char *runs = xfmt("--output=%s/runs", try->dir), *mount = xfmt("--mount=%s:/review", scene_program(try->scene));
 	own(freep) char *image = xfmt("--image=%s", try->options->image ? try->options->image : "host");
-	own(freep) char *page = props_path(try, "page.html");
 	const char *const campaign[] = {try->options->hotcell, "campaign", "run", "--name=storm", "--runs=1", "--plain", backend, image,
 		state, runs, mount, "--env=ATTACK_GENTLE=1", "--", "/review/attack", "leave", "storm", "1", NULL};
+	own(buf_done) struct buf said = {0};
+
+	if (try_host(try, campaign, &said) < 0)
+		return false;
+	if (terminal_danger(buf_text(&try->out), try->out.len) >= 0 || terminal_danger(buf_text(&try->err), try->err.len) >= 0)
+		try_escaped(try, "control sequences came into what a campaign says");
+	return true;
+}
+
+/* A campaign's logs and page show what its runs printed. */
+static void page_alone(struct review_try *try)
+{
+	own(freep) char *state = xfmt("--state=%s/state", try->dir), *page = props_path(try, "page.html");
+	const char *const logs[] = {try->options->hotcell, "logs", "storm/1", state, NULL};
 	const char *const report[] = {try->options->hotcell, "report", "storm", state, "-o", page, NULL};
 	own(buf_done) struct buf said = {0}, text = {0};
 	struct err err;
 
 	not_outside(try);
-	if (try->outside || try_host(try, campaign, &said) < 0)
+	if (try->outside || !storm(try, state))
 		return;
-	if (terminal_danger(buf_text(&try->out), try->out.len) >= 0 || terminal_danger(buf_text(&try->err), try->err.len) >= 0)
-		try_escaped(try, "control sequences came into what a campaign says");
+	if (try_host_terminal(try, logs) < 0)
+		return;
+	judge_terminal(try, &try->out, "the terminal, by 'hotcell logs'");
 	if (try_host(try, report, &said) != 0 || fs_read_small(AT_FDCWD, page, PAGE_MAX, &text, &err) < 0) {
 		try_failed(try, "no page was made: %.200s", buf_text(&try->err));
 		return;
@@ -428,9 +442,9 @@ const struct review_attack review_output[] = {
 	},
 	{
 		.id = "output.page",
-		.technique = "markup, scripts and escape sequences in what a campaign's page and summary show",
+		.technique = "markup, scripts and escape sequences in what a campaign's page and summary show, and its logs on a terminal",
 		.cve = "CVE-2021-25743",
-		.safe = "text of the page, and nothing else",
+		.safe = "text, and nothing else",
 		.alone = page_alone,
 	},
 	{

@@ -454,6 +454,11 @@ int try_host(struct review_try *try, const char *const *argv, struct buf *ret)
 	return try->status;
 }
 
+int try_host_terminal(struct review_try *try, const char *const *argv)
+{
+	return run_words(try, (char *const *)(uintptr_t)argv, &(struct try_command){.terminal = true}) ? try->status : -1;
+}
+
 /* ---- judging ---- */
 
 static bool word_in(const char *list, const char *word)
