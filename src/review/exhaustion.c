@@ -1,8 +1,8 @@
 /* Attacks on what there is a limited amount of: memory, processes, processors, disk, output, time.
  *
  * Limits are small, so that a row is quick and its program need not take much more to prove that one is missing. Seen
- * from outside: how the run ended, what hotcell measured, how many processes the host has, and how long a small piece of
- * work takes on the host meanwhile. */
+ * from outside: how the run ended, what hotcell measured, what the host's kernel counts for the cell's cgroup where it has
+ * one, how many processes the host has, and how long a small piece of work takes on the host meanwhile. */
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -240,7 +240,7 @@ const struct review_attack review_exhaustion[] = {
 	{
 		.id = "exhaustion.forks",
 		.technique = "make as many processes as there may be",
-		.safe = "held at the limit; the host counts no more",
+		.safe = "held at the limit; the host, and the cell's cgroup where it has one, count no more",
 		.without = "process-limit",
 		.flags = "-p 20",
 		.program = "exhaust forks 60 300",
@@ -251,7 +251,7 @@ const struct review_attack review_exhaustion[] = {
 	{
 		.id = "exhaustion.threads",
 		.technique = "make as many threads as there may be",
-		.safe = "held at the limit; the host counts no more",
+		.safe = "held at the limit; the host, and the cell's cgroup where it has one, count no more",
 		.without = "process-limit",
 		.flags = "-p 20",
 		.program = "exhaust threads 60 300",
@@ -274,7 +274,7 @@ const struct review_attack review_exhaustion[] = {
 	{
 		.id = "exhaustion.memory",
 		.technique = "take twice its memory",
-		.safe = "killed, called oom, peak at the limit",
+		.safe = "killed, called oom; at the limit in the count of hotcell, and of the cell's cgroup where it has one",
 		.without = "memory-limit",
 		.flags = "-m 64M",
 		.program = "exhaust memory 128 2000",
@@ -446,7 +446,7 @@ const struct review_attack review_exhaustion[] = {
 	{
 		.id = "exhaustion.cpu-threads",
 		.technique = "compute in many threads at once",
-		.safe = "together they get the cell's share",
+		.safe = "together they get the cell's share; its cgroup, where it has one, held them back",
 		.without = "cpu-limit",
 		.flags = "-c 0.02",
 		.program = "exhaust burn 600 8",
