@@ -24,6 +24,8 @@ static const char *const crowd_programs[] = {
 struct crowd {
 	pid_t pids[CROWD];
 	size_t count, cells; /* those that are there still; those that ended and had been cells */
+	size_t among; /* those that were there when the healthy one was done */
+	bool worked; /* the healthy one did, in time */
 };
 
 static void crowd_start(struct review_try *try, struct crowd *crowd)
@@ -73,31 +75,34 @@ static void crowd_end(struct review_try *try, struct crowd *crowd)
 	}
 }
 
-/* Whether a healthy cell did its work while the crowd was there. */
-static bool healthy(struct review_try *try)
+static bool crowd_was_one(const struct crowd *crowd)
 {
-	struct crowd crowd = {0};
+	return crowd->cells >= CROWD_LEAST && crowd->among >= AMONG_LEAST;
+}
 
-	crowd_start(try, &crowd);
+/* A healthy cell does its work while the crowd is there. */
+static void crowd_try(struct review_try *try, struct crowd *ret)
+{
+	*ret = (struct crowd){0};
+	crowd_start(try, ret);
 	uint64_t begun = clock_now();
 	bool ran = try_run(try, &(struct try_command){.flags = "-m 64M", .program = "exhaust pace 10"}) == 0;
-	bool worked = ran && clock_now() - begun < HEALTHY_NS && try_said(try, "healthy");
-	size_t among = crowd_left(&crowd);
-	crowd_end(try, &crowd);
-	if (crowd.cells < CROWD_LEAST)
-		try_failed(try, "only %zu of %d hostile cells came about", crowd.cells, CROWD);
-	else if (worked && among < AMONG_LEAST)
-		try_failed(try, "only %zu hostile cells were there beside the healthy one", among);
-	return worked;
+	ret->worked = ran && clock_now() - begun < HEALTHY_NS && try_said(try, "healthy");
+	ret->among = crowd_left(ret);
+	crowd_end(try, ret);
 }
 
 void crowd_alone(struct review_try *try)
 {
-	bool worked = false;
+	struct crowd crowd = {0};
 
-	for (int i = 0; i < ATTEMPTS && !worked && try->verdict == REVIEW_HELD; i++)
-		worked = healthy(try);
-	if (!worked)
+	for (int i = 0; i < ATTEMPTS && !(crowd.worked && crowd_was_one(&crowd)) && try->verdict == REVIEW_HELD; i++)
+		crowd_try(try, &crowd);
+	if (crowd.cells < CROWD_LEAST)
+		try_failed(try, "only %zu of %d hostile cells came about", crowd.cells, CROWD);
+	else if (!crowd.worked)
 		try_escaped(try, "a healthy cell did not get to do its work among hostile ones");
+	else if (crowd.among < AMONG_LEAST)
+		try_failed(try, "only %zu hostile cells were there beside the healthy one", crowd.among);
 	try_judge(try);
 }
