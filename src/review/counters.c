@@ -14,6 +14,7 @@
 #define LOOK_NS (3 * NS_PER_S) /* no row's program goes on for longer */
 #define PIDS_SLACK 2 /* of hotcell's own: the cell's init, and what it starts the program with */
 #define MEMORY_SLACK (4 * MB) /* the kernel counts in batches, one a processor */
+#define MEMORY_LEAST (8 * MB) /* must have been counted, or nobody looked while it was taken */
 #define CPU_SHARE_MOST 0.06
 #define CPU_WALL_NS (300 * NS_PER_MS) /* over less than this a share says nothing */
 
@@ -276,6 +277,8 @@ static void judge_memory(struct review_try *try, const struct counters *counters
 	if (counters->most > counters->row->limit + MEMORY_SLACK)
 		try_escaped(try, "its cgroup counted %llu bytes of memory, and there may be %llu", (unsigned long long)counters->most,
 			(unsigned long long)counters->row->limit);
+	else if (counters->most < MEMORY_LEAST)
+		try_failed(try, "its cgroup counted only %llu bytes of memory", (unsigned long long)counters->most);
 	if (told + MEMORY_SLACK < counters->most)
 		try_escaped(try, "hotcell tells of %llu bytes of memory, and its cgroup counted %llu", (unsigned long long)told,
 			(unsigned long long)counters->most);
