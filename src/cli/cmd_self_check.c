@@ -16,16 +16,6 @@ struct self_check_cli {
 	bool strict;
 };
 
-static bool names_it(const struct review_attack *attack, const char *name)
-{
-	size_t len = strlen(name);
-
-	for (const char *at = attack->without; at && (at = strstr(at, name)); at += len)
-		if ((at == attack->without || at[-1] == ' ') && (at[len] == ' ' || at[len] == '\0'))
-			return true;
-	return false;
-}
-
 /* The ids of the attacks that name it; the caller frees the list. */
 static size_t attacks_of(const char *name, const char ***ret)
 {
@@ -34,7 +24,7 @@ static size_t attacks_of(const char *name, const char ***ret)
 
 	for (const struct review_group *group = review_groups; group->name; group++) {
 		for (const struct review_attack *attack = group->attacks; attack->id; attack++) {
-			if (!names_it(attack, name))
+			if (!review_names(attack->without, name))
 				continue;
 			ids = xrealloc(ids, count + 2, sizeof(*ids));
 			ids[count++] = attack->id;

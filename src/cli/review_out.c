@@ -150,17 +150,10 @@ static const char *fix_of(const char *protection, const struct cell_probe *probe
 /* How many attacks got through for want of it. */
 static size_t wanted_by(const struct review *review, const char *protection)
 {
-	size_t count = 0, len = strlen(protection);
+	size_t count = 0;
 
-	for (size_t i = 0; i < review->count; i++) {
-		const char *at = review->rows[i].lacking;
-		for (; *at; at += strcspn(at, " "), at += *at == ' ') {
-			if (strcspn(at, " ") == len && memcmp(at, protection, len) == 0) {
-				count++;
-				break;
-			}
-		}
-	}
+	for (size_t i = 0; i < review->count; i++)
+		count += review_names(review->rows[i].lacking, protection);
 	return count;
 }
 

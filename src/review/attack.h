@@ -63,6 +63,11 @@ struct review_try {
 		size_t carry_len[2], ready_from;
 		char said[4][256];
 		unsigned said_next;
+		struct {
+			const char *cause; /* NULL: what the row names */
+			char reason[400];
+		} escapes[8]; /* the first of each cause */
+		size_t escape_count; /* beyond 8: some are not kept */
 	} held;
 };
 #define TRY_OUTPUT_MAX ((size_t)8 << 20)
@@ -72,6 +77,9 @@ struct review_try {
 /* ---- verdicts ---- */
 
 void try_escaped(struct review_try *try, const char *format, ...) PRINTF_LIKE(2, 3); /* what was seen */
+/* The same of what only these protections would have held, space-separated, whatever else the row names: only for want of
+ * one of them is it degraded; "": it never is. What a sight tells of more than the row's technique is said with this. */
+void try_escaped_for(struct review_try *try, const char *protections, const char *format, ...) PRINTF_LIKE(3, 4);
 void try_not_applicable(struct review_try *try, const char *format, ...) PRINTF_LIKE(2, 3);
 void try_failed(struct review_try *try, const char *format, ...) PRINTF_LIKE(2, 3); /* could not be tried */
 

@@ -162,10 +162,10 @@ void look_gone(struct review_try *try, const struct look_processes *were)
 		}
 		size_t left = count_left(were, true);
 		if (left > 0)
-			try_escaped(try, "%zu of the processes that were below hotcell are still on the host", left);
+			try_escaped_for(try, "pid-namespace", "%zu of the processes that were below hotcell are still on the host", left);
 		left = count_in(were->cgroup, true);
 		if (left > 0)
-			try_escaped(try, "%zu processes are still in the cell's cgroup", left);
+			try_escaped_for(try, "pid-namespace", "%zu processes are still in the cell's cgroup", left);
 		return;
 	}
 }
@@ -213,7 +213,9 @@ static void unseen(struct review_try *try, const char *what)
 
 /* ---- namespaces ---- */
 
-static const char *const spaces[] = {"ns/pid", "ns/mnt", "ns/net", "ns/ipc", "ns/uts", "ns/cgroup"};
+static const char *const spaces[] = {"ns/pid", "ns/mnt", "ns/net", "ns/ipc", "ns/uts", "ns/cgroup"},
+			*const makers[] = {"pid-namespace", "mount-namespace", "net-namespace", "ipc-namespace", "uts-namespace",
+				"cgroup-namespace"};
 
 /* The inode of the user namespace that owns this one; 0 if we may not know: it is then one above ours, as EPERM tells. */
 static ino_t owner_of(struct review_try *try, pid_t pid, const char *space)
@@ -243,7 +245,7 @@ static void check_owner(struct review_try *try, pid_t pid)
 	}
 	for (size_t i = 0; i < ARRAY_LEN(spaces); i++)
 		if (owner_of(try, pid, spaces[i]) == user.st_ino)
-			try_escaped(try, "its user namespace owns its %s namespace", spaces[i] + strlen("ns/"));
+			try_escaped_for(try, "user-namespace", "its user namespace owns its %s namespace", spaces[i] + strlen("ns/"));
 }
 
 void look_namespaces(struct review_try *try)
@@ -259,11 +261,11 @@ void look_namespaces(struct review_try *try)
 		else if (!seen)
 			unseen(try, "namespaces");
 		if (seen && strcmp(its, ours) == 0)
-			try_escaped(try, "it is in the host's user namespace");
+			try_escaped_for(try, "user-namespace", "it is in the host's user namespace");
 		for (size_t k = 0; seen && k < ARRAY_LEN(spaces); k++)
 			if (try_link(pids[i], spaces[k], its, sizeof(its)) && try_link(getpid(), spaces[k], ours, sizeof(ours)) &&
 				strcmp(its, ours) == 0)
-				try_escaped(try, "it is in the host's %s namespace", spaces[k] + strlen("ns/"));
+				try_escaped_for(try, makers[k], "it is in the host's %s namespace", spaces[k] + strlen("ns/"));
 		if (seen)
 			check_owner(try, pids[i]);
 	}
@@ -297,9 +299,9 @@ static void check_ids(struct review_try *try, pid_t pid, const struct buf *statu
 		for (int k = 0; line && k < 4; k++) {
 			long id = strtol(at, &at, 10);
 			if (id == 0)
-				try_escaped(try, "it is root on the host (%s)", names[i][0]);
+				try_escaped_for(try, "non-root", "it is root on the host (%s)", names[i][0]);
 			else if (inside_of(try, pid, names[i][1], id) == 0)
-				try_escaped(try, "it is root in its user namespace (%s)", names[i][0]);
+				try_escaped_for(try, "non-root", "it is root in its user namespace (%s)", names[i][0]);
 		}
 	}
 }
@@ -311,14 +313,14 @@ static void check_status(struct review_try *try, const struct buf *status)
 	for (size_t i = 0; i < ARRAY_LEN(sets); i++) {
 		const char *line = try_status_line(status, sets[i]);
 		if (!line || strtoull(line, NULL, 16) != 0)
-			try_escaped(try, "it has capabilities: %s %s", sets[i], line ? line : "unknown");
+			try_escaped_for(try, "no-capabilities", "it has capabilities: %s %s", sets[i], line ? line : "unknown");
 	}
 	const char *line = try_status_line(status, "NoNewPrivs");
 	if (!line || strcmp(line, "1") != 0)
-		try_escaped(try, "it may gain privileges by executing a program");
+		try_escaped_for(try, "no-new-privileges", "it may gain privileges by executing a program");
 	line = try_status_line(status, "Seccomp");
 	if (!line || strcmp(line, "2") != 0)
-		try_escaped(try, "no filter is upon its system calls");
+		try_escaped_for(try, "seccomp", "no filter is upon its system calls");
 }
 
 void look_credentials(struct review_try *try)

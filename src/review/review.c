@@ -43,6 +43,16 @@ const char *review_verdict_name(enum review_verdict verdict)
 	return verdict_names[verdict];
 }
 
+bool review_names(const char *list, const char *word)
+{
+	size_t len = strlen(word);
+
+	for (const char *at = list; at && *at; at += strcspn(at, " "), at += *at == ' ')
+		if (strcspn(at, " ") == len && memcmp(at, word, len) == 0)
+			return true;
+	return false;
+}
+
 /* ---- which ---- */
 
 static bool is_wanted(const struct review_options *options, const struct review_group *group, const struct review_attack *attack)
@@ -79,38 +89,55 @@ static void mark_make(char *ret, size_t size)
 	(void)snprintf(ret, size, "@review-%016llx", (unsigned long long)number);
 }
 
-/* Which of the protections that would have held it this very cell lacked, by its receipt: their names, and why. */
-static void find_lacking(const struct review_try *try, struct buf *names, struct buf *why)
+/* Which of the protections that would have held it this very cell lacked, by its receipt: their names, and why, without
+ * those that are there already. `cause` NULL: any that the row names. False: none. */
+static bool find_lacking(const struct review_try *try, const char *cause, struct buf *names, struct buf *why)
 {
 	own(freep) char *copy = xstrdup(try->attack->without ? try->attack->without : "");
 	char *rest = copy;
+	bool found = false;
 
 	for (char *name; (name = strsep(&rest, " "));) {
 		char path[160];
 		(void)snprintf(path, sizeof(path), "receipt.protections.%s.state", name);
-		const char *state = *name ? try_result(try, path) : NULL;
+		const char *state = *name && (!cause || review_names(cause, name)) ? try_result(try, path) : NULL;
 		if (!state || strcmp(state, "on") == 0)
+			continue;
+		found = true;
+		if (review_names(buf_text(names), name))
 			continue;
 		(void)snprintf(path, sizeof(path), "receipt.protections.%s.note", name);
 		const char *note = try_result(try, path);
 		buf_fmt(names, "%s%s", names->len ? " " : "", name);
 		buf_fmt(why, "%s%s is %s here%s%s", why->len ? "; " : "", name, state, note && *note ? ": " : "", note ? note : "");
 	}
+	return found;
+}
+
+static void set_reason(struct review_try *try, char *reason)
+{
+	free(try->reason);
+	try->reason = reason;
 }
 
 /* What got through for want of something this machine cannot give is told apart. A weakened cell could have had it; one
  * without a sandbox is no cell. */
 char *review_degrade(struct review_try *try)
 {
-	own(buf_done) struct buf names = {0}, why = {0};
+	own(buf_done) struct buf names = {0}, why = {0}, line = {0};
+	size_t count = try->held.escape_count;
 
-	if (try->verdict == REVIEW_ESCAPED && !try->gentle)
-		find_lacking(try, &names, &why);
-	if (!names.len)
+	if (try->verdict != REVIEW_ESCAPED || try->gentle || count > ARRAY_LEN(try->held.escapes))
 		return xstrdup("");
-	char *reason = xfmt("%s (%s)", buf_text(&why), try->reason);
-	free(try->reason);
-	try->reason = reason;
+	for (size_t i = 0; i < count; i++) {
+		const char *reason = try->held.escapes[i].reason;
+		if (find_lacking(try, try->held.escapes[i].cause, &names, &why))
+			continue;
+		term_line(reason, strlen(reason), REASON_KEPT, &line);
+		set_reason(try, xstrdup(buf_text(&line)));
+		return xstrdup("");
+	}
+	set_reason(try, xfmt("%s (%s)", buf_text(&why), try->reason));
 	try->verdict = REVIEW_DEGRADED;
 	return buf_take(&names);
 }

@@ -57,6 +57,7 @@ enum review_verdict {
 	REVIEW_FAILED, /* it could not be tried: nothing is known */
 	REVIEW_VERDICT_COUNT
 };
+bool review_names(const char *list, const char *word); /* whether it is among them; a list of NULL is empty */
 const char *review_verdict_name(enum review_verdict verdict); /* "held", "ESCAPED", "not applicable", ... */
 
 struct review_row {

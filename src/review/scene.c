@@ -447,20 +447,20 @@ static void victim_look(struct scene *scene, struct review_try *try)
 		return;
 	}
 	if (waitpid(scene->victim, NULL, WNOHANG) == scene->victim) {
-		try_escaped(try, "a process of the host was killed");
+		try_escaped_for(try, "pid-namespace", "a process of the host was killed");
 		scene->victim = 0;
 		if (victim_start(scene, &err) < 0)
 			try_failed(try, "%s", err.text);
 		return;
 	}
 	if (atomic_exchange(scene->signals, 0) > 0)
-		try_escaped(try, "a process of the host got a signal");
+		try_escaped_for(try, "pid-namespace", "a process of the host got a signal");
 	(void)snprintf(path, sizeof(path), "/proc/%d/stat", scene->victim);
 	if (fs_read_small(AT_FDCWD, path, 4096, &text, &err) < 0)
 		return;
 	const char *state = strrchr(buf_text(&text), ')');
 	if (state && (state[2] == 'T' || state[2] == 't')) {
-		try_escaped(try, "a process of the host was stopped");
+		try_escaped_for(try, "pid-namespace", "a process of the host was stopped");
 		(void)kill(scene->victim, SIGCONT);
 		atomic_store(scene->signals, 0);
 	}
@@ -472,15 +472,15 @@ void scene_look(struct scene *scene, struct review_try *try)
 	struct err err;
 
 	if (canary_changed(scene, &how)) {
-		try_escaped(try, "the canary on the host is %s", how);
+		try_escaped_for(try, "private-tmp", "the canary on the host is %s", how);
 		if (canary_write(scene, &err) < 0)
 			try_failed(try, "%s", err.text);
 	}
 	if (try->leaked || scene_has_token(scene, buf_text(&try->out), try->out.len) || scene_has_token(scene, buf_text(&try->err), try->err.len))
-		try_escaped(try, "the canary's token was read: it is in what the attack printed");
+		try_escaped_for(try, "private-tmp hidden-files pid-namespace ipc-namespace", "the canary's token was read: it is in what the attack printed");
 	victim_look(scene, try);
 	for (size_t i = 0; i < EAR_COUNT; i++) {
 		if (scene->ears[i] >= 0 && ear_heard(scene->ears[i], i == EAR_UDP4))
-			try_escaped(try, "it reached a socket of the host: %s", ear_names[i]);
+			try_escaped_for(try, i == EAR_UNIX ? "private-tmp" : "net-namespace", "it reached a socket of the host: %s", ear_names[i]);
 	}
 }

@@ -34,8 +34,8 @@ void try_each_said(const struct review_try *try, try_said_fn *fn, void *data);
 /* Counts what the program said it tried; what was "ok" and may not be is an escape. */
 void try_judge_said(struct review_try *try);
 
-/* An escape becomes `degraded` where the cell's receipt lacks what would have held it. The names of that, or ""; the caller
- * frees. */
+/* What got through becomes `degraded` if the cell's receipt lacks, for each thing that was seen, something that would have
+ * held it. The names of all that, or ""; the caller frees. Else the reason is what nothing explains. */
 char *review_degrade(struct review_try *try);
 
 /* try.c: one row from its beginning to its end. */

@@ -6,14 +6,6 @@
 
 /* ---- what is covered ---- */
 
-static bool names_word(const char *list, const char *word, size_t len)
-{
-	for (const char *at = list; at && *at; at += strcspn(at, " "), at += *at == ' ')
-		if (strcspn(at, " ") == len && memcmp(at, word, len) == 0)
-			return true;
-	return false;
-}
-
 /* A cell of a table: a bar would end it. */
 static void put_cell(struct buf *out, const char *text)
 {
@@ -92,7 +84,7 @@ static void put_tests(const char *name, struct buf *out)
 
 	for (const struct review_group *group = review_groups; group->name; group++)
 		for (const struct review_attack *attack = group->attacks; attack->id; attack++)
-			if (names_word(attack->without, name, strlen(name)))
+			if (review_names(attack->without, name))
 				buf_fmt(out, "%s`%s`", count++ ? ", " : "", attack->id);
 }
 

@@ -27,6 +27,11 @@
 
 /* ---- verdicts ---- */
 
+static bool same_cause(const char *one, const char *other)
+{
+	return one == other || (one && other && strcmp(one, other) == 0);
+}
+
 /* An escape outweighs everything, and a failure what is not an escape. */
 static void conclude(struct review_try *try, enum review_verdict verdict, const char *format, va_list args)
 {
@@ -44,12 +49,40 @@ static void conclude(struct review_try *try, enum review_verdict verdict, const 
 	try->reason = xstrdup(buf_text(&line));
 }
 
+/* Keeps the first of each cause: one that nothing explains must not hide behind another. */
+static void escape(struct review_try *try, const char *cause, const char *format, va_list args)
+{
+	size_t count = try->held.escape_count, at = 0;
+	va_list again;
+
+	while (at < count && at < ARRAY_LEN(try->held.escapes) && !same_cause(try->held.escapes[at].cause, cause))
+		at++;
+	if (at == count && at < ARRAY_LEN(try->held.escapes)) {
+		va_copy(again, args);
+		try->held.escapes[at].cause = cause;
+		(void)vsnprintf(try->held.escapes[at].reason, sizeof(try->held.escapes[at].reason), format, again);
+		va_end(again);
+	}
+	if (at == count || at == ARRAY_LEN(try->held.escapes))
+		try->held.escape_count = at + 1;
+	conclude(try, REVIEW_ESCAPED, format, args);
+}
+
 void try_escaped(struct review_try *try, const char *format, ...)
 {
 	va_list args;
 
 	va_start(args, format);
-	conclude(try, REVIEW_ESCAPED, format, args);
+	escape(try, NULL, format, args);
+	va_end(args);
+}
+
+void try_escaped_for(struct review_try *try, const char *protections, const char *format, ...)
+{
+	va_list args;
+
+	va_start(args, format);
+	escape(try, protections, format, args);
 	va_end(args);
 }
 
@@ -413,7 +446,7 @@ static bool run_words(struct review_try *try, char *const *argv, const struct tr
 	try->status = wait_for(try, ended ? until : clock_now() + END_MS * NS_PER_MS);
 	try->wall_ns = clock_now() - begun;
 	if (!ended && !try->stopped)
-		try_escaped(try, "hotcell did not end within %d s", TRY_TIMEOUT_MS / 1000);
+		try_escaped_for(try, "", "hotcell did not end within %d s", TRY_TIMEOUT_MS / 1000);
 	return !try->stopped;
 }
 
@@ -461,16 +494,6 @@ int try_host_terminal(struct review_try *try, const char *const *argv)
 
 /* ---- judging ---- */
 
-static bool word_in(const char *list, const char *word)
-{
-	size_t len = strlen(word);
-
-	for (const char *at = list; at && (at = strstr(at, word)); at += len)
-		if ((at == list || at[-1] == ' ') && (at[len] == ' ' || at[len] == '\0'))
-			return true;
-	return false;
-}
-
 /* How the run ended, in the words of a row's outcomes. A signal that a program of ours brings on itself by an error is a
  * crash: it must not pass for one that was ended. */
 static const char *ending(const struct review_try *try)
@@ -499,11 +522,11 @@ static void judge_outcome(struct review_try *try)
 		return;
 	if (!outcome)
 		try_failed(try, "hotcell gave no result and ended with %d: %s", try->status, buf_text(&said));
-	else if (strcmp(outcome, "setup-failed") == 0 && !word_in(wanted, outcome))
+	else if (strcmp(outcome, "setup-failed") == 0 && !review_names(wanted, outcome))
 		try_failed(try, "there was no cell: %s", buf_text(&said));
-	else if (strcmp(outcome, "crashed") == 0 && !word_in(wanted, outcome))
+	else if (strcmp(outcome, "crashed") == 0 && !review_names(wanted, outcome))
 		try_failed(try, "the attack itself crashed (signal %s)", try_result(try, "signal"));
-	else if (wanted && !word_in(wanted, outcome))
+	else if (wanted && !review_names(wanted, outcome))
 		try_escaped(try, "the run ended as '%s', not as '%s'", outcome, wanted);
 	else if (exited && (code >= 126 || code == NO_SUCH_ATTACK || (!wanted && code != 0)))
 		try_failed(try, "the attack itself failed (exit code %s): %s", try_result(try, "exit_code"), buf_text(&said));
@@ -521,7 +544,7 @@ static void judge_left(struct review_try *try)
 	while ((count = try_processes(try, left, ARRAY_LEN(left))) > 0) {
 		if (clock_now() < until && wait_on(try, NULL, 0, 10 * NS_PER_MS))
 			continue;
-		try_escaped(try, "%zu of its processes were left on the host", count);
+		try_escaped_for(try, "pid-namespace", "%zu of its processes were left on the host", count);
 		for (size_t i = 0; i < count; i++)
 			(void)kill(left[i], SIGKILL);
 		return;

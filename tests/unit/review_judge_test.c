@@ -311,6 +311,84 @@ static void an_escape_is_degraded_only_where_the_receipt_lacks_what_would_hold_i
 	degraded_as("landlock", false, "one EPERM\n", REVIEW_HELD, "");
 }
 
+#define NO_LIMITS                                                                                                              \
+	"{\"outcome\":\"exited\",\"exit_code\":0,\"receipt\":{\"protections\":{\"memory-limit\":{\"state\":\"off\",\"note\":\"\"},"  \
+	"\"pid-namespace\":{\"state\":\"off\",\"note\":\"\"},\"net-namespace\":{\"state\":\"on\",\"note\":\"\"},"                        \
+	"\"private-tmp\":{\"state\":\"off\",\"note\":\"\"}}}}"
+
+static struct review_try judged(const struct review_attack *attack, const char *out)
+{
+	struct review_try try = try_of(attack, out, NO_LIMITS);
+
+	try_judge(&try);
+	return try;
+}
+
+static void degraded_to(struct review_try try, enum review_verdict verdict, const char *lacking, const char *reason)
+{
+	own(freep) char *names = review_degrade(&try);
+
+	assert_string_equal(names, lacking);
+	assert_int_equal(try.verdict, verdict);
+	assert_non_null(strstr(try.reason, reason));
+	try_done(&try);
+}
+
+static void what_the_scene_saw_is_never_degraded_for_want_of_a_limit(void **state)
+{
+	static const struct review_attack limit = {.id = "x.y", .without = "memory-limit"},
+					  tmp = {.id = "x.y", .without = "memory-limit private-tmp"};
+	own(freep) char *token = xfmt("file %s\n", scene_token(scene));
+
+	(void)state;
+	degraded_to(judged(&limit, token), REVIEW_ESCAPED, "", "token was read");
+	degraded_to(judged(&tmp, token), REVIEW_DEGRADED, "private-tmp", "token was read");
+	assert_int_equal(unlink(scene_canary(scene)), 0);
+	degraded_to(judged(&limit, ""), REVIEW_ESCAPED, "", "gone");
+	assert_int_equal(kill(scene_victim(scene), SIGKILL), 0);
+	usleep(50000);
+	degraded_to(judged(&limit, ""), REVIEW_ESCAPED, "", "was killed");
+}
+
+static void processes_that_were_left_are_never_degraded_for_want_of_a_limit(void **state)
+{
+	static const struct review_attack limit = {.id = "x.y", .without = "memory-limit"},
+					  space = {.id = "x.y", .without = "memory-limit pid-namespace"};
+
+	(void)state;
+	for (int i = 0; i < 2; i++) {
+		pid_t pid = fork();
+		if (pid == 0) {
+			(void)execl("/bin/sh", "sh", "-c", "while :; do sleep 1; done", "@review-unit-test", NULL);
+			_exit(127);
+		}
+		usleep(50000);
+		degraded_to(judged(i ? &space : &limit, ""), i ? REVIEW_DEGRADED : REVIEW_ESCAPED, i ? "pid-namespace" : "", "were left");
+		assert_int_equal(waitpid(pid, NULL, 0), pid); /* it was killed */
+	}
+}
+
+static void what_nothing_explains_does_not_hide_behind_what_is_explained(void **state)
+{
+	static const struct review_attack attack = {.id = "x.y", .without = "memory-limit pid-namespace net-namespace"};
+	static const char *const causes[] = {"a", "b", "c", "d", "e", "f", "g", "h", "i", "j"};
+	struct review_try try = try_of(&attack, "", NO_LIMITS);
+
+	(void)state;
+	try_escaped(&try, "more memory than it may");
+	try_escaped(&try, "again");
+	try_escaped_for(&try, "pid-namespace", "a process");
+	degraded_to(try, REVIEW_DEGRADED, "memory-limit pid-namespace", "more memory");
+	struct review_try worse = try_of(&attack, "", NO_LIMITS);
+	try_escaped(&worse, "more memory than it may");
+	try_escaped_for(&worse, "net-namespace", "the host's \033 network");
+	degraded_to(worse, REVIEW_ESCAPED, "", "network");
+	struct review_try many = try_of(&attack, "", NO_LIMITS);
+	for (size_t i = 0; i < ARRAY_LEN(causes); i++)
+		try_escaped_for(&many, causes[i], "%s", causes[i]);
+	degraded_to(many, REVIEW_ESCAPED, "", "a");
+}
+
 /* ---- running ---- */
 
 /* A hotcell that does as its script says. */
@@ -455,6 +533,9 @@ int main(void)
 		cmocka_unit_test(who_knocks_at_the_hosts_socket_has_escaped),
 		cmocka_unit_test(the_hosts_shared_memory_can_be_had_by_its_id_and_goes_with_the_scene),
 		cmocka_unit_test(an_escape_is_degraded_only_where_the_receipt_lacks_what_would_hold_it),
+		cmocka_unit_test(what_the_scene_saw_is_never_degraded_for_want_of_a_limit),
+		cmocka_unit_test(processes_that_were_left_are_never_degraded_for_want_of_a_limit),
+		cmocka_unit_test(what_nothing_explains_does_not_hide_behind_what_is_explained),
 		cmocka_unit_test(output_is_bounded_and_the_token_is_found_beyond),
 		cmocka_unit_test(hotcell_is_lent_the_canary_and_the_token),
 		cmocka_unit_test(a_row_whose_time_is_over_runs_nothing_more_and_has_failed),
