@@ -97,6 +97,22 @@ static int draft_place(int fd, char **name, const char *path, bool replace)
 	return 0;
 }
 
+int out_file_check(const char *path, bool replace, struct err *err)
+{
+	own(buf_done) struct buf shown = {0};
+	own(freep) char *draft = NULL;
+
+	term_line(path, strlen(path), 200, &shown);
+	if (target_check(path, buf_text(&shown), replace, err) < 0)
+		return -1;
+	own(fd_closep) int fd = draft_open(path, &draft);
+	if (fd < 0)
+		return err_errno(err, errno, "write '%s'", buf_text(&shown));
+	if (draft)
+		(void)unlink(draft);
+	return 0;
+}
+
 int out_file_write(const char *path, const struct buf *text, bool replace, struct err *err)
 {
 	own(buf_done) struct buf shown = {0};

@@ -12,6 +12,9 @@
  * `replace`. Errors of the path have code ERR_USAGE. */
 MUST_CHECK int out_file_write(const char *path, const struct buf *text, bool replace, struct err *err);
 
+/* Whether that could be done now: for work that is long, and whose result would be lost. Writes nothing. */
+MUST_CHECK int out_file_check(const char *path, bool replace, struct err *err);
+
 /* "-": stdout, as every verb takes it. */
 bool out_file_is_stdout(const char *path);
 

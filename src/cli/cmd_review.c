@@ -141,21 +141,30 @@ static int code_of(const struct review *review, const struct review_changes *cha
 	return review->counts[REVIEW_FAILED] ? EXIT_UNKNOWN : 0;
 }
 
-static int tell(const struct review_cli *cli, const struct review *review, const struct value *then)
+/* Printed first: what cannot be written must not take the verdicts with it. */
+static int tell(const struct review_cli *cli, const struct review *review, const struct value *then, const struct review_log *log)
 {
 	own(review_changes_done) struct review_changes changes = {0};
 	struct err err = {0};
 
 	if (cli->compare)
 		review_compare(then, review, &changes);
-	if (review_audit(review, cli->state, &err) < 0) {
-		(void)err_wrap(&err, "the audit log");
-		return cli_fail(&err);
-	}
-	int failed = review_write(review, &cli->files);
-	if (!failed)
-		failed = print(cli, review, &changes);
-	return failed ? failed : code_of(review, &changes);
+	int code = code_of(review, &changes), printed = print(cli, review, &changes);
+	int written = review_write(review, &cli->files);
+	int logged = review_log_put(log, review, &err) < 0 ? cli_fail(&err) : 0;
+	if (code == EXIT_WORSE)
+		return code;
+	return printed ? printed : written ? written : logged ? logged : code;
+}
+
+/* What was saved is read before the same file is written anew, and nothing is attacked for a result that has no place. */
+static int prepare(const struct review_cli *cli, struct value *then, struct review_log *log)
+{
+	struct err err = {0};
+	bool fine = (!cli->compare || review_read(cli->compare, then, &err) == 0) && review_files_check(&cli->files, &err) == 0 &&
+		review_log_open(cli->state, log, &err) == 0;
+
+	return fine ? 0 : cli_fail(&err);
 }
 
 static int run(void *data, const struct cli_args *args)
@@ -163,17 +172,18 @@ static int run(void *data, const struct cli_args *args)
 	const struct review_cli *cli = data;
 	own(review_done) struct review review = {0};
 	own(value_done) struct value then = {0};
-	struct err err = {0};
+	own(review_log_done) struct review_log log = {0};
 
 	(void)args;
 	if (cli->list || cli->threats)
 		return print_catalogue(cli);
-	if (cli->compare && review_read(cli->compare, &then, &err) < 0) /* before the same file is written anew */
-		return cli_fail(&err);
+	int failed = prepare(cli, &then, &log);
+	if (failed)
+		return failed;
 	if (strcmp(cli->backend, "none") == 0)
 		backend_warn_none();
-	int failed = attack(cli, &review);
-	return failed ? failed : tell(cli, &review, &then);
+	failed = attack(cli, &review);
+	return failed ? failed : tell(cli, &review, &then, &log);
 }
 
 static void defaults(void *data)

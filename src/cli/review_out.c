@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "audit/audit.h"
 #include "base/fs.h"
@@ -40,27 +41,56 @@ static int write_file(const char *path, const struct buf *text, const char *what
 	return 0;
 }
 
+int review_files_check(const struct review_files *files, struct err *err)
+{
+	const char *const paths[] = {files->save, files->html, files->sarif};
+
+	for (size_t i = 0; i < ARRAY_LEN(paths); i++)
+		if (paths[i] && !out_file_is_stdout(paths[i]) && out_file_check(paths[i], true, err) < 0)
+			return -1;
+	return 0;
+}
+
+/* A path as in a repository: from this folder, or a name alone. */
+static const char *place_of(const char *save)
+{
+	own(freep) char *here = getcwd(NULL, 0);
+	size_t len = here ? strlen(here) : 0;
+
+	if (!save || out_file_is_stdout(save))
+		return "review.json";
+	if (save[0] != '/')
+		return save;
+	if (len > 1 && strncmp(save, here, len) == 0 && save[len] == '/')
+		return save + len + 1;
+	return strrchr(save, '/') + 1;
+}
+
+static int write_sarif(const struct review *review, const struct review_files *files)
+{
+	own(json_done) struct json json = {.pretty = true};
+
+	review_sarif(review, place_of(files->save), &json);
+	buf_char(&json.out, '\n');
+	return write_file(files->sarif, &json.out, "the SARIF log is written");
+}
+
 int review_write(const struct review *review, const struct review_files *files)
 {
-	int failed = 0;
+	own(buf_done) struct buf text = {0}, page = {0};
+	int saved = 0, shown = 0, told = 0;
 
 	if (files->save) {
-		own(buf_done) struct buf text = {0};
 		review_save(review, &text);
-		failed = write_file(files->save, &text, "the review is saved");
+		saved = write_file(files->save, &text, "the review is saved");
 	}
-	if (files->html && !failed) {
-		own(buf_done) struct buf page = {0};
+	if (files->html) {
 		review_html(review, &page);
-		failed = write_file(files->html, &page, "the page is written");
+		shown = write_file(files->html, &page, "the page is written");
 	}
-	if (files->sarif && !failed) {
-		own(json_done) struct json json = {.pretty = true};
-		review_sarif(review, files->save && files->save[0] != '/' ? files->save : "review.json", &json);
-		buf_char(&json.out, '\n');
-		failed = write_file(files->sarif, &json.out, "the SARIF log is written");
-	}
-	return failed;
+	if (files->sarif)
+		told = write_sarif(review, files);
+	return saved ? saved : shown ? shown : told;
 }
 
 int review_read(const char *path, struct value *ret, struct err *err)
@@ -181,7 +211,10 @@ void review_put_fixes(const struct review *review, struct buf *out)
 static void put_event(const struct review *review, struct audit *audit)
 {
 	struct json *json = audit_begin(audit, "review");
+	char sum[SHA256_HEX];
 
+	review_sum(review, sum);
+	json_put_string(json, "sum", sum);
 	json_put_string(json, "backend", review->backend);
 	json_put_string(json, "kernel", review->kernel);
 	json_put_string(json, "user", review->root ? "root" : "ordinary");
@@ -202,20 +235,32 @@ static void put_event(const struct review *review, struct audit *audit)
 	audit_end(audit);
 }
 
-int review_audit(const struct review *review, const char *state, struct err *err)
+int review_log_open(const char *state, struct review_log *ret, struct err *err)
 {
 	const struct redact_known known = {.home = getenv("HOME")};
-	own(redactor_freep) struct redactor *redactor = redactor_make(&known);
 	own(freep) char *folder = state_folder(state, state != NULL, err);
 
+	*ret = (struct review_log){0};
 	if (!folder) { /* no campaign was ever run here: no log is kept either */
 		bool none = !state && !getenv("HOTCELL_STATE") && err->code == ERR_USAGE;
 		return none ? 0 : -1;
 	}
 	own(freep) char *path = state_audit(folder);
-	own(audit_freep) struct audit *audit = audit_open(path, redactor, err);
-	if (!audit)
-		return -1;
-	put_event(review, audit);
-	return audit_flush(audit, err);
+	ret->redactor = redactor_make(&known);
+	ret->audit = audit_open(path, ret->redactor, err);
+	return ret->audit ? 0 : err_wrap(err, "the audit log");
+}
+
+int review_log_put(const struct review_log *log, const struct review *review, struct err *err)
+{
+	if (!log->audit)
+		return 0;
+	put_event(review, log->audit);
+	return audit_flush(log->audit, err) < 0 ? err_wrap(err, "the audit log") : 0;
+}
+
+void review_log_done(struct review_log *log)
+{
+	log->audit = audit_free(log->audit);
+	redactor_freep(&log->redactor);
 }

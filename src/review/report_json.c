@@ -73,23 +73,39 @@ static void sum_of(const struct value *body, char ret[SHA256_HEX])
 	sha256_hex(sum, ret);
 }
 
-void review_save(const struct review *review, struct buf *out)
+/* As a reader of the file will see it. */
+static void body_of(const struct review *review, struct value *ret, char ret_sum[SHA256_HEX])
 {
-	own(json_done) struct json body = {0}, file = {.pretty = true};
-	own(value_done) struct value value = {0};
-	char sum[SHA256_HEX] = "";
+	own(json_done) struct json json = {0};
 	struct err err;
 
-	json_open(&body, '{');
-	review_json_members(review, &body);
-	json_close(&body, '}');
-	if (json_read(body.out.data, body.out.len, &limits, NULL, &value, &err) == 0) /* our own text: as a reader will see it */
-		sum_of(&value, sum);
+	json_open(&json, '{');
+	review_json_members(review, &json);
+	json_close(&json, '}');
+	ret_sum[0] = '\0';
+	if (json_read(json.out.data, json.out.len, &limits, NULL, ret, &err) == 0) /* our own text */
+		sum_of(ret, ret_sum);
+}
+
+void review_sum(const struct review *review, char ret[SHA256_HEX])
+{
+	own(value_done) struct value body = {0};
+
+	body_of(review, &body, ret);
+}
+
+void review_save(const struct review *review, struct buf *out)
+{
+	own(json_done) struct json file = {.pretty = true};
+	own(value_done) struct value body = {0};
+	char sum[SHA256_HEX];
+
+	body_of(review, &body, sum);
 	json_open(&file, '{');
 	json_put_string(&file, "format", FORMAT);
 	json_put_string(&file, "sum", sum);
 	json_key(&file, "review");
-	json_value(&file, &value, false);
+	json_value(&file, &body, false);
 	json_close(&file, '}');
 	buf_add(out, file.out.data, file.out.len);
 	buf_char(out, '\n');
@@ -121,8 +137,10 @@ int review_load(const char *text, size_t len, const char *name, struct value *re
 	char sum[SHA256_HEX];
 
 	*ret = (struct value){0};
-	if (json_read(text, len, &limits, name, &file, err) < 0)
-		return -1;
+	if (json_read(text, len, &limits, NULL, &file, err) < 0) {
+		err->code = ERR_USAGE;
+		return err_wrap(err, "'%s' is no saved review ('hotcell review --save FILE' writes one)", name);
+	}
 	const char *format = text_of(&file, "format"), *said = text_of(&file, "sum");
 	const struct value *body = value_get(&file, "review");
 	if (!format || strcmp(format, FORMAT) != 0 || !said || !body)

@@ -17,6 +17,7 @@
 #include "review/scene.h"
 
 #define REASON_KEPT 800 /* bytes */
+#define EXIT_REFUSED 2 /* hotcell's, for what it was asked */
 
 const struct review_group review_groups[] = {
 	{"files", "Files and paths", review_files},
@@ -203,6 +204,8 @@ static int look_first(struct review *review, const struct review_options *option
 		const char *text = ran < 0 ? try.reason : buf_text(&try.err);
 		text += strncmp(text, "hotcell: ", 9) == 0 ? 9 : 0;
 		term_line(text, strcspn(text, "\n"), 240, &said);
+		if (ran == 0 && try.status == EXIT_REFUSED) /* the image, say */
+			return err_set(err, ERR_USAGE, "%s", buf_text(&said));
 		return err_set(err, ERR_MISSING, "no program runs in a cell here, so nothing can be said of cells; 'hotcell doctor' tells why: %s",
 			buf_text(&said));
 	}

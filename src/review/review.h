@@ -18,6 +18,7 @@
 #include "base/err.h"
 #include "base/json.h"
 #include "base/own.h"
+#include "base/sha256.h"
 #include "base/value.h"
 
 struct review_try; /* one attack under way: attack.h */
@@ -125,6 +126,7 @@ void review_threats(struct buf *out);
 
 /* The review as a file, with the SHA-256 sum of what it says: not of its layout. */
 void review_save(const struct review *review, struct buf *out);
+void review_sum(const struct review *review, char ret[SHA256_HEX]); /* the sum of that file */
 /* Reads such a file. One that is none, or says something else than when it was saved, is ERR_USAGE. *ret is its body, as
  * review_json_members wrote it; the caller's to value_done. */
 MUST_CHECK int review_load(const char *text, size_t len, const char *name, struct value *ret, struct err *err);
