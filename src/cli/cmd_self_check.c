@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "base/weaken.h"
+#include "cell/cell.h"
 #include "cli/verbs.h"
 #include "review/review.h"
 
@@ -85,23 +86,39 @@ static bool is_wanted(const struct self_check_cli *cli, const char *name)
 	return cli->only.count == 0;
 }
 
-/* A row may name no protection that does not exist. */
+static bool check_row(const struct review_attack *attack, struct buf *out)
+{
+	own(freep) char *copy = xstrdup(attack->without ? attack->without : "");
+	char *rest = copy;
+	bool good = !attack->harsh || !attack->without;
+
+	if (!good)
+		buf_fmt(out, "not ok %s names what it is never tried without: it is harsh\n", attack->id);
+	for (char *name; (name = strsep(&rest, " "));) {
+		if (!*name || weaken_known(name))
+			continue;
+		buf_fmt(out, "not ok %s names '%s', which nothing is called\n", attack->id, name);
+		good = false;
+	}
+	return good;
+}
+
+/* Every protection of a receipt can be left out, and a row names none that does not exist or that it cannot show. */
 static bool check_names(struct buf *out)
 {
 	bool good = true;
 
-	for (const struct review_group *group = review_groups; group->name; group++) {
-		for (const struct review_attack *attack = group->attacks; attack->id; attack++) {
-			own(freep) char *copy = xstrdup(attack->without ? attack->without : "");
-			char *rest = copy;
-			for (char *name; (name = strsep(&rest, " "));) {
-				if (!*name || weaken_known(name))
-					continue;
-				buf_fmt(out, "not ok %s names '%s', which nothing is called\n", attack->id, name);
-				good = false;
-			}
-		}
+	for (int i = 0; i < CELL_PROTECTION_COUNT; i++) {
+		if (weaken_known(cell_protection_name(i)))
+			continue;
+		buf_fmt(out, "not ok %s cannot be left out\n", cell_protection_name(i));
+		good = false;
 	}
+	for (const struct review_group *group = review_groups; group->name; group++)
+		for (const struct review_attack *attack = group->attacks; attack->id; attack++)
+			good = check_row(attack, out) && good;
+	if (good)
+		buf_str(out, "ok every protection of a receipt can be left out, and rows name no others\n");
 	return good;
 }
 
