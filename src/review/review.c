@@ -79,6 +79,26 @@ static int choose(struct review *review, const struct review_options *options, s
 	return review->count ? 0 : err_set(err, ERR_USAGE, "--only names no group and no attack; 'hotcell review --list' has them all");
 }
 
+/* The row that is tried before all others; NULL: it was not asked for. */
+static struct review_row *first_of(const struct review *review)
+{
+	for (size_t i = 0; i < review->count; i++)
+		if (strcmp(review->rows[i].attack->id, REVIEW_FIRST) == 0)
+			return &review->rows[i];
+	return NULL;
+}
+
+/* The row whose turn it is; NULL: that was all. */
+static struct review_row *row_at(const struct review *review, size_t turn)
+{
+	struct review_row *first = first_of(review);
+	size_t at = first ? (size_t)(first - review->rows) : 0;
+
+	if (turn >= review->count)
+		return NULL;
+	return first && turn == 0 ? first : &review->rows[turn <= at && first ? turn - 1 : turn];
+}
+
 /* ---- one ---- */
 
 static void mark_make(char *ret, size_t size)
@@ -94,7 +114,8 @@ static void mark_make(char *ret, size_t size)
  * those that are there already. `cause` NULL: any that the row names. False: none. */
 static bool find_lacking(const struct review_try *try, const char *cause, struct buf *names, struct buf *why)
 {
-	own(freep) char *copy = xstrdup(try->attack->without ? try->attack->without : "");
+	const struct review_attack *attack = try->attack;
+	own(freep) char *copy = xfmt("%s %s", attack->without ? attack->without : "", attack->wants ? attack->wants : "");
 	char *rest = copy;
 	bool found = false;
 
@@ -164,12 +185,22 @@ static char *cleaned(const char *reason)
 	return xstrdup(buf_text(&line));
 }
 
+/* What is not a whole cell's own namespaces leaves a harsh attack nothing to be held by. */
+static bool is_open(const struct review *review)
+{
+	const struct review_row *first = first_of(review);
+
+	return first && first->reason && (first->verdict == REVIEW_ESCAPED || first->verdict == REVIEW_FAILED);
+}
+
 /* Whether it was done to its end. */
 static bool attack(struct review *review, struct review_row *row, const struct review_options *options, struct scene *scene)
 {
 	own(try_done) struct review_try try;
 
 	try_begin(&try, row->attack, options, scene);
+	if (row->attack->harsh && !try.gentle && is_open(review))
+		try_not_applicable(&try, REVIEW_FIRST " was not held: in such a cell it could harm this machine");
 	try_attack(&try);
 	if (try.stopped)
 		return false;
@@ -254,12 +285,12 @@ int review_run(struct review *ret, const struct review_options *options, struct 
 	if (look_first(ret, options, scene, err) < 0)
 		return -1;
 	if (options->progress)
-		options->progress(options->data, 0, ret->count, &ret->rows[0]);
+		options->progress(options->data, 0, ret->count, row_at(ret, 0));
 	for (size_t i = 0; i < ret->count; i++) {
-		if (is_stopped(options) || !attack(ret, &ret->rows[i], options, scene))
+		if (is_stopped(options) || !attack(ret, row_at(ret, i), options, scene))
 			return err_set(err, ECANCELED, "stopped");
 		if (options->progress)
-			options->progress(options->data, i + 1, ret->count, i + 1 < ret->count ? &ret->rows[i + 1] : NULL);
+			options->progress(options->data, i + 1, ret->count, row_at(ret, i + 1));
 	}
 	ret->wall_ns = clock_now() - begun;
 	return 0;

@@ -32,6 +32,8 @@ struct review_attack {
 	/* Space-separated: protections (cell_protection_name) and parts of them (the names of --weaken), any one of which
 	 * being gone lets it through. Where the machine cannot give one of them, getting through is `degraded`. */
 	const char *without;
+	/* Further ones for want of which getting through is `degraded`, and which are never left out to see it: of `harsh` rows. */
+	const char *wants;
 
 	const char *flags; /* further words for `hotcell run`; or NULL. Here and below "{name}" stands for what attack.h lists */
 	const char *program; /* the words after the attack program's name: "kernel namespaces" */
@@ -40,7 +42,9 @@ struct review_attack {
 	const char *outcomes; /* how the run may end, space-separated, also "crashed"; NULL: it must exit with 0 */
 	unsigned tries; /* it must tell of at least so many tries: one that did nothing has not been held */
 	const char *but; /* of its tries, those that may be "ok": globs, space-separated */
-	bool harsh; /* only for whole cells: in none, or a weakened one, it would do harm to the machine */
+	/* Only for whole cells: in none, or a weakened one, it would do harm to the machine. Nor where the review has just seen that
+	 * cells do not hold (REVIEW_FIRST). */
+	bool harsh;
 
 	void (*before)(struct review_try *try); /* puts up further observers; may say it does not apply. Or NULL */
 	void (*during)(struct review_try *try); /* once the program has printed the line "ready". Or NULL */
@@ -109,6 +113,7 @@ struct review_group {
 	const struct review_attack *attacks; /* ends with an id of NULL */
 };
 extern const struct review_group review_groups[]; /* ends with a name of NULL */
+#define REVIEW_FIRST "proc.namespaces" /* tried before all others, if it is among them */
 
 /* ---- telling it ---- */
 

@@ -38,7 +38,7 @@ static void put_group(const struct review_group *group, struct buf *out)
 		buf_str(out, " | ");
 		put_cell(out, attack->safe);
 		buf_str(out, " | ");
-		put_words(out, attack->without);
+		put_words(out, attack->without ? attack->without : attack->wants);
 		buf_fmt(out, " | %s |\n", attack->cve ? attack->cve : "-");
 	}
 }

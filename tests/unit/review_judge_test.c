@@ -490,6 +490,61 @@ static void a_review_that_is_stopped_lets_hotcell_tidy_up(void **state)
 	with_script("trap 'exit 7' TERM; echo ready; while :; do sleep 0.1; done", stops, "slow");
 }
 
+/* ---- the order ---- */
+
+static char *turns; /* the ids in the order they were tried in */
+
+static void note_turn(void *data, size_t done, size_t count, const struct review_row *next)
+{
+	char *before = turns;
+
+	(void)data, (void)done, (void)count;
+	turns = xfmt("%s%s ", before ? before : "", next ? next->attack->id : "end");
+	free(before);
+}
+
+static size_t harsh_ids(const char **ret, size_t max)
+{
+	size_t count = 0;
+
+	for (const struct review_group *group = review_groups; group->name; group++)
+		for (const struct review_attack *attack = group->attacks; attack->id; attack++)
+			if (attack->harsh && count < max)
+				ret[count++] = attack->id;
+	return count;
+}
+
+static void where_cells_do_not_hold_nothing_harsh_is_tried(struct review_try *try)
+{
+	const char *only[32] = {"files.climb", REVIEW_FIRST};
+	size_t harsh = harsh_ids(only + 2, ARRAY_LEN(only) - 3);
+	const struct review_options fake = {.hotcell = try->options->hotcell, .backend = "native", .only = only, .progress = note_turn};
+	own(review_done) struct review review = {0};
+	struct err err = {0};
+
+	assert_true(harsh > 3);
+	assert_int_equal(review_run(&review, &fake, &err), 0);
+	assert_int_equal(review.count, harsh + 2);
+	assert_int_equal(strncmp(turns, REVIEW_FIRST " files.climb ", strlen(REVIEW_FIRST " files.climb ")), 0);
+	assert_string_equal(turns + strlen(turns) - 4, "end ");
+	assert_string_equal(review.rows[0].attack->id, "files.climb"); /* told in the catalogue's order */
+	for (size_t i = 0; i < review.count; i++) {
+		const struct review_row *row = &review.rows[i];
+		assert_int_equal(row->verdict, row->attack->harsh ? REVIEW_NOT_APPLICABLE : REVIEW_FAILED);
+		assert_true(!row->attack->harsh || strstr(row->reason, REVIEW_FIRST " was not held"));
+	}
+	free(turns);
+	turns = NULL;
+}
+
+static void namespaces_are_tried_first_and_harsh_attacks_only_if_they_hold(void **state)
+{
+	(void)state;
+	with_script("for word; do case $word in --json-file=*) echo '{\"outcome\":\"exited\",\"exit_code\":0,"
+		    "\"receipt\":{\"protections\":{}}}' >\"${word#*=}\";; esac; done",
+		where_cells_do_not_hold_nothing_harsh_is_tried, "nothing-tried");
+}
+
 /* ---- where the scene is ---- */
 
 static void a_folder_that_cells_are_shown_is_refused(void **state)
@@ -540,6 +595,7 @@ int main(void)
 		cmocka_unit_test(hotcell_is_lent_the_canary_and_the_token),
 		cmocka_unit_test(a_row_whose_time_is_over_runs_nothing_more_and_has_failed),
 		cmocka_unit_test(a_review_that_is_stopped_lets_hotcell_tidy_up),
+		cmocka_unit_test(namespaces_are_tried_first_and_harsh_attacks_only_if_they_hold),
 		cmocka_unit_test(a_folder_that_cells_are_shown_is_refused),
 	};
 	return cmocka_run_group_tests(tests, world_open, world_close);
