@@ -100,7 +100,7 @@ static void put_mechanism(const char *name, const char *help, struct buf *out)
 
 static void put_mechanisms(struct buf *out)
 {
-	buf_str(out, "\n## By what mechanism\n\nWhat a receipt names, what it is for, and the attacks that get through without it.\n\n"
+	buf_str(out, "\n## By what mechanism\n\nWhat a receipt names, what it is for, and the attacks that name it.\n\n"
 		     "| protection | what it does | tested by |\n|---|---|---|\n");
 	for (int i = 0; i < CELL_PROTECTION_COUNT; i++)
 		put_mechanism(cell_protection_name(i), cell_protection_help(i), out);
@@ -132,6 +132,27 @@ static const struct {
 		"An allowed host can be told anything and may pass it on. What is asked of it, and names that an allowed server resolves, leave "
 		"the machine: a door says where bytes may go, not which. Through an allowed name data can be carried out bit by bit"},
 	{"What you give", "A variable given with --env, a file that is mounted, an argument: the program has it, and may print it"},
+	{"Your own cells",
+		"What is attacked are cells as `hotcell run` makes them by default, with what an attack needs besides. Your profile, mounts, "
+		"doors, limits and image are not: a review says nothing of what you opened, except that `--image` attacks yours"},
+	{"Other users, other machines",
+		"A verdict holds for the user who ran the review, on that machine and kernel, at that time. Root and ordinary users get "
+		"different cells, and an ordinary user cannot look at all of a cell from outside: review as who runs the cells"},
+	{"What rests on the attack's word",
+		"Some attacks have no observer outside of the cell beyond those that stand beside all: that a call was refused is then what the "
+		"attack's program says. It is ours and says so if it gets through, but nobody else saw it"},
+	{"Sizes", "Floods, bombs and crowds are as large as a review of minutes allows: thousands, not millions, and for seconds, not days"},
+	{"Archives", "hotcell unpacks none. What you unpack of a cell's output outside of a cell may have links, paths and sizes that do harm"},
+	{"Watching and locking what is shared",
+		"By inotify a cell sees which files of the host's `/usr` and of its mounts are opened while it lives; `flock` on a file of a "
+		"read-only mount holds on the host too"},
+	{"An ordinary user's supplementary groups", "They stay with the program, and reach files of `/usr` and of mounts"},
+	{"Names that come later",
+		"What a mount hides is found when its template is built: a secret or a socket that is made in it after that is there"},
+	{"Swap that is not accounted for", "On a machine with swap and `swapaccount=0` the memory limit holds memory only"},
+	{"The audit log, redaction and manifests",
+		"No attack here is on them. Their own tests change, cut and forge them; what is redacted is what is known and what has the shape "
+		"of a secret, not every secret"},
 	{"Logical bugs of an agent or tool",
 		"One that calls the wrong tool, or the right one with the wrong arguments, does so inside the cell as it would outside. A cell "
 		"bounds what that reaches, not what it means"},
@@ -168,8 +189,12 @@ void review_threats(struct buf *out)
 		"Printed by `hotcell review --threats` from the catalogue of attacks that `hotcell review` runs; not written by hand. What is\n"
 		"promised in general, and by which tests of hotcell itself it is proved, is in [SECURITY.md](SECURITY.md).\n\n"
 		"## What is covered\n\n"
-		"Each attack is a program that really tries, in a cell, with observers outside of it. *Held by* names the protections any one\n"
-		"of which being gone lets it through; a machine that cannot give one of them gets the verdict `degraded`.\n");
+		"Each attack is a program that really tries, in a cell, with observers outside of it. *Held by* names protections any one of\n"
+		"which being gone can let it through: a test build leaves out each in turn, and then some attack that names it must get\n"
+		"through. Rows without a name are held by several at once. What gets through only for want of a protection that this machine\n"
+		"cannot give is `degraded`; what nothing that is lacking explains is `ESCAPED`.\n\n"
+		"An attack that gets through does what it does: on a machine whose cells do not hold, a review can end processes, fill memory\n"
+		"and leave files. It is meant for machines on which that may happen; see hotcell-review(1).\n");
 	for (const struct review_group *group = review_groups; group->name; group++)
 		if (group->attacks->id)
 			put_group(group, out);
