@@ -167,6 +167,7 @@ def test_the_audit_log_is_told(whole, place):
     assert hotcell("audit", "verify", log).code == 0
     event = json.loads(log.read_text().splitlines()[-1])
     assert event["event"] == "review" and event["counts"] == whole.found["counts"] and event["escaped"] == []
+    assert event["sum"] == json.loads((whole.folder / "saved.json").read_text())["sum"]
     assert review(*FEW, cwd=place).code == 0
     assert not list(place.iterdir()), "a folder was made that nobody asked for"
 
@@ -215,6 +216,7 @@ def test_an_edited_review_is_refused(whole, place):
         assert "changed since it was saved" in refused(review(*FEW, "--compare", edited), (2,))
     (place / "other.json").write_text("{}")
     assert "is no saved review" in refused(review(*FEW, "--compare", place / "other.json"), (2,))
+    assert "is no saved review" in refused(review(*FEW, "--compare", "/etc/passwd"), (2,))
     refused(review(*FEW, "--compare", place / "missing.json"), (2,))
 
 
@@ -247,7 +249,42 @@ def test_another_backend_is_worse_and_told_to_be_another(saved, place):
 def test_what_is_not_in_the_catalogue_is_refused():
     for wrong in ("nothing", "files.*x*y*z", ""):
         refused(review("--only", wrong), (2,))
-    refused(review("--html", "/nowhere/at/all/page.html", *FEW), (2, 125))
+    assert "image '/nonexistent'" in refused(review("--image", "/nonexistent", *FEW), (2,))
+
+
+@pytest.mark.parametrize("option", ["--html", "--sarif", "--save"])
+def test_a_file_that_cannot_be_written_is_told_before_anything_is_tried(place, option):
+    (place / "state").mkdir()
+    for path, code in ((place / "missing" / "file", 125), (place, 2)):
+        refused(review(option, path, env={"TMPDIR": str(place)}, timeout=10), (code,)) # the whole would take a minute
+    assert [each.name for each in place.iterdir()] == ["state"]
+
+
+def test_a_state_folder_or_a_log_that_cannot_be_used_is_told_before_anything_is_tried(place):
+    (place / "file").write_text("")
+    assert "state folder" in refused(review("--state", place / "file", timeout=10), (2,))
+    (place / "state").mkdir(mode=0o700)
+    (place / "state" / "audit.jsonl").mkdir()
+    assert "the audit log" in refused(review("--state", place / "state", timeout=10), (2, 125))
+
+
+def test_what_cannot_be_written_in_the_end_takes_no_verdicts_with_it(place):
+    gone, kept = place / "gone", place / "kept.json"
+    gone.mkdir()
+    with Live(*FEW, "--only", "bypass.hang", "--html", gone / "page.html", "--save", kept, verb="review", env={"TMPDIR": str(place)}) as live:
+        begun(place)
+        gone.rmdir()
+        ran = live.finish(60)
+    assert ran.code == 125 and b"write '" in ran.err, ran
+    assert b"bypass.hang" in ran.out and kept.exists(), ran
+
+
+def test_sarif_results_are_at_the_saved_file(place):
+    for folder, where in ((place, "kept.json"), (place.parent, f"{place.name}/kept.json"), ("/usr", "kept.json")):
+        ran = review(*OPEN, "--save", place / "kept.json", "--sarif", place / "log.sarif", cwd=folder)
+        assert ran.code == 1, ran
+        for result in json.loads((place / "log.sarif").read_text())["runs"][0]["results"]:
+            assert result["locations"][0]["physicalLocation"]["artifactLocation"]["uri"] == where
 
 
 def begun(folder):
