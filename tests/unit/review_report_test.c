@@ -59,11 +59,15 @@ static void what_was_saved_can_be_loaded_and_is_the_same(void **state)
 	own(buf_done) struct buf text = {0};
 	own(value_done) struct value body = {0};
 	own(review_changes_done) struct review_changes changes = {0};
+	char sum[SHA256_HEX];
 
 	(void)state;
 	review_make(&review, REVIEW_HELD, REVIEW_ESCAPED, REVIEW_DEGRADED);
 	review_save(&review, &text);
 	load(text.data, text.len, &body);
+	review_sum(&review, sum);
+	assert_int_equal(strlen(sum), SHA256_HEX - 1);
+	assert_non_null(strstr(buf_text(&text), sum));
 	review_compare(&body, &review, &changes);
 	assert_int_equal(changes.compared, 3);
 	assert_int_equal(changes.count, 0);
