@@ -333,13 +333,15 @@ static bool wait_on(struct review_try *try, struct pollfd *polled, size_t count,
 {
 	struct pollfd all[3] = {{.fd = try->options->stop ? *try->options->stop : -1, .events = POLLIN}};
 
-	memcpy(all + 1, polled, count * sizeof(*polled));
+	for (size_t i = 0; i < count; i++) /* which may be none, of NULL */
+		all[1 + i] = polled[i];
 	if (poll(all, 1 + (nfds_t)count, (int)(ns / NS_PER_MS) + 1) < 0) {
 		for (size_t i = 0; i < count; i++)
 			polled[i].revents = 0;
 		return errno == EINTR;
 	}
-	memcpy(polled, all + 1, count * sizeof(*polled));
+	for (size_t i = 0; i < count; i++)
+		polled[i] = all[1 + i];
 	try->stopped = try->stopped || all[0].revents;
 	return !try->stopped;
 }
