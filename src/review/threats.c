@@ -190,7 +190,7 @@ void review_threats(struct buf *out)
 		"promised in general, and by which tests of hotcell itself it is proved, is in [SECURITY.md](SECURITY.md).\n\n"
 		"## What is covered\n\n"
 		"Each attack is a program that really tries, in a cell, with observers outside of it. *Held by* names protections any one of\n"
-		"which being gone can let it through: a test build leaves out each in turn, and then some attack that names it must get\n"
+		"which being gone can let it through: a test build leaves out each in turn, and then every attack that names it must get\n"
 		"through. Rows without a name are held by several at once. What gets through only for want of a protection that this machine\n"
 		"cannot give is `degraded`; what nothing that is lacking explains is `ESCAPED`.\n\n"
 		"An attack that gets through does what it does: on a machine whose cells do not hold, a review can end processes, fill memory\n"
