@@ -79,6 +79,7 @@ static void during_neighbour(struct review_try *try)
 	(void)snprintf(program, sizeof(program), "neighbour find %s", try->mark + 1);
 	other.out = other.err = (struct buf){0};
 	other.result = (struct value){0};
+	other.verdict = REVIEW_HELD;
 	other.reason = NULL;
 	other.tries = 0;
 	other.mark[1] = 'R'; /* a mark of its own */
