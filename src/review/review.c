@@ -16,7 +16,6 @@
 #include "redact/redact.h"
 #include "review/scene.h"
 
-#define ATTEMPTS 3
 #define REASON_KEPT 800 /* bytes */
 #define EXIT_REFUSED 2 /* hotcell's, for what it was asked */
 
@@ -194,27 +193,15 @@ static bool is_open(const struct review *review)
 	return first && first->reason && (first->verdict == REVIEW_ESCAPED || first->verdict == REVIEW_FAILED);
 }
 
-/* What could not be tried says nothing, and may have failed for want of time alone: it is tried again. */
-static void attempt(struct review_try *try, const struct review *review, const struct review_attack *attack,
-	const struct review_options *options, struct scene *scene)
-{
-	for (unsigned left = ATTEMPTS;;) {
-		try_begin(try, attack, options, scene);
-		if (attack->harsh && !try->gentle && is_open(review))
-			try_not_applicable(try, REVIEW_FIRST " was not held: in such a cell it could harm this machine");
-		try_attack(try);
-		if (--left == 0 || try->stopped || try->verdict != REVIEW_FAILED)
-			return;
-		try_done(try);
-	}
-}
-
 /* Whether it was done to its end. */
 static bool attack(struct review *review, struct review_row *row, const struct review_options *options, struct scene *scene)
 {
 	own(try_done) struct review_try try;
 
-	attempt(&try, review, row->attack, options, scene);
+	try_begin(&try, row->attack, options, scene);
+	if (row->attack->harsh && !try.gentle && is_open(review))
+		try_not_applicable(&try, REVIEW_FIRST " was not held: in such a cell it could harm this machine");
+	try_attack(&try);
 	if (try.stopped)
 		return false;
 	row->lacking = review_degrade(&try);
