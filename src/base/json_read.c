@@ -10,7 +10,6 @@
 #include "base/utf8.h"
 
 #define SHOWN_MAX 60 /* bytes of the text repeated in an error */
-#define NAME_SHOWN 160
 
 struct reader {
 	const char *at, *end;
@@ -29,17 +28,12 @@ static int fail(struct reader *reader, const char *format, ...) PRINTF_LIKE(2, 3
 
 static int fail(struct reader *reader, const char *format, ...)
 {
-	own(buf_done) struct buf name = {0};
-	char sentence[sizeof(reader->err->text)];
 	va_list args;
 
 	va_start(args, format);
-	(void)vsnprintf(sentence, sizeof(sentence), format, args);
+	int failed = value_fail(reader->err, reader->name, reader->line, format, args);
 	va_end(args);
-	if (!reader->name)
-		return err_set(reader->err, ERR_USAGE, "%s", sentence);
-	term_line(reader->name, strlen(reader->name), NAME_SHOWN, &name);
-	return err_set(reader->err, ERR_USAGE, "%s:%u: %s", buf_text(&name), reader->line, sentence);
+	return failed;
 }
 
 /* `expected` is missing where the reader is. */

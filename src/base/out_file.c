@@ -97,17 +97,24 @@ static int draft_place(int fd, char **name, const char *path, bool replace)
 	return 0;
 }
 
+/* `shown`: the path for errors. */
+static int draft_begin(const char *path, bool replace, struct buf *shown, char **ret_name, struct err *err)
+{
+	term_line(path, strlen(path), 200, shown);
+	if (target_check(path, buf_text(shown), replace, err) < 0)
+		return -1;
+	int fd = draft_open(path, ret_name);
+	return fd < 0 ? err_errno(err, errno, "write '%s'", buf_text(shown)) : fd;
+}
+
 int out_file_check(const char *path, bool replace, struct err *err)
 {
 	own(buf_done) struct buf shown = {0};
 	own(freep) char *draft = NULL;
+	own(fd_closep) int fd = draft_begin(path, replace, &shown, &draft, err);
 
-	term_line(path, strlen(path), 200, &shown);
-	if (target_check(path, buf_text(&shown), replace, err) < 0)
-		return -1;
-	own(fd_closep) int fd = draft_open(path, &draft);
 	if (fd < 0)
-		return err_errno(err, errno, "write '%s'", buf_text(&shown));
+		return -1;
 	if (draft)
 		(void)unlink(draft);
 	return 0;
@@ -117,13 +124,10 @@ int out_file_write(const char *path, const struct buf *text, bool replace, struc
 {
 	own(buf_done) struct buf shown = {0};
 	own(freep) char *draft = NULL;
+	own(fd_closep) int fd = draft_begin(path, replace, &shown, &draft, err);
 
-	term_line(path, strlen(path), 200, &shown);
-	if (target_check(path, buf_text(&shown), replace, err) < 0)
-		return -1;
-	own(fd_closep) int fd = draft_open(path, &draft);
 	if (fd < 0)
-		return err_errno(err, errno, "write '%s'", buf_text(&shown));
+		return -1;
 	if (draft_write(fd, text) == 0 && draft_place(fd, &draft, path, replace) == 0)
 		return 0;
 	int code = errno;

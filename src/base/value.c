@@ -1,8 +1,12 @@
 #include "base/value.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "base/buf.h"
+#include "base/term.h"
+
+#define NAME_SHOWN 160
 
 void value_done(struct value *value)
 {
@@ -62,4 +66,16 @@ const struct value *value_get(const struct value *map, const char *key)
 			return &map->items[i];
 	}
 	return NULL;
+}
+
+int value_fail(struct err *err, const char *name, size_t line, const char *format, va_list args)
+{
+	own(buf_done) struct buf shown = {0};
+	char sentence[sizeof(err->text)];
+
+	(void)vsnprintf(sentence, sizeof(sentence), format, args);
+	if (!name)
+		return err_set(err, ERR_USAGE, "%s", sentence);
+	term_line(name, strlen(name), NAME_SHOWN, &shown);
+	return err_set(err, ERR_USAGE, "%s:%zu: %s", buf_text(&shown), line, sentence);
 }

@@ -17,7 +17,6 @@
 #define MAX_ANCHORS 256
 #define MAX_TEXT (4 * YAML_MAX_BYTES) /* bytes of all scalars together, aliases included */
 #define SHOWN_MAX 60 /* bytes of the file repeated in an error */
-#define NAME_SHOWN 160
 
 struct anchor {
 	char *name;
@@ -46,15 +45,12 @@ static int fail(struct reader *reader, size_t line, const char *format, ...) PRI
 
 static int fail(struct reader *reader, size_t line, const char *format, ...)
 {
-	own(buf_done) struct buf name = {0};
-	char sentence[sizeof(reader->err->text)];
 	va_list args;
 
 	va_start(args, format);
-	(void)vsnprintf(sentence, sizeof(sentence), format, args);
+	int failed = value_fail(reader->err, reader->name, line, format, args);
 	va_end(args);
-	term_line(reader->name, strlen(reader->name), NAME_SHOWN, &name);
-	return err_set(reader->err, ERR_USAGE, "%s:%zu: %s", buf_text(&name), line, sentence);
+	return failed;
 }
 
 /* From 1. To libyaml the end of the text is on a line of its own. */

@@ -27,15 +27,12 @@ static int fail(struct config *config, unsigned line, const char *format, ...) P
 
 static int fail(struct config *config, unsigned line, const char *format, ...)
 {
-	own(buf_done) struct buf file = {0};
-	char sentence[sizeof(config->err->text)];
 	va_list args;
 
 	va_start(args, format);
-	(void)vsnprintf(sentence, sizeof(sentence), format, args);
+	int failed = value_fail(config->err, config->file, line, format, args);
 	va_end(args);
-	term_line(config->file, strlen(config->file), NAME_SHOWN, &file);
-	return err_set(config->err, ERR_USAGE, "%s:%u: %s", buf_text(&file), line, sentence);
+	return failed;
 }
 
 /* What a value of this kind is called: "'runs' must be ..." */

@@ -93,15 +93,12 @@ static int fail(const struct reading *reading, const struct value *at, const cha
 
 static int fail(const struct reading *reading, const struct value *at, const char *format, ...)
 {
-	own(buf_done) struct buf name = {0};
-	char sentence[sizeof(reading->err->text)];
 	va_list args;
 
 	va_start(args, format);
-	(void)vsnprintf(sentence, sizeof(sentence), format, args);
+	int failed = value_fail(reading->err, reading->name, at->line, format, args);
 	va_end(args);
-	term_line(reading->name, strlen(reading->name), 160, &name);
-	return err_set(reading->err, ERR_USAGE, "%s:%u: %s", buf_text(&name), at->line, sentence);
+	return failed;
 }
 
 static int fail_path(const struct reading *reading, const struct value *at, const char *path, const char *why)

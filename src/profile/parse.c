@@ -11,7 +11,6 @@
 #include "base/yaml.h"
 
 #define SHOWN_MAX 60 /* bytes of the file repeated in an error */
-#define NAME_SHOWN 160
 #define TEXT_MAX 4096 /* of one item */
 
 const char *const profile_list_names[PROFILE_LISTS] = {
@@ -52,15 +51,12 @@ static int fail(struct reader *reader, unsigned line, const char *format, ...) P
 
 static int fail(struct reader *reader, unsigned line, const char *format, ...)
 {
-	own(buf_done) struct buf name = {0};
-	char sentence[sizeof(reader->err->text)];
 	va_list args;
 
 	va_start(args, format);
-	(void)vsnprintf(sentence, sizeof(sentence), format, args);
+	int failed = value_fail(reader->err, reader->name, line, format, args);
 	va_end(args);
-	term_line(reader->name, strlen(reader->name), NAME_SHOWN, &name);
-	return err_set(reader->err, ERR_USAGE, "%s:%u: %s", buf_text(&name), line, sentence);
+	return failed;
 }
 
 static int wrong_kind(struct reader *reader, const struct value *value, const char *path, const char *wanted)

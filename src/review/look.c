@@ -338,38 +338,43 @@ void look_credentials(struct review_try *try)
 	look_release(try);
 }
 
-void look_session(struct review_try *try)
+/* Each process of the cell beside hotcell's. */
+static void each_stat(struct review_try *try, void (*judge)(struct review_try *, const struct look_stat *, const struct look_stat *))
 {
 	pid_t pids[CELL_MAX];
 	size_t count = look_cell(try, pids, CELL_MAX);
 	struct look_stat its, ours;
 
-	for (size_t i = 0; i < count; i++) {
-		if (!look_stat(pids[i], &its) || !look_stat(try->hotcell, &ours))
-			continue;
-		if (its.session == ours.session)
-			try_escaped(try, "it is in the session of hotcell");
-		if (its.terminal != 0)
-			try_escaped(try, "it has a controlling terminal, %d:%d", its.terminal >> 8, its.terminal & 255);
-	}
+	for (size_t i = 0; i < count; i++)
+		if (look_stat(pids[i], &its) && look_stat(try->hotcell, &ours))
+			judge(try, &its, &ours);
 	look_release(try);
+}
+
+static void judge_session(struct review_try *try, const struct look_stat *its, const struct look_stat *ours)
+{
+	if (its->session == ours->session)
+		try_escaped(try, "it is in the session of hotcell");
+	if (its->terminal != 0)
+		try_escaped(try, "it has a controlling terminal, %d:%d", its->terminal >> 8, its->terminal & 255);
+}
+
+void look_session(struct review_try *try)
+{
+	each_stat(try, judge_session);
+}
+
+static void judge_priority(struct review_try *try, const struct look_stat *its, const struct look_stat *ours)
+{
+	if (its->policy == 1 || its->policy == 2 || its->policy == 6)
+		try_escaped(try, "it is scheduled before everybody else (policy %u)", its->policy);
+	if (its->nice < ours->nice)
+		try_escaped(try, "its nice value is %ld, below hotcell's", its->nice);
 }
 
 void look_priority(struct review_try *try)
 {
-	pid_t pids[CELL_MAX];
-	size_t count = look_cell(try, pids, CELL_MAX);
-	struct look_stat its, ours;
-
-	for (size_t i = 0; i < count; i++) {
-		if (!look_stat(pids[i], &its) || !look_stat(try->hotcell, &ours))
-			continue;
-		if (its.policy == 1 || its.policy == 2 || its.policy == 6)
-			try_escaped(try, "it is scheduled before everybody else (policy %u)", its.policy);
-		if (its.nice < ours.nice)
-			try_escaped(try, "its nice value is %ld, below hotcell's", its.nice);
-	}
-	look_release(try);
+	each_stat(try, judge_priority);
 }
 
 /* ---- descriptors ---- */
