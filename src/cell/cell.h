@@ -83,6 +83,7 @@ struct cell_spec {
 	const struct cell_path *paths;
 	size_t path_count;
 	bool observe; /* say in the result which calls were made, and where something was written; slow */
+	bool effects; /* tell what its programs set out to do to the world around them: cell_io.effect */
 	const char *profile; /* for the result: where all this comes from, NAME@sha256:SUM; NULL: nowhere */
 	bool tty; /* a terminal of its own for stdin, stdout and stderr */
 	unsigned rows, columns; /* of it, at the start; 0: not known */
@@ -220,6 +221,26 @@ int cell_result_exit_code(const struct cell_result *result); /* what `hotcell ru
 struct cell_pool;
 struct cell;
 
+/* Something that a program in the cell sets out to do, known before it happens. Whether it succeeds is not told: what the
+ * cell forbids is set out to be done all the same. The texts come out of the program's memory, which its other threads may
+ * change: they are what it showed, not what the kernel read. */
+enum cell_effect_kind {
+	CELL_EFFECT_EXEC, /* starts a program; the main program's own start is none */
+	CELL_EFFECT_CONNECT, /* connects, or sends without connection */
+	CELL_EFFECT_WRITE, /* opens a file for writing; makes, links, truncates, or changes the mode, owner or times of something */
+	CELL_EFFECT_REMOVE, /* removes or renames something: what is there under `what` is gone after it */
+	CELL_EFFECT_COUNT
+};
+const char *cell_effect_name(enum cell_effect_kind kind); /* "exec", "connect", "write", "remove" */
+
+struct cell_effect {
+	enum cell_effect_kind kind;
+	const char *what; /* an absolute path as it sees it, "192.0.2.1:80", "[::1]:80", "unix:/path", "unix:@name"; raw bytes, at most 4096 */
+	const char *const *words; /* CELL_EFFECT_EXEC: its arguments, the first 32, 8 KB in all; NULL-terminated; else NULL */
+	const char *by; /* the name of the process (its comm) */
+	int pid; /* as the cell sees it */
+};
+
 /* Where the cell's stdio goes. The pool reads and writes these; they never enter the cell. -1: nothing
  * (stdin is empty, output is counted and dropped). With spec->tty, stdin and stdout are one terminal. */
 struct cell_io {
@@ -239,6 +260,9 @@ struct cell_io {
 	 * what was printed. May be NULL. */
 	void (*change)(void *data, unsigned stream, const char *bytes, size_t len, struct buf *out);
 	bool pass_unchanged; /* only what is kept is changed */
+	/* With spec->effects, each effect, in order, with the data of cell_start. It may cancel the cell, not free it. The
+	 * effect is good during the call. May be NULL. */
+	void (*effect)(void *data, const struct cell_effect *effect);
 };
 
 typedef void cell_done_fn(void *data, struct cell *cell, const struct cell_result *result);
@@ -267,6 +291,10 @@ int cell_pid(const struct cell *cell); /* a process on the host that dies with t
 const struct cell_receipt *cell_receipt(const struct cell *cell);
 void cell_tail(const struct cell *cell, struct buf *ret); /* the latest output kept */
 uint64_t cell_printed(const struct cell *cell); /* bytes of output so far: where the tail ends */
+/* Tells (cell_io.effect) what has been set out to be done so far: all of it that happened before anything the cell has said
+ * on a direct descriptor by now. False: this backend or kernel tells none. */
+bool cell_effects(struct cell *cell);
+uint64_t cell_effects_dropped(const struct cell *cell); /* set out faster than they were taken in */
 void cell_resize(struct cell *cell, unsigned rows, unsigned columns); /* of its terminal */
 
 /* A further program inside a live cell, in all its namespaces and limits. The three descriptors
