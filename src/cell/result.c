@@ -63,6 +63,17 @@ static const char *const grade_names[] = {
 };
 _Static_assert(ARRAY_LEN(grade_names) == CELL_ON + 1, "a grade has no name");
 
+static const char *const effect_names[] = {
+	[CELL_EFFECT_EXEC] = "exec", [CELL_EFFECT_CONNECT] = "connect", [CELL_EFFECT_WRITE] = "write",
+	[CELL_EFFECT_REMOVE] = "remove",
+};
+_Static_assert(sizeof(effect_names) / sizeof(*effect_names) == CELL_EFFECT_COUNT, "a kind of effect has no name");
+
+const char *cell_effect_name(enum cell_effect_kind kind)
+{
+	return effect_names[kind];
+}
+
 const char *cell_outcome_name(enum cell_outcome outcome)
 {
 	return (unsigned)outcome < CELL_OUTCOME_COUNT ? outcome_names[outcome] : "unknown";
