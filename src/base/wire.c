@@ -6,6 +6,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <sys/stat.h>
 
 #ifndef MFD_NOEXEC_SEAL
@@ -123,6 +124,11 @@ const char **wire_get_list(struct wire_reader *reader, size_t max)
 
 int wire_send(int socket, const void *data, size_t len, const int *fds, size_t fd_count)
 {
+	return wire_send_marked(socket, data, len, fds, fd_count, 0, 0);
+}
+
+int wire_send_marked(int socket, const void *data, size_t len, const int *fds, size_t fd_count, int flags, uint64_t mark)
+{
 	union {
 		char bytes[CONTROL_SIZE];
 		struct cmsghdr align;
@@ -144,9 +150,9 @@ int wire_send(int socket, const void *data, size_t len, const int *fds, size_t f
 		cmsg->cmsg_len = CMSG_LEN(fd_count * sizeof(int));
 		memcpy(CMSG_DATA(cmsg), fds, fd_count * sizeof(int));
 	}
-	ssize_t sent;
+	long sent;
 	do
-		sent = sendmsg(socket, &msg, MSG_NOSIGNAL);
+		sent = syscall(SYS_sendmsg, socket, &msg, flags | MSG_NOSIGNAL, 0, 0, mark);
 	while (sent < 0 && errno == EINTR);
 	return sent < 0 ? -1 : 0;
 }

@@ -35,6 +35,9 @@ const char **wire_get_list(struct wire_reader *reader, size_t max);
 /* One datagram with descriptors. EINTR is retried; all else is the caller's. On receipt every
  * descriptor is close-on-exec; those beyond `max_fds` are closed and the message fails. */
 MUST_CHECK int wire_send(int socket, const void *data, size_t len, const int *fds, size_t fd_count);
+/* The same with MSG_DONTWAIT or so, and a word behind the call's own arguments, for a system call filter to know it by. */
+MUST_CHECK int wire_send_marked(int socket, const void *data, size_t len, const int *fds, size_t fd_count, int flags,
+	uint64_t mark);
 /* Returns the length, 0 at end of file, -1 with errno (EAGAIN when flags has MSG_DONTWAIT). */
 MUST_CHECK ssize_t wire_recv(int socket, void *data, size_t size, int *fds, size_t max_fds, size_t *ret_fds,
 	int flags);

@@ -30,6 +30,8 @@ struct cell_end {
 struct cell_backend_events {
 	/* The cell's listeners, if it is to have any: before its program runs. They stay the backend's. */
 	void (*listening)(void *data, const int *fds, size_t count);
+	/* With spec->effects: one of them, or NULL, and how many were dropped so far. From the loop or from within `effects`. */
+	void (*effect)(void *data, const struct cell_effect *effect, uint64_t dropped);
 	/* The program runs, since `at_ns` of clock_now. tty_master: the terminal's other side (now the callee's), or
 	 * -1. A backend may tell a little later, or of a short run only with its end. */
 	void (*started)(void *data, uint64_t at_ns, int tty_master);
@@ -67,6 +69,9 @@ struct cell_backend {
 	/* `done` comes once, from the loop, and before `ended`. NULL where it cannot be done. */
 	MUST_CHECK int (*exec)(struct cell_backend_run *run, const char *const *argv, const char *const *env,
 		const int fds[3], bool tty, cell_exec_fn *done, void *data, struct err *err);
+	/* Calls the event for all that wait to be told, before the end and never after it. False where there are none. It may
+	 * call `started`, but none of the others. Optional. */
+	bool (*effects)(struct cell_backend_run *run);
 	size_t (*probe)(struct cell_probe *ret, size_t max);
 	void (*explain)(const struct cell_spec *spec, struct buf *ret);
 };

@@ -65,6 +65,9 @@ struct cell {
 	struct collect collect;
 	bool flushed; /* the sinks have everything */
 	void (*listening)(void *data, const int *fds, size_t count); /* of its io */
+	void (*effect)(void *data, const struct cell_effect *effect); /* likewise */
+	bool effects; /* they are asked for; and, as far as is known, told */
+	uint64_t effects_dropped;
 	cell_done_fn *done;
 	void *data;
 	struct cell_result result;
@@ -345,6 +348,14 @@ static void on_listening(void *data, const int *fds, size_t count)
 		cell->listening(cell->data, fds, count);
 }
 
+static void on_effect(void *data, const struct cell_effect *effect, uint64_t dropped)
+{
+	struct cell *cell = data;
+	cell->effects_dropped = dropped;
+	if (effect && cell->effect && !cell->abandoned)
+		cell->effect(cell->data, effect);
+}
+
 static void on_started(void *data, uint64_t at_ns, int tty_master)
 {
 	struct cell *cell = data;
@@ -374,6 +385,7 @@ static void on_ended(void *data, const struct cell_end *end, int workspace)
 {
 	struct cell *cell = data;
 	uint64_t now = clock_now();
+	cell->effects = cell->effects && cell->pool->backend->effects(cell->run);
 	cell->state = STATE_COLLECTING;
 	cell->timer = loop_remove(cell->timer);
 	cell->result.wall_ns = cell->started_ns ? now - cell->started_ns : 0;
@@ -453,10 +465,12 @@ static int cell_launch(struct cell *cell, const struct cell_spec *spec, const st
 {
 	struct cell_pool *pool = cell->pool;
 	struct pump_events pump_events = {.over = on_over, .flushed = on_flushed, .data = cell};
-	struct cell_backend_events events = {.listening = on_listening, .started = on_started, .ended = on_ended,
+	struct cell_backend_events events = {.listening = on_listening, .effect = on_effect, .started = on_started, .ended = on_ended,
 		.failed = on_failed, .data = cell};
 	int ends[3];
 	cell->listening = io->listening;
+	cell->effect = io->effect;
+	cell->effects = spec->effects && pool->backend->effects;
 	const struct cell_io nothing = {.in = -1, .out = -1, .err = -1};
 	int rc = pump_open(&cell->pump, pool->loop, io->direct ? &nothing : io, cell->data, spec->tty, spec->limits.output, pool->null_fd,
 		&pump_events, ends, err);
@@ -586,6 +600,18 @@ void cell_tail(const struct cell *cell, struct buf *ret)
 uint64_t cell_printed(const struct cell *cell)
 {
 	return cell->pump.total;
+}
+
+bool cell_effects(struct cell *cell)
+{
+	if (cell->effects && cell->run && cell->pool)
+		cell->effects = cell->pool->backend->effects(cell->run);
+	return cell->effects;
+}
+
+uint64_t cell_effects_dropped(const struct cell *cell)
+{
+	return cell->effects_dropped;
 }
 
 void cell_resize(struct cell *cell, unsigned rows, unsigned columns)

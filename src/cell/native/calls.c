@@ -7,7 +7,7 @@
  * Allowing gives an attacker more of the kernel, so what may be added is a short list of calls whose reach ends at
  * processes of the cell (init, not being dumpable, is out of their reach). Everything else that is refused can never be
  * allowed: it would break what a receipt says. */
-#include "cell/native/native.h"
+#include "cell/native/effects.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -169,10 +169,33 @@ int calls_index(int nr)
 	return nr < 0 || nr >= FILTER_MAX_NR ? -1 : calls.by_number[nr] - 1;
 }
 
+/* What of a call's effect can be seen in its registers: all that is asked about costs its caller two switches. */
+static enum effect_test effect_test(const struct effect_call *call)
+{
+	if (call->nr == SYS_sendmsg)
+		return EFFECT_UNMARKED; /* init sends with it */
+	if (call->nr == SYS_openat)
+		return EFFECT_OPEN2_UNMARKED; /* and opens terminals */
+	if (call->form == FORM_OPEN)
+		return EFFECT_OPEN1;
+	return call->form == FORM_SENDTO ? EFFECT_ADDRESSED : EFFECT_ALWAYS;
+}
+
+static void set_effects(struct call_set *ret)
+{
+	for (size_t i = 0; i < calls.count; i++) {
+		const struct effect_call *call = calls.rows[i].refused ? NULL : effect_call_find(calls.rows[i].nr);
+		if (call != NULL)
+			ret->effects[call->nr] = (unsigned char)effect_test(call);
+	}
+}
+
 void calls_set(const struct template *t, struct call_set *ret)
 {
 	*ret = (struct call_set){ 0 };
 	fill();
+	if (t->effects)
+		set_effects(ret);
 	for (size_t i = 0; i < calls.count && t->observe; i++)
 		ret->observed[calls.rows[i].nr] = judged(&calls.rows[i])->kind == CELL_CALL_FREE;
 	for (size_t i = 0; t->calls_deny != NULL && t->calls_deny[i] != NULL; i++) {

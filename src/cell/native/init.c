@@ -47,6 +47,7 @@
 
 #include "base/clock.h"
 #include "base/weaken.h"
+#include "cell/native/effects.h"
 #include "cell/native/watch.h"
 
 #define MAX_EXECS 16
@@ -63,6 +64,9 @@ struct init {
 	int control, signals, listener;
 	int workspace; /* -1: not wanted; open from the start, as the program may close the folder to its own user */
 	struct watch watch;
+	struct effects effects;
+	pid_t starting; /* a child that has not become its program yet, if it has to ask us; 0: none */
+	int became; /* of that one: it can be read when it has */
 	struct execed execs[MAX_EXECS];
 	pid_t main_pid;
 	int main_status;
@@ -81,7 +85,7 @@ struct init {
 
 static void tell(const struct init *init, const struct buf *message, const int *fds, size_t fd_count)
 {
-	(void)!wire_send(init->control, message->data, message->len, fds, fd_count);
+	(void)!wire_send_marked(init->control, message->data, message->len, fds, fd_count, 0, init->birth->calls->mark);
 }
 
 /* ---- becoming the cell ---- */
@@ -127,6 +131,8 @@ static int become_cell(struct init *init, struct err *err)
 	watch_open(&init->watch, proc, birth->t->watch_memory > 0, birth->sockets);
 	if (birth->t->watch_memory > 0)
 		init->facts |= FACT_WATCHED;
+	if (birth->t->effects)
+		effects_open(&init->effects, init->control, proc, birth->calls->mark);
 	if (birth->t->want_workspace)
 		init->workspace = open(CELL_WORKSPACE, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (become_user(birth, &init->facts, err) < 0)
@@ -139,6 +145,8 @@ static int become_cell(struct init *init, struct err *err)
 }
 
 /* ---- programs ---- */
+
+static void answer_refused(struct init *init);
 
 static void say_failed(const struct init *init, const struct err *err)
 {
@@ -169,6 +177,36 @@ static void tell_start(struct init *init, int master)
 	tell(init, &message, &master, master >= 0 ? 1 : 0);
 }
 
+static bool can_be_read(int fd)
+{
+	struct pollfd poll_fd = { .fd = fd, .events = POLLIN };
+
+	return poll(&poll_fd, 1, 0) > 0;
+}
+
+static void answer_until_it_became(void *data, pid_t pid, int became)
+{
+	struct init *init = data;
+
+	init->starting = pid;
+	init->became = became;
+	while (!can_be_read(became)) {
+		struct pollfd fds[] = { { .fd = became, .events = POLLIN }, { .fd = init->listener, .events = POLLIN } };
+		if (poll(fds, ARRAY_LEN(fds), -1) > 0 && fds[1].revents != 0)
+			answer_refused(init);
+	}
+	init->starting = 0;
+}
+
+static pid_t start_program(struct init *init, const struct job *job, const int *stdio, struct err *err)
+{
+	uint64_t open_files = init->birth->t->open_files;
+
+	if (init->birth->t->effects && init->listener >= 0)
+		return program_start_asking(job, stdio, open_files, answer_until_it_became, init, err);
+	return program_start(job, stdio, open_files, err);
+}
+
 static void start_main(struct init *init, struct wire_reader *reader, const int *given, size_t count)
 {
 	own(job_done) struct job job = { 0 };
@@ -177,11 +215,11 @@ static void start_main(struct init *init, struct wire_reader *reader, const int 
 	int stdio[3];
 
 	init->main_pid = -1;
-	if (job_receive(&job, reader, &given, &count, &err) == 0 && check_needs(init, &job, &err) == 0 && (!job.tty || program_terminal(&job, &master, &slave, &err) == 0)) {
+	if (job_receive(&job, reader, &given, &count, &err) == 0 && check_needs(init, &job, &err) == 0 && (!job.tty || program_terminal(&job, init->birth->calls->mark, &master, &slave, &err) == 0)) {
 		for (size_t i = 0; i < 3; i++)
 			stdio[i] = job.tty ? slave : i < count ? given[i] : -1;
 		init->started = clock_now();
-		init->main_pid = program_start(&job, stdio, init->birth->t->open_files, &err);
+		init->main_pid = start_program(init, &job, stdio, &err);
 	}
 	if (init->main_pid < 0) {
 		say_failed(init, &err);
@@ -189,7 +227,7 @@ static void start_main(struct init *init, struct wire_reader *reader, const int 
 	}
 	if (job.backstop_ms > 0)
 		init->deadline = clock_now() + job.backstop_ms * NS_PER_MS;
-	if (job.tty)
+	if (job.tty || init->birth->t->effects) /* whether there are effects is known when anything else is */
 		tell_start(init, master);
 }
 
@@ -215,7 +253,7 @@ static void start_beside(struct init *init, uint32_t id, struct wire_reader *rea
 		if (init->execs[i].pid == 0)
 			slot = &init->execs[i];
 	if (slot != NULL && job_receive(&job, reader, &given, &count, &err) == 0 && count == 3)
-		pid = program_start(&job, given, init->birth->t->open_files, &err);
+		pid = start_program(init, &job, given, &err);
 	if (pid > 0) {
 		init->alone = false;
 		*slot = (struct execed){ pid, id };
@@ -240,7 +278,7 @@ static bool judge(struct init *init, const struct seccomp_data *data, int index,
 	if (known && calls->denied[data->nr])
 		return false;
 	*ret_error = filter_refusal(data->nr, &name);
-	if (known && calls->observed[data->nr]) {
+	if (known && (calls->observed[data->nr] || calls->effects[data->nr] != EFFECT_NOT)) {
 		if (filter_judge(init->birth->filter_plain, data) != SECCOMP_RET_ALLOW)
 			return false;
 		init->seen[index / 32] |= 1u << index % 32;
@@ -263,6 +301,10 @@ static void answer_refused(struct init *init)
 	memset(&request, 0, sizeof(request));
 	if (ioctl(init->listener, SECCOMP_IOCTL_NOTIF_RECV, &request) < 0)
 		return; /* the caller was killed while it waited */
+	/* a child of ours on its way to its program does nothing but exec */
+	bool starting = (pid_t)request.notif.pid == init->starting && !can_be_read(init->became);
+	if (init->birth->t->effects && !starting && !effects_tell(&init->effects, init->listener, &request.notif))
+		return;
 	int index = calls_index(request.notif.data.nr);
 	response.id = request.notif.id;
 	if (judge(init, &request.notif.data, index, &error))
@@ -490,6 +532,8 @@ void init_main(const struct birth *birth)
 		turn(&init);
 	if (!init.alone)
 		kill_all(&init);
+	if (birth->t->effects)
+		effects_end(&init.effects);
 	report(&init);
 	_exit(0);
 }

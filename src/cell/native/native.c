@@ -350,7 +350,7 @@ static int native_exec(struct cell_backend_run *run, const char *const *argv, co
 	if (job_send(slot->control, MSG_EXEC, ++run->next_exec, &job, fds, 3, err) < 0)
 		return -1;
 	struct waiting_exec *exec = xcalloc(1, sizeof(*exec));
-	*exec = (struct waiting_exec){ run->next_exec, done, data, run->execs };
+	*exec = (struct waiting_exec){ .id = run->next_exec, .done = done, .data = data, .next = run->execs };
 	run->execs = exec;
 	return 0;
 }
@@ -367,6 +367,7 @@ const struct cell_backend cell_native = {
 	.memory = native_memory,
 	.pid = native_pid,
 	.exec = native_exec,
+	.effects = run_effects,
 	.probe = native_probe,
 	.explain = native_explain,
 };

@@ -8,6 +8,7 @@
 #ifndef HOTCELL_CELL_NATIVE_NATIVE_H
 #define HOTCELL_CELL_NATIVE_NATIVE_H
 
+#include <fcntl.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
 #include <stdbool.h>
@@ -44,7 +45,7 @@ struct template {
 	const char *const *calls_deny, *const *calls_allow; /* may be NULL before they are sent */
 	struct cell_path *paths;
 	size_t path_count;
-	bool no_exec, observe;
+	bool no_exec, observe, effects;
 };
 void template_encode(const struct template *t, struct buf *buf);
 /* Strings point into the message; the arrays are the caller's (template_done). */
@@ -71,6 +72,7 @@ enum native_message {
 	MSG_STARTED, /* facts: what took effect (enum fact bits), when; fd: the terminal's master, if any */
 	MSG_REPORT, /* facts, how it ended; fd: the workspace, if wanted. Comes without MSG_STARTED after a short run */
 	MSG_EXEC_DONE, /* id, wait status */
+	MSG_EFFECT, /* kind, how many were dropped so far, and what it is (effects.h) */
 };
 #define NO_SLOT UINT32_MAX
 /* Flags of a report: the calls that were made follow, a bit each; << enum scratch: something was written there. */
@@ -202,7 +204,22 @@ struct call_set {
 	bool denied[FILTER_MAX_NR]; /* refused with EPERM, whatever the arguments */
 	bool observed[FILTER_MAX_NR]; /* the listener is asked first */
 	bool opened[FILTER_MAX_NR]; /* allowed, and else refused */
+	/* By enum effect_test: the listener is asked first, where there is one. But not about calls of init's own, which has
+	 * nobody to answer it: those carry `mark` in their sixth argument, which these calls do not have. No program ever sees
+	 * it: init's registers and memory can be looked at by nobody in the cell, and it starts no program with it. */
+	unsigned char effects[FILTER_MAX_NR];
+	uint64_t mark;
 };
+enum effect_test {
+	EFFECT_NOT,
+	EFFECT_ALWAYS,
+	EFFECT_UNMARKED,
+	EFFECT_OPEN1, /* the second argument has EFFECT_OPEN_FLAGS */
+	EFFECT_OPEN2_UNMARKED, /* the third has */
+	EFFECT_ADDRESSED, /* the fifth is not NULL */
+	EFFECT_TEST_COUNT
+};
+#define EFFECT_OPEN_FLAGS (O_WRONLY | O_RDWR | O_CREAT | O_TRUNC)
 MUST_CHECK int filter_build_set(unsigned want, const struct call_set *set, struct sock_filter **ret, size_t *ret_len,
 	struct err *err);
 /* What such a program says of a call: SECCOMP_RET_ALLOW or another. */

@@ -40,6 +40,7 @@ struct kind { /* a template and its yard */
 	uint32_t uid; /* inside */
 	char opened[64]; /* calls that its filter lets through and others' do not */
 	size_t listener_count; /* of each of its cells */
+	bool effects; /* they are told */
 	int yard;
 	struct loop_source *source;
 	bool ready, dead;
@@ -70,6 +71,8 @@ struct waiting_exec {
 	uint32_t id;
 	cell_exec_fn *done;
 	void *data;
+	bool ended; /* with `status`, to be told from the loop */
+	int status;
 	struct waiting_exec *next;
 };
 
@@ -80,12 +83,14 @@ struct cell_backend_run {
 	struct buf job; /* until it is sent */
 	int stdio[3]; /* until then */
 	bool tty, started, over, reported, killed;
+	bool effects; /* are told, as far as is known */
 	struct cell_end end;
 	struct err err; /* why it never ran */
 	struct loop_source *failing; /* tells so, from the loop */
 	struct loop_source *beginning; /* begins it, from the loop */
 	int workspace;
 	struct waiting_exec *execs;
+	struct loop_source *telling_execs; /* of those that ended, from the loop */
 	uint32_t next_exec;
 };
 
@@ -102,6 +107,8 @@ void slot_send_job(struct slot *slot, const int *stdio);
 void slot_begin_soon(struct slot *slot); /* from the loop: its listeners are handed out, then its job is sent */
 struct slot *slot_for_run(struct kind *kind); /* ready, being made for nobody, empty or new */
 void kind_pump(struct kind *kind); /* makes what is wanted, and keeps the warm ones up */
+
+bool run_effects(struct cell_backend_run *run); /* tells what waits to be told; false: none are */
 
 /* ---- kinds.c ---- */
 

@@ -1,7 +1,8 @@
 /* A program in a cell, from its job to its exec.
  *
  * The child shares our memory, as after vfork: nothing is copied, and what fails in it it writes where
- * we read it. We are suspended meanwhile, so only one of us runs. */
+ * we read it. We are suspended meanwhile, so only one of us runs. Where the filter asks us about exec that would be for
+ * ever: the child is then a copy, and writes what fails into a pipe. */
 #include "cell/native/program.h"
 
 #include <errno.h>
@@ -13,6 +14,7 @@
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/resource.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -123,18 +125,50 @@ pid_t program_start(const struct job *job, const int stdio[3], uint64_t open_fil
 	return pid;
 }
 
-int program_terminal(const struct job *job, int *ret_master, int *ret_slave, struct err *err)
+pid_t program_start_asking(const struct job *job, const int stdio[3], uint64_t open_files, program_wait_fn *wait, void *data,
+	struct err *err)
+{
+	struct child child = { .job = job, .stdio = stdio, .open_files = open_files };
+	int ends[2];
+
+	if (pipe2(ends, O_CLOEXEC) < 0)
+		return err_errno(err, errno, "make a pipe");
+	own(fd_closep) int became = ends[0], tell = ends[1];
+	pid_t pid = fork();
+	if (pid < 0)
+		return err_errno(err, errno, "start a process in the cell");
+	if (pid == 0) {
+		int code = child_main(&child);
+		(void)!write(tell, &child.err, sizeof(child.err));
+		_exit(code);
+	}
+	fd_close(&tell);
+	wait(data, pid, became);
+	if (read(became, &child.err, sizeof(child.err)) != (ssize_t)sizeof(child.err))
+		return pid;
+	(void)waitpid(pid, NULL, 0);
+	*err = child.err;
+	return -1;
+}
+
+/* By the call itself, so that it can be marked as ours. */
+static int open_marked(const char *path, uint64_t mark)
+{
+	return (int)syscall(SYS_openat, AT_FDCWD, path, O_RDWR | O_NOCTTY | O_CLOEXEC, 0, 0, mark);
+}
+
+int program_terminal(const struct job *job, uint64_t mark, int *ret_master, int *ret_slave, struct err *err)
 {
 	struct winsize size = { .ws_row = job->rows, .ws_col = job->columns };
 	char name[32];
 	int zero = 0, number = 0;
-	own(fd_closep) int master = open("/dev/ptmx", O_RDWR | O_NOCTTY | O_CLOEXEC);
+	own(fd_closep) int master = open_marked("/dev/ptmx", mark);
 
 	if (master < 0 || ioctl(master, TIOCSPTLCK, &zero) < 0 || ioctl(master, TIOCGPTN, &number) < 0)
 		return err_errno(err, errno, "open a terminal in the cell");
 	(void)ioctl(master, TIOCSWINSZ, &size);
 	(void)snprintf(name, sizeof(name), "/dev/pts/%d", number);
-	*ret_slave = open(name, O_RDWR | O_NOCTTY | O_CLOEXEC);
+	*ret_slave = open_marked(name, mark);
 	if (*ret_slave < 0)
 		return err_errno(err, errno, "open the cell's %s", name);
 	*ret_master = fd_take(&master);

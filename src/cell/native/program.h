@@ -9,7 +9,14 @@
  * child takes over what its parent is, but for the limit on open files. Returns its pid, or -1. */
 MUST_CHECK pid_t program_start(const struct job *job, const int stdio[3], uint64_t open_files, struct err *err);
 
-/* A new terminal of the cell's own, of the job's size: both ends. */
-MUST_CHECK int program_terminal(const struct job *job, int *ret_master, int *ret_slave, struct err *err);
+/* The same where exec waits for the caller's answer as the filter's listener: the child shares nothing with us, and `wait`
+ * answers until `became` can be read. That ends when the child has become the program, and so tells any later exec of the
+ * same process from its first. */
+typedef void program_wait_fn(void *data, pid_t pid, int became);
+MUST_CHECK pid_t program_start_asking(const struct job *job, const int stdio[3], uint64_t open_files, program_wait_fn *wait,
+	void *data, struct err *err);
+
+/* A new terminal of the cell's own, of the job's size: both ends. `mark`: see struct call_set. */
+MUST_CHECK int program_terminal(const struct job *job, uint64_t mark, int *ret_master, int *ret_slave, struct err *err);
 
 #endif

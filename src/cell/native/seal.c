@@ -112,8 +112,9 @@ static int load_filter(const struct birth *birth, int *ret_listener, uint32_t *f
 	*facts |= weakened("seccomp") ? FACT_SECCOMP | FACT_SECCOMP_COUNTED : 0;
 	if (weakened("seccomp"))
 		return 0;
-	/* while every call is observed, no signal may send one back to its beginning for ever (Linux 5.19) */
-	unsigned patience = birth->t->observe ? SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV : 0;
+	/* while calls that are allowed wait for us, no signal may send one back to its beginning for ever, and none is told twice
+	 * (Linux 5.19) */
+	unsigned patience = birth->t->observe || birth->t->effects ? SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV : 0;
 	int listener = (int)syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_NEW_LISTENER | patience,
 		birth->filter);
 	if (listener < 0 && errno == EINVAL && patience != 0)

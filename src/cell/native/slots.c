@@ -1,6 +1,7 @@
 /* Runs and the slots they are in: what the cells say, and what is said to them. */
 #include "cell/native/pool.h"
 
+#include <endian.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -14,13 +15,17 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "cell/native/effects.h"
 #include "cell/native/receipt.h"
 
 #define MAX_RESTING 4
 #define MAX_IN_VAIN 8
+#define MAX_EFFECTS_A_TURN 128 /* taken in at once: others wait for the loop as well */
+#define MAX_LAST_WORDS 4096 /* more than its socket holds */
 #define MAX_MAKING 8 /* at once: descriptors in flight are limited for ordinary users */
 
 static void slot_over(struct slot *slot);
+static void tell_execs(void *data);
 
 /* ---- runs ---- */
 
@@ -51,6 +56,7 @@ static void run_started(struct cell_backend_run *run, uint32_t facts, uint64_t a
 		return;
 	}
 	run->started = true;
+	run->effects = kind->effects && (facts & FACT_SECCOMP_COUNTED) != 0;
 	kind->in_vain = 0;
 	receipt_fill(run->receipt, kind->pool->cgroup, facts, kind->hide, &kind->limits, kind->uid);
 	receipt_opened(run->receipt, kind->opened);
@@ -66,6 +72,7 @@ static void run_ended(struct cell_backend_run *run)
 
 	if (run->over)
 		return;
+	tell_execs(run);
 	run->over = true;
 	if (slot->cgroup != NULL)
 		cgroup_slot_usage(slot->cgroup, &peak, &kills, &now);
@@ -106,6 +113,7 @@ void run_free(struct cell_backend_run *run)
 	}
 	run->failing = loop_remove(run->failing);
 	run->beginning = loop_remove(run->beginning);
+	run->telling_execs = loop_remove(run->telling_execs);
 	run_sent(run);
 	fd_close(&run->workspace);
 	free(run);
@@ -161,17 +169,46 @@ static void take_report(struct cell_backend_run *run, struct wire_reader *reader
 	run->workspace = fd_take(workspace);
 }
 
+static void tell_execs(void *data)
+{
+	struct cell_backend_run *run = data;
+
+	run->telling_execs = loop_remove(run->telling_execs);
+	for (struct waiting_exec **at = &run->execs; *at != NULL;) {
+		struct waiting_exec *exec = *at;
+		if (!exec->ended) {
+			at = &exec->next;
+			continue;
+		}
+		*at = exec->next;
+		exec->done(exec->data, exec->status, NULL);
+		free(exec);
+		at = &run->execs; /* it may have begun another */
+	}
+}
+
+/* From the loop only: who asks for effects is not told of other things meanwhile. */
 static void take_exec_done(struct cell_backend_run *run, uint32_t id, int status)
 {
-	for (struct waiting_exec **at = &run->execs; *at != NULL; at = &(*at)->next) {
-		struct waiting_exec *exec = *at;
-		if (exec->id != id)
-			continue;
-		*at = exec->next;
-		exec->done(exec->data, status, NULL);
-		free(exec);
-		return;
-	}
+	for (struct waiting_exec *exec = run->execs; exec != NULL; exec = exec->next)
+		if (exec->id == id && !exec->ended) {
+			exec->ended = true;
+			exec->status = status;
+		}
+	if (run->telling_execs == NULL)
+		run->telling_execs = loop_add_timer(run->slot->kind->pool->loop, clock_now(), tell_execs, run);
+}
+
+static void take_effect(struct cell_backend_run *run, struct wire_reader *reader)
+{
+	own(freep) const char **words = NULL;
+	struct cell_effect effect;
+	uint64_t dropped;
+	bool any;
+
+	reader->pos = sizeof(uint32_t); /* behind MSG_EFFECT */
+	if (effect_decode(reader, &effect, &words, &any, &dropped) && !run->over)
+		run->events.effect(run->events.data, any ? &effect : NULL, dropped);
 }
 
 static void take_failed(struct slot *slot, struct wire_reader *reader)
@@ -200,30 +237,31 @@ static void slot_unborn(struct slot *slot)
 	kind_pump(slot->kind);
 }
 
-static void on_control(void *data, int fd, uint32_t events)
+/* Takes one message. Returns its kind, 0 when there was none. */
+static uint32_t take_message(struct slot *slot)
 {
-	struct slot *slot = data;
 	char message[MAX_MESSAGE];
 	own(fd_closep) int given = -1; /* the workspace or a terminal */
 	size_t count = 0;
-	ssize_t len = wire_recv(fd, message, sizeof(message), &given, 1, &count, MSG_DONTWAIT);
+	ssize_t len = wire_recv(slot->control, message, sizeof(message), &given, 1, &count, MSG_DONTWAIT);
 	struct wire_reader reader = { .data = message, .len = len < 0 ? 0 : (size_t)len };
 
-	(void)events;
 	/* a peer that died with a message of ours unread resets us once; what it said is still there */
 	if (len < 0 && (errno == EAGAIN || errno == EINTR || errno == ECONNRESET))
-		return;
+		return 0;
 	if (len <= 0) { /* init is gone or going: its pidfd tells */
 		slot->control_source = loop_remove(slot->control_source);
 		if (slot->state == MAKING)
 			slot_unborn(slot);
-		return;
+		return 0;
 	}
 	uint32_t kind = wire_get_u32(&reader), value = wire_get_u32(&reader);
 	if (kind == MSG_FAILED)
 		take_failed(slot, &reader);
 	if (slot->run == NULL)
-		return;
+		return kind;
+	if (kind == MSG_EFFECT)
+		take_effect(slot->run, &reader);
 	if (kind == MSG_STARTED)
 		run_started(slot->run, value, wire_get_u64(&reader), fd_take(&given));
 	if (kind == MSG_EXEC_DONE)
@@ -234,6 +272,34 @@ static void on_control(void *data, int fd, uint32_t events)
 		run_started(slot->run, value, slot->run->end.started_ns, -1);
 		run_ended(slot->run);
 	}
+	return kind;
+}
+
+static void on_control(void *data, int fd, uint32_t events)
+{
+	struct slot *slot = data;
+
+	(void)fd;
+	(void)events;
+	for (int i = 0; i < MAX_EFFECTS_A_TURN && slot->control_source != NULL && take_message(slot) == MSG_EFFECT; i++)
+		;
+}
+
+/* The end, and what fails, is for the loop to tell: nothing follows it. */
+bool run_effects(struct cell_backend_run *run)
+{
+	struct slot *slot = run->slot;
+	uint32_t kind = 0;
+
+	for (int i = 0; i < MAX_LAST_WORDS && !run->over && slot->run == run && slot->control_source != NULL; i++) {
+		if (recv(slot->control, &kind, sizeof(kind), MSG_PEEK | MSG_DONTWAIT) != (ssize_t)sizeof(kind))
+			break;
+		kind = le32toh(kind);
+		if (kind != MSG_EFFECT && kind != MSG_STARTED && kind != MSG_EXEC_DONE)
+			break;
+		(void)take_message(slot);
+	}
+	return run->started ? run->effects : slot->kind->effects;
 }
 
 /* A cell died that nobody had asked for: where that goes on, no more are kept ready. */
@@ -249,8 +315,8 @@ static void on_gone(void *data, int fd, uint32_t events)
 
 	(void)fd;
 	(void)events;
-	for (int i = 0; i < 64 && slot->control_source != NULL; i++) /* its last words, a report among them */
-		on_control(slot, slot->control, EPOLLIN);
+	for (int i = 0; i < MAX_LAST_WORDS && slot->control_source != NULL; i++) /* its last words, a report among them */
+		(void)take_message(slot);
 	struct cell_backend_run *run = slot->run;
 	if (run == NULL && !slot->spoiled)
 		kind_doubt(slot->kind);

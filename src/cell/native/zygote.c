@@ -29,6 +29,7 @@
 #include <sys/mman.h>
 #include <sys/mount.h>
 #include <sys/prctl.h>
+#include <sys/random.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -315,11 +316,14 @@ static int filters_build(struct yard *yard, struct err *err)
 	for (size_t i = 0; i < yard->t.mount_count; i++)
 		want |= yard->t.mounts[i].writable ? FILTER_NO_SET_ID : 0;
 	calls_set(&yard->t, &yard->calls);
+	if (yard->t.effects && getrandom(&yard->calls.mark, sizeof(yard->calls.mark), 0) != sizeof(yard->calls.mark))
+		return err_errno(err, errno, "draw a random number");
 	if (filter_build_set(want | FILTER_COUNTED, &yard->calls, &yard->counted.filter, &len, err) < 0)
 		return -1;
 	yard->counted.len = (unsigned short)len;
 	struct call_set plain = yard->calls; /* where nobody is asked, nothing is observed; and it judges what is */
 	memset(plain.observed, 0, sizeof(plain.observed));
+	memset(plain.effects, 0, sizeof(plain.effects));
 	if (filter_build_set(want, &plain, &yard->plain.filter, &len, err) < 0)
 		return -1;
 	yard->plain.len = (unsigned short)len;
