@@ -118,7 +118,7 @@ def test_killing_any_process_of_ours_ends_the_cell(tree):
         with live:
             cell = inside(word)
             helpers = [pid for pid in descendants(live.pid) if pid not in cell]
-            if number == len(helpers):
+            if number >= len(helpers):  # one that makes the first cell may be gone in another life
                 break
             role = f"helper {number} of {len(helpers)}: {stat_of(helpers[number])}"
             os.kill(helpers[number], signal.SIGKILL)
