@@ -44,6 +44,10 @@ const struct finding_rule finding_rules[] = {
 	{"protocol", "It breaks the protocol",
 		"What it sent is not what the protocol allows: no JSON, an answer to nothing, two answers, a wrong version.", SEVERITY_MEDIUM,
 		1286, "clients rely on the protocol"},
+	{"spawn", "It started a program that was not declared",
+		"A process was started, seen from outside of the cell, and nothing shows that an argument made it so. If it is the target's "
+		"work, declare it with --allow-spawn: then whatever else is started stands out.",
+		SEVERITY_LOW, 0, "it may be its work, but it is a way in for whoever finds how to steer it"},
 	{"accepted", "Input that does not fit its schema was accepted",
 		"The target's own schema rules the value out, and it went to work on it all the same.", SEVERITY_LOW, 20,
 		"checks that come later rely on this one"},

@@ -1,0 +1,214 @@
+/* Programs that were started: by what an argument said ("command"), or only without having been declared ("spawn").
+ *
+ * Proof that an argument did it: a shell was given a text that holds a piece of the input outside of single quotes; a shell
+ * that was given such a text started the program; the input names the program; or a whole string of the input that begins
+ * with a dash became a word of a program that may be started. A piece of the input as one word of another program's list is
+ * how it should be done, and proves nothing. */
+#include <string.h>
+
+#include "oracle/look.h"
+
+#define PIECE_MIN 4 /* bytes of a word that is in the input not by chance */
+#define COMM_LEN 15 /* of a process's name, as the kernel keeps it */
+
+static const char *const shells[] = {"sh", "bash", "dash", "ash", "zsh", "ksh", "busybox", NULL};
+
+static bool is_shell(const char *name)
+{
+	for (size_t i = 0; shells[i]; i++)
+		if (strcmp(shells[i], name) == 0)
+			return true;
+	return false;
+}
+
+static const char *name_of(const struct effect *effect)
+{
+	return path_last(effect->what ? effect->what : "");
+}
+
+/* ---- what was declared ---- */
+
+static bool is_allowed(const struct observation *seen, const char *name)
+{
+	const char *const *spawn = seen->allowed ? seen->allowed->spawn : NULL;
+
+	for (size_t i = 0; spawn && spawn[i]; i++)
+		if (strcmp(spawn[i], "*") == 0 || strcmp(path_last(spawn[i]), name) == 0 ||
+			(strlen(name) == COMM_LEN && strncmp(path_last(spawn[i]), name, COMM_LEN) == 0))
+			return true;
+	return false;
+}
+
+/* A program that is its work may start its own helpers; a shell may not, or to declare it would be to declare them all. */
+static bool is_its_work(const struct observation *seen, const struct effect *effect)
+{
+	return is_allowed(seen, name_of(effect)) || (effect->by && !is_shell(effect->by) && is_allowed(seen, effect->by));
+}
+
+/* ---- what the argument did ---- */
+
+/* Where the text holds a piece of the input: the mark, or a word of some length. */
+static const char *piece_in(const struct observation *seen, const char *text, size_t *ret)
+{
+	if (seen->mark && *seen->mark) {
+		const char *at = strstr(text, seen->mark);
+		*ret = strlen(seen->mark);
+		if (at)
+			return at;
+	}
+	while (*text) {
+		size_t len = strcspn(text, " \t\n;|&<>()$`'\"");
+		if (len >= PIECE_MIN && strncmp(text, "/usr/", 5) != 0 && strncmp(text, "/bin/", 5) != 0 &&
+			input_holds(seen, (struct span){text, len})) {
+			*ret = len;
+			return text;
+		}
+		text += len + (text[len] != '\0');
+	}
+	return NULL;
+}
+
+/* Inside of single quotes a shell takes everything as it is. */
+static bool is_quoted(const char *text, const char *at)
+{
+	bool single = false, twofold = false;
+
+	for (; text < at; text++) {
+		if (*text == '\\' && !single && text + 1 < at)
+			text++;
+		else if (*text == '\'' && !twofold)
+			single = !single;
+		else if (*text == '"' && !single)
+			twofold = !twofold;
+	}
+	return single;
+}
+
+/* A shell whose text holds a piece of the input. Its words are "sh", "-c", the text, and what "$1" stands for. */
+static bool is_shell_fed(const struct observation *seen, const struct effect *effect)
+{
+	size_t len;
+
+	if (!is_shell(name_of(effect)))
+		return false;
+	for (size_t i = 1; i + 1 < effect->words.count; i++) {
+		const char *word = effect->words.items[i], *text = effect->words.items[i + 1];
+		if (word[0] != '-' || word[1] == '-' || !strchr(word, 'c'))
+			continue;
+		const char *piece = piece_in(seen, text, &len);
+		return piece && !is_quoted(text, piece);
+	}
+	return false;
+}
+
+static bool any_shell_fed(const struct observation *seen)
+{
+	for (size_t i = 0; i < seen->effect_count; i++)
+		if (seen->effects[i].kind == CELL_EFFECT_EXEC && is_shell_fed(seen, &seen->effects[i]))
+			return true;
+	return false;
+}
+
+/* A string of the input that begins with a dash, whole, as a word before "--". */
+static const char *option_of(const struct observation *seen, const struct effect *effect)
+{
+	for (size_t i = 1; i < effect->words.count; i++) {
+		const char *word = effect->words.items[i];
+		own(buf_done) struct buf quoted = {0};
+		if (strcmp(word, "--") == 0)
+			return NULL;
+		if (word[0] != '-' || strlen(word) < PIECE_MIN)
+			continue;
+		buf_fmt(&quoted, "\"%s\"", word);
+		if (input_holds(seen, (struct span){quoted.data, quoted.len}))
+			return word;
+	}
+	return NULL;
+}
+
+static bool is_chosen(const struct observation *seen, const struct effect *effect)
+{
+	const char *name = name_of(effect);
+
+	if (seen->mark && *seen->mark && strstr(name, seen->mark))
+		return true;
+	return strlen(name) >= PIECE_MIN && !is_shell(name) && input_holds(seen, (struct span){name, strlen(name)});
+}
+
+enum injection { INJECTED_NOT, INJECTED_OPTION, INJECTED_SHELL, INJECTED_PROGRAM };
+
+static enum injection injection_of(const struct observation *seen, const struct effect *effect)
+{
+	if (effect->kind != CELL_EFFECT_EXEC)
+		return INJECTED_NOT;
+	if (option_of(seen, effect))
+		return INJECTED_OPTION;
+	if (is_its_work(seen, effect))
+		return INJECTED_NOT;
+	if (is_shell_fed(seen, effect) || (effect->by && is_shell(effect->by) && any_shell_fed(seen)))
+		return INJECTED_SHELL;
+	return is_chosen(seen, effect) ? INJECTED_PROGRAM : INJECTED_NOT;
+}
+
+bool effect_is_injected(const struct observation *seen, const struct effect *effect)
+{
+	return injection_of(seen, effect) != INJECTED_NOT;
+}
+
+/* ---- verdicts ---- */
+
+static void prove_words(struct verdict *verdict, const struct effect *effect)
+{
+	own(buf_done) struct buf words = {0};
+
+	for (size_t i = 0; i < effect->words.count && words.len < 1024; i++)
+		buf_fmt(&words, "%s\"%s\"", i ? " " : "", effect->words.items[i]);
+	verdict_prove(verdict, "%s started %s: %s", effect->by && *effect->by ? effect->by : "it", effect->what ? effect->what : "", buf_text(&words));
+}
+
+void judge_command(const struct observation *seen, struct verdicts *ret)
+{
+	for (size_t i = 0; i < seen->effect_count; i++) {
+		const struct effect *effect = &seen->effects[i];
+		struct verdict *verdict = NULL;
+		switch (injection_of(seen, effect)) {
+		case INJECTED_NOT: continue;
+		case INJECTED_OPTION: verdict = verdict_once(ret, "command", "the argument became an option of %s", name_of(effect)); break;
+		case INJECTED_SHELL: verdict = verdict_once(ret, "command", "the argument reached a shell"); break;
+		case INJECTED_PROGRAM: verdict = verdict_once(ret, "command", "the argument chose the program that was started"); break;
+		}
+		prove_words(verdict, effect);
+	}
+}
+
+/* The name of a program that was started by what the argument said, or by such a one. */
+static bool is_descendant(const struct observation *seen, const char *by)
+{
+	for (size_t i = 0; i < seen->effect_count; i++) {
+		const struct effect *effect = &seen->effects[i];
+		if (effect->kind == CELL_EFFECT_EXEC && strncmp(name_of(effect), by, COMM_LEN) == 0 && effect_is_injected(seen, effect))
+			return true;
+	}
+	return false;
+}
+
+bool effect_is_told(const struct observation *seen, const struct effect *effect, struct verdicts *ret)
+{
+	struct verdict *verdict = verdict_find(ret, "command");
+
+	if (!verdict || !effect->by || !*effect->by || !is_descendant(seen, effect->by))
+		return false;
+	verdict_prove(verdict, "then %s: %s %s", effect->by, cell_effect_name(effect->kind), effect->what ? effect->what : "");
+	return true;
+}
+
+void judge_spawn(const struct observation *seen, struct verdicts *ret)
+{
+	for (size_t i = 0; i < seen->effect_count; i++) {
+		const struct effect *effect = &seen->effects[i];
+		if (effect->kind != CELL_EFFECT_EXEC || is_its_work(seen, effect) || effect_is_injected(seen, effect) ||
+			effect_is_told(seen, effect, ret))
+			continue;
+		prove_words(verdict_once(ret, "spawn", "a program was started: %s", name_of(effect)), effect);
+	}
+}
