@@ -294,7 +294,7 @@ int worker_begin(struct campaign *campaign, struct worker *worker, const struct 
 	char name[24];
 
 	(void)plan_session_name(campaign->status.campaign.plan.runs, run->number, name, sizeof(name));
-	if (stdin_open(campaign, &worker->in, err) < 0 || session_open(&worker->session, campaign->sessions, name, err) < 0 ||
+	if (stdin_open(campaign, &worker->in, err) < 0 || session_create(&worker->session, campaign->sessions, name, err) < 0 ||
 		worker_open_doors(worker, run->number, err) < 0) {
 		session_done(&worker->session);
 		fd_close(&worker->in);

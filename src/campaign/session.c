@@ -167,7 +167,7 @@ static int folder_make(int sessions, const char *name, struct err *err)
 	return 0;
 }
 
-int session_open(struct session *ret, int sessions, const char *name, struct err *err)
+int session_create(struct session *ret, int sessions, const char *name, struct err *err)
 {
 	own(session_done) struct session session = { .dir = -1, .out = -1, .err = -1 };
 

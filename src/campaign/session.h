@@ -36,7 +36,7 @@ struct session {
 	char name[24];
 };
 /* Makes it afresh: what an earlier try left there is removed. */
-MUST_CHECK int session_open(struct session *ret, int sessions, const char *name, struct err *err);
+MUST_CHECK int session_create(struct session *ret, int sessions, const char *name, struct err *err);
 void session_done(struct session *session); /* closes; removes nothing */
 /* A further log of it, made afresh and opened for appending; the caller closes it. */
 MUST_CHECK int session_log(const struct session *session, const char *name, struct err *err);

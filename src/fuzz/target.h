@@ -24,7 +24,10 @@ enum target_mode {
 	TARGET_MCP_HTTP, /* the same over streamable HTTP: the program listens in its cell */
 	TARGET_LINES, /* one JSON document a line in, one a line out */
 	TARGET_EXEC, /* a process a call: the document on stdin, the answer on stdout */
-	TARGET_ARGS, /* a process a call: "{name}" and "{/pointer}" in its words are replaced by the call's values, "{}" by the document */
+	/* A process a call: "{name}" and "{/pointer}" in its words are replaced by the call's values, "{}" by the document: texts
+	 * as they are up to a NUL, which no argument can hold, all else as JSON; what is longer than the kernel takes is cut. A
+	 * word that is nothing but the place of a value that is not there is left out. */
+	TARGET_ARGS,
 	TARGET_MODE_COUNT
 };
 const char *target_mode_kind(enum target_mode mode); /* "mcp", "mcp-http", "tool-lines", "tool-exec", "tool-args": a finding's kind */

@@ -85,7 +85,7 @@ static void open_session(const struct world *world, const char *name)
 	struct session session;
 	struct err err;
 
-	assert_int_equal(session_open(&session, world->dir, name, &err), 0);
+	assert_int_equal(session_create(&session, world->dir, name, &err), 0);
 	session_done(&session);
 }
 

@@ -1,0 +1,668 @@
+/* Speaking with real programs, good and bad ones. Their cells are those of the backend that protects nothing, or of the one
+ * that HOTCELL_TEST_BACKEND names. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "base/clock.h"
+#include "base/fs.h"
+#include "fuzz/target.h"
+
+/* One file, a way to misbehave a word. */
+static const char servers[] =
+"import sys, os, json, time, signal\n"
+"mode = sys.argv[1]\n"
+"out = sys.stdout.buffer\n"
+"def say(data):\n"
+"    out.write(data if isinstance(data, bytes) else (json.dumps(data) + '\\n').encode()); out.flush()\n"
+"def lines():\n"
+"    while True:\n"
+"        line = sys.stdin.readline()\n"
+"        if not line: return\n"
+"        yield json.loads(line)\n"
+"def echo():\n"
+"    for value in lines(): say({'echo': value})\n"
+"def hang():\n"
+"    for value in lines(): time.sleep(1000)\n"
+"def crash():\n"
+"    for value in lines():\n"
+"        if value.get('a') == 'crash':\n"
+"            out.write(b'{\"ec'); out.flush(); os.kill(os.getpid(), signal.SIGSEGV)\n"
+"        say({'echo': value})\n"
+"def exit3():\n"
+"    for value in lines(): print('no more', file=sys.stderr); sys.exit(3)\n"
+"def after():\n"
+"    for value in lines():\n"
+"        say({'echo': value}); os.kill(os.getpid(), signal.SIGSEGV)\n"
+"def once():\n"
+"    for value in lines():\n"
+"        say({'echo': value}); sys.exit(0)\n"
+"def flood():\n"
+"    for value in lines():\n"
+"        while True: say(b'{}\\n' * 1000)\n"
+"def logs():\n"
+"    sys.stdin.readline()\n"
+"    while True: say(b'log line\\n' * 1000)\n"
+"def huge():\n"
+"    for value in lines(): say(b'\"' + b'x' * 10000000 + b'\"\\n')\n"
+"def utf8():\n"
+"    for value in lines(): say(b'{\"a\": \"\\xff\\xfe\"}\\n')\n"
+"def text():\n"
+"    for value in lines(): say(b'hello \\x1b[31m\\n')\n"
+"def before():\n"
+"    say(b'welcome\\n'); echo()\n"
+"def twice():\n"
+"    for value in lines(): say(b'{}\\n{}\\n')\n"
+"def deaf():\n"
+"    time.sleep(1000)\n"
+"def closes():\n"
+"    for value in lines(): os.close(1); time.sleep(1000)\n"
+"def forks():\n"
+"    for value in lines():\n"
+"        if os.fork() == 0: time.sleep(1000)\n"
+"        os._exit(7)\n"
+"def noisy():\n"
+"    if os.fork() == 0:\n"
+"        while True: os.write(2, b'noise ' * 1000)\n"
+"    echo()\n"
+"def says():\n"
+"    for value in lines(): print('about', value, file=sys.stderr, flush=True); say({})\n"
+"def rejects():\n"
+"    for value in lines(): say({'error': 'a is too long'} if value['a'] else {'error': 'Traceback (most recent call last):\\n  File \"x.py\", line 3, in f\\nKeyError: 1'})\n"
+"def fails():\n"
+"    sys.stderr.write('cannot \\x1b[1mopen my files\\n'); sys.exit(4)\n"
+"def once_exec():\n"
+"    value = json.loads(sys.stdin.read())\n"
+"    a = value.get('a')\n"
+"    if a == 'no': sys.stderr.write('a must not be no\\n'); sys.exit(2)\n"
+"    if a == 'raise': raise KeyError('x')\n"
+"    if a == 'signal': os.kill(os.getpid(), signal.SIGABRT)\n"
+"    if a == 'sleep': time.sleep(1000)\n"
+"    if a == 'text': print('done')\n"
+"    elif a == 'error': print(json.dumps({'error': 'it is wrong'}))\n"
+"    else: print(json.dumps({'got': value}))\n"
+"def args():\n"
+"    print(json.dumps(sys.argv[2:]))\n"
+"TOOLS = [{'name': 'echo', 'description': 'says it again', 'inputSchema': {'type': 'object', 'properties': {'a': {'type': 'string'}}, 'required': ['a']},\n"
+"   'outputSchema': {'type': 'object'}},\n"
+"  {'name': 'loop\\x1b', 'inputSchema': {'$ref': '#'}},\n"
+"  {'name': 'endless', 'inputSchema': {'type': 'object', 'properties': {'a': {'$ref': '#'}}, 'required': ['a']}},\n"
+"  {'name': 'echo', 'inputSchema': {}}, {'name': 'none'}, {'inputSchema': {}}, 7]\n"
+"def mcp():\n"
+"    how = sys.argv[2] if len(sys.argv) > 2 else ''\n"
+"    asked = 0\n"
+"    for m in lines():\n"
+"        method, id, p = m.get('method'), m.get('id'), m.get('params') or {}\n"
+"        def result(value): say({'jsonrpc': '2.0', 'id': id, 'result': value})\n"
+"        if method == 'initialize':\n"
+"            if how == 'old': result({'protocolVersion': '1999-01-01', 'capabilities': {}})\n"
+"            elif how == 'nothing': result({'protocolVersion': '2024-11-05', 'capabilities': {}, 'serverInfo': {'name': 'x'}})\n"
+"            else: result({'protocolVersion': '2025-06-18', 'capabilities': {'tools': {}, 'resources': {}, 'prompts': {}}, 'serverInfo': {'name': 'test', 'version': '1.2'}})\n"
+"        elif method == 'notifications/initialized':\n"
+"            say({'jsonrpc': '2.0', 'id': 'p', 'method': 'ping'}); say({'jsonrpc': '2.0', 'id': 8, 'method': 'roots/list'})\n"
+"        elif method == 'tools/list':\n"
+"            if how == 'many': result({'tools': [{'name': 't%d' % i, 'inputSchema': {}} for i in range(1500)]})\n"
+"            elif how == 'pages': result({'tools': [], 'nextCursor': 'again'})\n"
+"            elif p.get('cursor') == 'two': result({'tools': TOOLS[1:]})\n"
+"            else: result({'tools': TOOLS[:1], 'nextCursor': 'two'})\n"
+"        elif method == 'resources/list': result({'resources': [{'uri': 'file:///a.txt', 'name': 'a'}]})\n"
+"        elif method == 'resources/templates/list': result({'resourceTemplates': [{'uriTemplate': 'file:///{path}', 'name': 'a'}]})\n"
+"        elif method == 'resources/read': say({'jsonrpc': '2.0', 'id': id, 'error': {'code': -32002, 'message': 'no such resource'}})\n"
+"        elif method == 'prompts/list': result({'prompts': [{'name': 'ask', 'arguments': [{'name': 'q', 'required': True}, {'name': 'r'}]}]})\n"
+"        elif method == 'prompts/get': result({'messages': [{'role': 'user', 'content': {'type': 'text', 'text': p['arguments']['q']}}]})\n"
+"        elif method is None: asked += 1; sys.stderr.write(json.dumps(m) + '\\n'); sys.stderr.flush()\n"
+"        elif method == 'tools/call':\n"
+"            a = p['arguments'].get('a')\n"
+"            ok = {'content': [{'type': 'text', 'text': 'hi'}], 'structuredContent': {'asked': asked, 'a': a}}\n"
+"            if a == 'log': say(b'a log line\\n'); say({'jsonrpc': '2.0', 'method': 'notifications/message'}); result(ok)\n"
+"            elif a == 'twice': say(b'' .join([(json.dumps({'jsonrpc': '2.0', 'id': id, 'result': ok}) + '\\n').encode()] * 2))\n"
+"            elif a == 'wrong': say({'jsonrpc': '2.0', 'id': 7777, 'result': ok})\n"
+"            elif a == 'bad': say(b'{\"jsonrpc\": \"2.0\", \"id\": 1, \"result\": {\\n')\n"
+"            elif a == 'error': result({'content': [{'type': 'text', 'text': 'a is wrong'}], 'isError': True})\n"
+"            elif a == 'failed': result({'content': [{'type': 'text', 'text': 'Traceback (most recent call last):\\n  File \"a.py\", line 1, in f\\nKeyError: 1'}], 'isError': True})\n"
+"            elif a == 'params': say({'jsonrpc': '2.0', 'id': id, 'error': {'code': -32602, 'message': 'a is wrong'}})\n"
+"            elif a == 'internal': say({'jsonrpc': '2.0', 'id': id, 'error': {'code': -32603, 'message': 'oops'}})\n"
+"            elif a == 'method': say({'jsonrpc': '2.0', 'id': id, 'error': {'code': -32601, 'message': 'oops'}})\n"
+"            elif a == 'content': result({'content': 'text'})\n"
+"            else: result(ok)\n"
+"globals()[mode]()\n";
+
+struct world {
+	struct loop *loop;
+	struct cell_pool *pool;
+	struct cell_spec spec;
+	struct cell_mount mount;
+	char folder[64], script[80];
+	bool is_cell; /* it sees the folder elsewhere */
+	const char *argv[12];
+	struct target_options options;
+	struct target *target;
+	struct session *session;
+	const struct exchange *seen;
+};
+
+static int open_world(void **state)
+{
+	struct world *world = xcalloc(1, sizeof(*world));
+	const char *backend = getenv("HOTCELL_TEST_BACKEND");
+	struct err err = {0};
+
+	(void)snprintf(world->folder, sizeof(world->folder), "/tmp/fuzz-target-XXXXXX");
+	assert_non_null(mkdtemp(world->folder));
+	assert_int_equal(chmod(world->folder, 0755), 0);
+	(void)snprintf(world->script, sizeof(world->script), "%s/server.py", world->folder);
+	FILE *file = fopen(world->script, "w");
+	assert_non_null(file);
+	assert_int_equal(fwrite(servers, 1, sizeof(servers) - 1, file), sizeof(servers) - 1);
+	assert_int_equal(fclose(file), 0);
+	assert_int_equal(chmod(world->script, 0644), 0);
+	world->loop = loop_open(&err);
+	world->pool = cell_pool_open(backend ? backend : "none", world->loop, &err);
+	assert_non_null(world->pool);
+	world->is_cell = backend && strcmp(backend, "none") != 0;
+	cell_spec_defaults(&world->spec);
+	world->mount = (struct cell_mount){.source = world->folder, .target = "/servers"};
+	world->spec.mounts = &world->mount;
+	world->spec.mount_count = 1;
+	world->spec.argv = world->argv;
+	*state = world;
+	return 0;
+}
+
+static int close_world(void **state)
+{
+	struct world *world = *state;
+
+	world->session = session_free(world->session);
+	world->target = target_free(world->target);
+	world->pool = cell_pool_free(world->pool);
+	world->loop = loop_free(world->loop);
+	(void)unlink(world->script);
+	assert_int_equal(rmdir(world->folder), 0);
+	free(world);
+	return 0;
+}
+
+static void prepare(struct world *world, enum target_mode mode, const char *server, const char *word)
+{
+	static const char schema[] = "{\"type\": \"object\", \"properties\": {\"a\": {\"type\": \"string\"}}}";
+
+	world->argv[0] = "python3";
+	world->argv[1] = world->is_cell ? "/servers/server.py" : world->script;
+	world->argv[2] = server;
+	world->argv[3] = word;
+	world->options = (struct target_options){.mode = mode, .spec = &world->spec, .start_ns = 20 * NS_PER_S, .call_ns = 10 * NS_PER_S};
+	if (mode == TARGET_MCP)
+		return;
+	world->options.schema_text = schema;
+	world->options.schema_len = strlen(schema);
+}
+
+static void open_target(struct world *world)
+{
+	struct err err = {0};
+
+	world->target = target_open(&world->options, world->loop, world->pool, &err);
+	if (!world->target)
+		fail_msg("%s", err.text);
+	world->session = session_open(world->target, &err);
+	if (!world->session)
+		fail_msg("%s", err.text);
+}
+
+static const struct subject *subject_of(const struct world *world, const char *name)
+{
+	const struct subjects *subjects = target_subjects(world->target);
+
+	for (size_t i = 0; i < subjects->count; i++)
+		if (!name || strcmp(subjects->list[i].name, name) == 0)
+			return &subjects->list[i];
+	fail_msg("there is no subject '%s'", name ? name : "");
+	return NULL;
+}
+
+static const struct reply *call(struct world *world, const char *input)
+{
+	struct err err = {0};
+
+	world->seen = session_call(world->session, subject_of(world, NULL), input, strlen(input), &err);
+	if (!world->seen)
+		fail_msg("%s", err.text);
+	return &world->seen->reply;
+}
+
+static void expect(struct world *world, const char *input, enum reply_kind kind, const char *message)
+{
+	const struct reply *reply = call(world, input);
+
+	if (reply->kind != kind || !strstr(reply->message, message))
+		fail_msg("%s: it is %s, '%s'", input, reply_kind_name(reply->kind), reply->message);
+}
+
+static void speak(struct world *world, const char *server)
+{
+	prepare(world, TARGET_LINES, server, NULL);
+	open_target(world);
+}
+
+/* ---- lines ---- */
+
+static void a_line_server_answers_many_calls(void **state)
+{
+	struct world *world = *state;
+
+	speak(world, "echo");
+	for (int i = 0; i < 100; i++) {
+		const struct reply *reply = call(world, "{\"a\": \"x\"}");
+		assert_int_equal(reply->kind, REPLY_OK);
+		assert_string_equal(reply->text, "{\"echo\": {\"a\": \"x\"}}");
+		assert_int_equal(reply->len, strlen(reply->text));
+		assert_non_null(value_get(reply->output, "echo"));
+		assert_true(reply->ns > 0);
+	}
+	assert_int_equal(world->seen->calls, 100);
+	assert_false(world->seen->ended);
+	assert_true(world->seen->memory_count >= 6);
+	assert_int_equal(session_restarts(world->session), 0);
+	session_restart(world->session);
+	assert_int_equal(call(world, "{}")->kind, REPLY_OK);
+	assert_int_equal(world->seen->calls, 1);
+	assert_int_equal(session_restarts(world->session), 1);
+}
+
+static void a_call_of_a_megabyte_is_written_as_it_can_be(void **state)
+{
+	struct world *world = *state;
+	own(buf_done) struct buf input = {0};
+
+	speak(world, "echo");
+	buf_str(&input, "{\"a\": \"");
+	for (int i = 0; i < 1 << 20; i++)
+		buf_char(&input, 'x');
+	buf_str(&input, "\"}");
+	assert_int_equal(call(world, buf_text(&input))->kind, REPLY_OK);
+	assert_int_equal(world->seen->reply.len, input.len + strlen("{\"echo\": }"));
+}
+
+static void what_does_not_answer_is_late_and_made_anew(void **state)
+{
+	static const char *const servers_that_wait[] = {"hang", "deaf"};
+	struct world *world = *state;
+	own(buf_done) struct buf large = {0};
+
+	buf_char(&large, '"'); /* more than a pipe holds */
+	for (int i = 0; i < 300000; i++)
+		buf_char(&large, 'x');
+	buf_char(&large, '"');
+	for (size_t i = 0; i < ARRAY_LEN(servers_that_wait); i++) {
+		prepare(world, TARGET_LINES, servers_that_wait[i], NULL);
+		world->options.call_ns = 200 * NS_PER_MS;
+		open_target(world);
+		expect(world, "{}", REPLY_LATE, "it did not answer within 200 ms");
+		assert_true(world->seen->ended);
+		assert_non_null(world->seen->result);
+		assert_int_equal(world->seen->result->outcome, CELL_CANCELLED);
+		expect(world, buf_text(&large), REPLY_LATE, "it did not answer within 200 ms");
+		assert_int_equal(session_restarts(world->session), 1);
+		world->session = session_free(world->session);
+		world->target = target_free(world->target);
+	}
+}
+
+static void an_end_inside_a_call_is_told_with_its_result(void **state)
+{
+	struct world *world = *state;
+
+	speak(world, "crash");
+	assert_int_equal(call(world, "{\"a\": \"x\"}")->kind, REPLY_OK);
+	expect(world, "{\"a\": \"crash\"}", REPLY_ENDED, "signal 11");
+	assert_true(world->seen->ended);
+	assert_int_equal(world->seen->result->signal, 11);
+	assert_string_equal(world->seen->reply.text, "{\"ec"); /* as far as it came */
+	assert_int_equal(call(world, "{\"a\": \"x\"}")->kind, REPLY_OK);
+	assert_int_equal(session_restarts(world->session), 1);
+	assert_int_equal(world->seen->calls, 1);
+}
+
+static void an_exit_inside_a_call_is_an_end_too(void **state)
+{
+	struct world *world = *state;
+
+	speak(world, "exit3");
+	expect(world, "{}", REPLY_ENDED, "exit code 3");
+	assert_non_null(strstr(world->seen->reply.said, "no more"));
+}
+
+static void an_end_after_the_answer_is_told_once(void **state)
+{
+	struct world *world = *state;
+	unsigned ended = 0, ok = 0;
+
+	speak(world, "after");
+	for (int i = 0; i < 4; i++) {
+		const struct reply *reply = call(world, "{}");
+		ended += world->seen->ended && world->seen->result->signal == 11;
+		ok += reply->kind == REPLY_OK;
+		for (int turn = 0; turn < 30; turn++)
+			assert_int_equal(loop_turn(world->loop, 10), 0);
+	}
+	assert_true(ended >= 2);
+	assert_true(ok >= 2);
+}
+
+static void a_clean_end_between_calls_is_nothing(void **state)
+{
+	struct world *world = *state;
+
+	speak(world, "once");
+	for (int i = 0; i < 3; i++) {
+		assert_int_equal(call(world, "{}")->kind, REPLY_OK);
+		for (int turn = 0; turn < 30; turn++)
+			assert_int_equal(loop_turn(world->loop, 10), 0);
+	}
+	assert_int_equal(session_restarts(world->session), 2);
+}
+
+static void what_breaks_the_protocol_is_said_and_the_next_call_is_clean(void **state)
+{
+	static const struct {
+		const char *server, *message;
+	} rows[] = {
+		{"flood", "not asked for"},
+		{"huge", "a line of more than 4194304 bytes"},
+		{"utf8", "its answer is not JSON"},
+		{"text", "its answer is not JSON"},
+		{"before", "it said something that was not asked for: 'welcome'"},
+		{"twice", "it said something that was not asked for: '{}'"},
+		{"closes", "it closed its stdout and went on"},
+	};
+	struct world *world = *state;
+
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		prepare(world, TARGET_LINES, rows[i].server, NULL);
+		open_target(world);
+		for (int turn = 0; turn < 50 && strcmp(rows[i].server, "before") == 0; turn++)
+			assert_int_equal(loop_turn(world->loop, 10), 0);
+		expect(world, "{}", REPLY_BROKEN, rows[i].message);
+		if (strcmp(rows[i].server, "text") == 0)
+			assert_null(strchr(world->seen->reply.message, '\033'));
+		assert_int_equal(session_restarts(world->session), 0);
+		(void)call(world, "{}");
+		assert_int_equal(session_restarts(world->session), 1);
+		world->session = session_free(world->session);
+		world->target = target_free(world->target);
+	}
+}
+
+static void a_child_that_keeps_stdout_open_does_not_hide_the_end(void **state)
+{
+	struct world *world = *state;
+
+	speak(world, "forks");
+	expect(world, "{}", REPLY_ENDED, "exit code 7");
+}
+
+static void a_flood_on_stderr_holds_nobody_up(void **state)
+{
+	struct world *world = *state;
+
+	speak(world, "noisy");
+	for (int i = 0; i < 50; i++)
+		assert_int_equal(call(world, "{}")->kind, REPLY_OK);
+	assert_true(world->seen->reply.said_len <= TARGET_SAID_MAX);
+}
+
+static void stderr_belongs_to_its_call(void **state)
+{
+	struct world *world = *state;
+
+	speak(world, "says");
+	assert_int_equal(call(world, "{\"a\": \"one\"}")->kind, REPLY_OK);
+	assert_string_equal(world->seen->reply.said, "about {'a': 'one'}\n");
+	assert_int_equal(call(world, "{\"a\": \"two\"}")->kind, REPLY_OK);
+	assert_string_equal(world->seen->reply.said, "about {'a': 'two'}\n");
+}
+
+static void a_rejection_is_told_from_an_exception(void **state)
+{
+	struct world *world = *state;
+
+	speak(world, "rejects");
+	expect(world, "{\"a\": \"x\"}", REPLY_REJECTED, "a is too long");
+	expect(world, "{\"a\": \"\"}", REPLY_FAILED, "KeyError");
+}
+
+/* ---- opening ---- */
+
+static void what_does_not_start_is_a_sentence(void **state)
+{
+	static const struct {
+		enum target_mode mode;
+		const char *program, *server, *word, *text;
+	} rows[] = {
+		{TARGET_LINES, NULL, "fails", NULL, "it ended with exit code 4; the end of its stderr: 'cannot \\x1b[1mopen my files'"},
+		{TARGET_MCP, NULL, "fails", NULL, "it ended with exit code 4; the end of its stderr: 'cannot \\x1b[1mopen my files'"},
+		{TARGET_LINES, "/nowhere/program", "x", NULL, "/nowhere/program"},
+		{TARGET_EXEC, "/nowhere/program", "x", NULL, "/nowhere/program"},
+		{TARGET_MCP, NULL, "mcp", "old", "it wants a revision of the protocol that is not known here: '1999-01-01'"},
+		{TARGET_MCP, NULL, "mcp", "nothing", "offers no tools"},
+		{TARGET_MCP, NULL, "logs", NULL, "lines"},
+	};
+	struct world *world = *state;
+
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		struct err err = {0};
+		prepare(world, rows[i].mode, rows[i].server, rows[i].word);
+		if (rows[i].program)
+			world->argv[0] = rows[i].program;
+		world->target = target_open(&world->options, world->loop, world->pool, &err);
+		assert_null(world->target);
+		if (!strstr(err.text, rows[i].text))
+			fail_msg("row %zu: %s", i, err.text);
+	}
+}
+
+static void a_schema_of_the_users_is_checked_first(void **state)
+{
+	static const char *const wrong[] = {"{", "{\"type\": 7}", "false"};
+	struct world *world = *state;
+
+	for (size_t i = 0; i < ARRAY_LEN(wrong); i++) {
+		struct err err = {0};
+		prepare(world, TARGET_LINES, "echo", NULL);
+		world->options.schema_text = wrong[i];
+		world->options.schema_len = strlen(wrong[i]);
+		world->options.schema_name = "in.json";
+		assert_null(target_open(&world->options, world->loop, world->pool, &err));
+		assert_int_equal(err.code, ERR_USAGE);
+		assert_non_null(strstr(err.text, "in.json"));
+	}
+}
+
+/* ---- a process a call ---- */
+
+static void a_process_a_call_is_judged_by_its_end(void **state)
+{
+	struct world *world = *state;
+
+	prepare(world, TARGET_EXEC, "once_exec", NULL);
+	world->options.call_ns = 3 * NS_PER_S;
+	open_target(world);
+	expect(world, "{\"a\": \"x\"}", REPLY_OK, "");
+	assert_non_null(value_get(world->seen->reply.output, "got"));
+	assert_false(world->seen->ended);
+	expect(world, "{\"a\": \"text\"}", REPLY_OK, "");
+	assert_null(world->seen->reply.output);
+	expect(world, "{\"a\": \"error\"}", REPLY_REJECTED, "it is wrong");
+	expect(world, "{\"a\": \"no\"}", REPLY_REJECTED, "a must not be no");
+	assert_int_equal(world->seen->reply.code, 2);
+	expect(world, "{\"a\": \"raise\"}", REPLY_FAILED, "KeyError");
+	expect(world, "{\"a\": \"signal\"}", REPLY_ENDED, "signal 6");
+	assert_int_equal(world->seen->result->signal, 6);
+	expect(world, "{\"a\": \"sleep\"}", REPLY_LATE, "");
+	expect(world, "{}", REPLY_OK, "");
+	assert_int_equal(session_restarts(world->session), 0);
+}
+
+static void words_are_filled_from_the_document(void **state)
+{
+	struct world *world = *state;
+
+	prepare(world, TARGET_ARGS, "args", NULL);
+	world->argv[3] = "--a={a}";
+	world->argv[4] = "{/l/1/x~1y}";
+	world->argv[5] = "{absent}";
+	world->argv[6] = "x{absent}y{";
+	world->argv[7] = "{l}";
+	world->argv[8] = "{}";
+	open_target(world);
+	assert_int_equal(call(world, "{\"a\":\"q r\\u0000s\",\"l\":[1,{\"x/y\":\"z\"}]}")->kind, REPLY_OK);
+	assert_string_equal(world->seen->reply.text,
+		"[\"--a=q r\", \"z\", \"xy{\", \"[1,{\\\"x/y\\\":\\\"z\\\"}]\", \"{\\\"a\\\":\\\"q r\\\\u0000s\\\",\\\"l\\\":[1,{\\\"x/y\\\":\\\"z\\\"}]}\"]\n");
+}
+
+/* ---- MCP ---- */
+
+static void a_server_says_what_it_offers(void **state)
+{
+	struct world *world = *state;
+
+	prepare(world, TARGET_MCP, "mcp", NULL);
+	open_target(world);
+	assert_string_equal(target_version(world->target), "test 1.2");
+	assert_int_equal(target_subjects(world->target)->count, 6);
+	assert_non_null(subject_of(world, "echo")->generator);
+	assert_non_null(subject_of(world, "echo")->output);
+	assert_string_equal(subject_of(world, "echo")->description, "says it again");
+	assert_non_null(subject_of(world, "endless")->problem);
+	assert_null(subject_of(world, "endless")->input);
+	assert_non_null(subject_of(world, "none")->problem);
+	assert_int_equal(subject_of(world, "resources/read")->kind, SUBJECT_RESOURCE);
+	assert_int_equal(subject_of(world, "ask")->kind, SUBJECT_PROMPT);
+	assert_non_null(subject_of(world, "ask")->generator);
+	const struct finding_texts *remarks = target_remarks(world->target);
+	bool twice = false;
+	for (size_t i = 0; i < remarks->count; i++)
+		twice = twice || strcmp(remarks->items[i], "it offers 'echo' twice: the second was left out") == 0;
+	assert_true(twice);
+}
+
+static void an_mcp_answer_is_of_its_kind(void **state)
+{
+	static const struct {
+		const char *input;
+		enum reply_kind kind;
+		const char *message;
+	} rows[] = {
+		{"{\"a\": \"x\"}", REPLY_OK, ""},
+		{"{\"a\": \"log\"}", REPLY_OK, ""},
+		{"{\"a\": \"error\"}", REPLY_REJECTED, "a is wrong"},
+		{"{\"a\": \"failed\"}", REPLY_FAILED, "KeyError"},
+		{"{\"a\": \"params\"}", REPLY_REJECTED, "a is wrong"},
+		{"{\"a\": \"internal\"}", REPLY_FAILED, "oops"},
+		{"{\"a\": \"method\"}", REPLY_BROKEN, "error -32601: oops"},
+		{"{\"a\": \"content\"}", REPLY_BROKEN, "a list 'content'"},
+		{"{\"a\": \"twice\"}", REPLY_BROKEN, "twice"},
+		{"{\"a\": \"x\"}", REPLY_OK, ""},
+		{"{\"a\": \"wrong\"}", REPLY_BROKEN, "it answered id 7777, which was not asked"},
+		{"{\"a\": \"x\"}", REPLY_OK, ""},
+		{"{\"a\": \"bad\"}", REPLY_BROKEN, "its answer is not JSON"},
+		{"{\"a\": \"x\"}", REPLY_OK, ""},
+		{"{\"a\": \"x\"}", REPLY_OK, ""},
+	};
+	struct world *world = *state;
+	struct err err = {0};
+
+	prepare(world, TARGET_MCP, "mcp", NULL);
+	open_target(world);
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++)
+		expect(world, rows[i].input, rows[i].kind, rows[i].message);
+	assert_int_equal(session_restarts(world->session), 3);
+	assert_string_equal(value_get(world->seen->reply.output, "a")->text, "x");
+	assert_string_equal(value_get(world->seen->reply.output, "asked")->text, "2"); /* both of its questions were answered */
+	world->seen = session_call(world->session, subject_of(world, "resources/read"), "{\"uri\": \"a:b\"}", 14, &err);
+	assert_int_equal(world->seen->reply.kind, REPLY_REJECTED);
+	assert_int_equal(world->seen->reply.code, -32002);
+	world->seen = session_call(world->session, subject_of(world, "ask"), "{\"q\": \"b\"}", 10, &err);
+	assert_int_equal(world->seen->reply.kind, REPLY_OK);
+}
+
+static void lists_without_end_are_bounded(void **state)
+{
+	struct world *world = *state;
+
+	prepare(world, TARGET_MCP, "mcp", "many");
+	open_target(world);
+	assert_int_equal(target_subjects(world->target)->count, TARGET_SUBJECTS_MAX);
+	assert_non_null(strstr(target_remarks(world->target)->items[0], "more than 1000 things"));
+	world->session = session_free(world->session);
+	world->target = target_free(world->target);
+	prepare(world, TARGET_MCP, "mcp", "pages");
+	open_target(world);
+	assert_non_null(strstr(target_remarks(world->target)->items[0], "more than 100 pages"));
+}
+
+/* ---- several at once ---- */
+
+static void sessions_wait_beside_each_other(void **state)
+{
+	struct world *world = *state;
+	struct session *sessions[4];
+	struct err err = {0};
+	unsigned answered = 0;
+
+	speak(world, "echo");
+	for (size_t i = 0; i < 4; i++) {
+		sessions[i] = session_open(world->target, &err);
+		assert_non_null(sessions[i]);
+		assert_int_equal(session_begin(sessions[i], subject_of(world, NULL), "{}", 2, &err), 0);
+		assert_null(session_poll(sessions[i]));
+	}
+	uint64_t until = clock_now() + 20 * NS_PER_S;
+	while (answered < 4 && clock_now() < until) {
+		assert_int_equal(loop_turn(world->loop, 100), 0);
+		answered = 0;
+		for (size_t i = 0; i < 4; i++)
+			answered += session_poll(sessions[i]) != NULL;
+	}
+	assert_int_equal(answered, 4);
+	for (size_t i = 0; i < 4; i++)
+		sessions[i] = session_free(sessions[i]);
+}
+
+#define T(name) cmocka_unit_test_setup_teardown(name, open_world, close_world)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		T(a_line_server_answers_many_calls),
+		T(a_call_of_a_megabyte_is_written_as_it_can_be),
+		T(what_does_not_answer_is_late_and_made_anew),
+		T(an_end_inside_a_call_is_told_with_its_result),
+		T(an_exit_inside_a_call_is_an_end_too),
+		T(an_end_after_the_answer_is_told_once),
+		T(a_clean_end_between_calls_is_nothing),
+		T(what_breaks_the_protocol_is_said_and_the_next_call_is_clean),
+		T(a_child_that_keeps_stdout_open_does_not_hide_the_end),
+		T(a_flood_on_stderr_holds_nobody_up),
+		T(stderr_belongs_to_its_call),
+		T(a_rejection_is_told_from_an_exception),
+		T(what_does_not_start_is_a_sentence),
+		T(a_schema_of_the_users_is_checked_first),
+		T(a_process_a_call_is_judged_by_its_end),
+		T(words_are_filled_from_the_document),
+		T(a_server_says_what_it_offers),
+		T(an_mcp_answer_is_of_its_kind),
+		T(lists_without_end_are_bounded),
+		T(sessions_wait_beside_each_other),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
