@@ -124,8 +124,7 @@ static void effects_gather(struct session *session)
 
 	if (!target->spec.effects || !session->life)
 		return;
-	if (!session->life->result)
-		target->sees_effects = cell_effects(session->life->cell);
+	target->sees_effects = cell_effects(session->life->cell);
 	uint64_t dropped = cell_effects_dropped(session->life->cell);
 	session->effects_over += dropped - session->dropped_before;
 	session->dropped_before = dropped;
