@@ -40,4 +40,7 @@ MUST_CHECK int generator_make(struct generator *generator, struct draw *draw, st
 /* The same for a value with exactly one violation: schema_check gives one error for it. */
 MUST_CHECK int generator_make_malformed(struct generator *generator, struct draw *draw, struct made *ret, struct err *err);
 
+/* A value as JSON, as in `made`. */
+void value_write(const struct value *value, struct buf *out);
+
 #endif

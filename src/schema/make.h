@@ -51,6 +51,5 @@ static inline bool halves_meet(const struct buf *text, uint32_t code)
 
 /* Whether what is drawn always matches, if it has the length. */
 bool ecma_is_exact(const struct ecma *tree);
-void value_write(const struct value *value, struct buf *out); /* as JSON */
 
 #endif

@@ -1,0 +1,346 @@
+/* How a surprise becomes a finding: seen again on processes that nobody called before, made small, written down.
+ *
+ * A surprise is believed when it comes again. First its call alone is tried; where that never does it, the calls before it on
+ * its process come along, and as many of them as can be are taken away again. All of it happens on one session of its own, while
+ * the sessions that explore wait for their answers. */
+#include "fuzz/engine.h"
+
+#include <string.h>
+
+#define AGAIN_CALLS 50 /* that a process gets while something is made smaller */
+#define DEFAULT_REPLAYS 5u
+
+void verdict_drop(struct verdict *verdict)
+{
+	free(verdict->message);
+	free(verdict->file);
+	texts_done(&verdict->evidence);
+	texts_done(&verdict->frames);
+	*verdict = (struct verdict){0};
+}
+
+void surprise_done(struct surprise *surprise)
+{
+	steps_done(&surprise->steps);
+	free(surprise->choices);
+	*surprise = (struct surprise){0};
+}
+
+/* ---- surprises ---- */
+
+static bool is_pending(const struct engine *engine, const char *id)
+{
+	for (size_t i = 0; i < engine->pending_count; i++) {
+		if (strcmp(engine->pending[i].id, id) == 0)
+			return true;
+	}
+	return false;
+}
+
+void surprise_add(struct engine *engine, const struct subject *subject, const struct verdict *verdict, const struct step *before,
+	uint64_t before_count, const struct step *step, const uint64_t *choices, size_t choice_count, bool late)
+{
+	char id[FINDING_ID_LEN + 1];
+
+	verdict_identify(engine, subject, verdict, id);
+	const struct met *met = engine_met(engine, id);
+	if ((met && (met->found || met->tries >= MET_TRIES)) || is_pending(engine, id))
+		return;
+	if (engine->pending_count == PENDING_MAX) {
+		engine->surprises_lost++;
+		return;
+	}
+	struct surprise *surprise = &engine->pending[engine->pending_count++];
+	*surprise = (struct surprise){.oracle = verdict->oracle, .late = late};
+	memcpy(surprise->id, id, sizeof(id));
+	uint64_t kept = before_count < HISTORY_MAX ? before_count : HISTORY_MAX;
+	for (uint64_t i = before_count - kept; i < before_count; i++)
+		steps_add(&surprise->steps, &before[i % HISTORY_MAX]);
+	steps_add(&surprise->steps, step);
+	if (!choices)
+		return;
+	surprise->choices = xcalloc(choice_count + 1, sizeof(*choices));
+	memcpy(surprise->choices, choices, choice_count * sizeof(*choices));
+	surprise->choice_count = choice_count;
+}
+
+/* ---- trials ---- */
+
+static const struct exchange *again_call(struct engine *engine, const struct step *step)
+{
+	const struct exchange *seen;
+
+	if (engine_tick(engine, NULL))
+		return NULL;
+	seen = session_call(engine->again, step->subject, buf_text(&step->input), step->input.len, engine->err);
+	engine->result->totals.confirm_calls++;
+	engine->again_calls++;
+	if (!seen) {
+		engine->broken = true;
+		return NULL;
+	}
+	engine->again_late = seen->reply.kind == REPLY_LATE;
+	if (seen->ended)
+		engine->again_calls = 0;
+	return seen;
+}
+
+static const struct exchange *again_run(struct engine *engine, const struct steps *steps, bool fresh)
+{
+	const struct exchange *seen = NULL;
+
+	if (!engine->again && !(engine->again = session_open(engine->options->target, engine->err))) {
+		engine->broken = true;
+		return NULL;
+	}
+	if ((fresh || steps->count > 1 || engine->again_calls >= AGAIN_CALLS) && engine->again_calls > 0) {
+		session_restart(engine->again);
+		engine->again_calls = 0;
+	}
+	for (size_t i = 0; i < steps->count; i++) {
+		seen = again_call(engine, &steps->list[i]);
+		if (!seen)
+			return NULL;
+	}
+	return seen;
+}
+
+int trial(struct engine *engine, const struct steps *steps, bool fresh, bool twice, struct verdicts *ret)
+{
+	own(buf_done) struct buf before = {0};
+	const struct exchange *seen;
+
+	if (twice) { /* what is looked at is whether two answers are the same: both on fresh processes */
+		seen = again_run(engine, steps, true);
+		if (!seen)
+			return -1;
+		buf_add(&before, seen->reply.text, seen->reply.len);
+	}
+	seen = again_run(engine, steps, fresh || twice);
+	if (!seen)
+		return -1;
+	engine_judge(engine, &steps->list[steps->count - 1], seen, twice ? buf_text(&before) : NULL, before.len, ret);
+	return 0;
+}
+
+static bool is_twice(const char *oracle)
+{
+	return strcmp(oracle, "unstable") == 0;
+}
+
+bool trial_once(struct engine *engine, const struct steps *steps, const struct surprise *surprise, bool fresh, struct verdict *ret)
+{
+	own(verdicts_done) struct verdicts verdicts = {0};
+	const struct step *last = &steps->list[steps->count - 1];
+	bool came = false;
+
+	if (trial(engine, steps, fresh, is_twice(surprise->oracle), &verdicts) < 0)
+		return false;
+	for (size_t i = 0; i < verdicts.count; i++) {
+		char id[FINDING_ID_LEN + 1];
+		verdict_identify(engine, last->subject, &verdicts.list[i], id);
+		if (strcmp(id, surprise->id) != 0) {
+			surprise_add(engine, last->subject, &verdicts.list[i], steps->list, steps->count - 1, last, NULL, 0, engine->again_late);
+			continue;
+		}
+		came = true;
+		if (!ret)
+			continue;
+		verdict_drop(ret);
+		*ret = verdicts.list[i];
+		verdicts.list[i] = (struct verdict){.oracle = ret->oracle};
+	}
+	return came;
+}
+
+struct tally trial_count(struct engine *engine, const struct steps *steps, const struct surprise *surprise, unsigned times, struct verdict *ret)
+{
+	struct tally tally = {0};
+
+	while (tally.tried < times) {
+		bool came = trial_once(engine, steps, surprise, true, ret);
+		if (engine->broken || engine->stopped)
+			break; /* this one was not tried to its end */
+		tally.seen += came;
+		tally.tried++;
+	}
+	return tally;
+}
+
+/* ---- one surprise ---- */
+
+static unsigned replays(const struct engine *engine)
+{
+	return engine->options->replays ? engine->options->replays : DEFAULT_REPLAYS;
+}
+
+static bool is_same(const struct steps *a, const struct steps *b)
+{
+	if (a->count != b->count)
+		return false;
+	for (size_t i = 0; i < a->count; i++) {
+		const struct buf *one = &a->list[i].input, *other = &b->list[i].input;
+		if (one->len != other->len || memcmp(buf_text(one), buf_text(other), one->len) != 0)
+			return false;
+	}
+	return true;
+}
+
+/* The call alone, or with those before it. What does it is in *ret; none seen: nothing did. */
+static struct tally see_again(struct engine *engine, const struct surprise *surprise, struct steps *ret, struct verdict *proof)
+{
+	struct tally tally;
+
+	steps_add(ret, &surprise->steps.list[surprise->steps.count - 1]);
+	tally = trial_count(engine, ret, surprise, replays(engine), proof);
+	if (tally.seen || surprise->steps.count == 1 || engine->stopped || engine->broken)
+		return tally;
+	steps_done(ret);
+	steps_copy(ret, &surprise->steps);
+	return trial_count(engine, ret, surprise, replays(engine), proof);
+}
+
+/* Whether the smaller steps do it on a fresh process; a proof of theirs is taken. */
+static bool verify(struct engine *engine, const struct steps *steps, const struct surprise *surprise, struct tally *tally, struct verdict *proof)
+{
+	bool flaky = tally->seen < tally->tried;
+	struct verdict own_proof = {0};
+	struct tally again = trial_count(engine, steps, surprise, flaky ? replays(engine) : 1, &own_proof);
+
+	if (!again.seen) {
+		verdict_drop(&own_proof);
+		return false;
+	}
+	verdict_drop(proof);
+	*proof = own_proof;
+	if (flaky)
+		*tally = again;
+	return true;
+}
+
+void confirm_reduce(struct engine *engine, struct steps *steps, const struct surprise *surprise, struct tally *tally, struct verdict *proof)
+{
+	bool flaky = tally->seen < tally->tried;
+
+	for (int fresh = flaky || steps->count > 1; fresh < 2; fresh++) {
+		struct steps smaller = {0};
+		steps_copy(&smaller, steps);
+		confirm_shrink(engine, &smaller, surprise, flaky, fresh);
+		bool done = is_same(&smaller, steps) || engine->broken;
+		if (!done && !engine->stopped && verify(engine, &smaller, surprise, tally, proof)) {
+			struct steps was = *steps;
+			*steps = smaller;
+			smaller = was;
+			done = true;
+		}
+		steps_done(&smaller);
+		if (done || engine->stopped)
+			return;
+		/* what one call left in the process helped the next: once more, each on a process of its own */
+	}
+}
+
+static void confirm_one(struct engine *engine, const struct surprise *surprise)
+{
+	own(steps_done) struct steps steps = {0};
+	own(verdict_drop) struct verdict proof = {0};
+	struct met *met = engine_meet(engine, surprise->id);
+
+	if (!met || met->found)
+		return;
+	met->tries++;
+	struct tally tally = see_again(engine, surprise, &steps, &proof);
+	if (!tally.seen) {
+		if (!engine->stopped && !engine->broken && met->tries == 1)
+			engine->result->totals.unconfirmed++;
+		return;
+	}
+	met = engine_met(engine, surprise->id);
+	engine->result->totals.unconfirmed -= met->tries > 1;
+	met->found = true;
+	own(freep) char *found = steps_text(&steps);
+	if (!engine->stopped && !engine->broken)
+		confirm_reduce(engine, &steps, surprise, &tally, &proof);
+	struct finding finding = {0};
+	finding_make(engine, &steps, &proof, &finding);
+	finding.seen = tally.seen;
+	finding.tried = tally.tried;
+	if (strcmp(found, finding.input) != 0)
+		finding.found = ptr_take(&found);
+	const struct finding_store *known = engine->options->known;
+	finding_put(engine, &finding, !known || !store_find(known, finding.id));
+}
+
+void confirm_pending(struct engine *engine)
+{
+	const char *doing = engine->result->totals.doing;
+
+	while (engine->pending_count && !engine->stopped && !engine->broken && !engine_is_enough(engine)) {
+		own(surprise_done) struct surprise surprise = engine->pending[0];
+		memmove(engine->pending, engine->pending + 1, --engine->pending_count * sizeof(*engine->pending));
+		(void)engine_tick(engine, "making smaller");
+		confirm_one(engine, &surprise);
+	}
+	engine->result->totals.doing = doing;
+}
+
+/* ---- what is known ---- */
+
+static void known_put(struct engine *engine, const struct finding *known, const struct steps *steps, const struct verdict *proof)
+{
+	struct finding finding = {0};
+
+	finding_make(engine, steps, proof, &finding);
+	finding.seen = known->seen;
+	finding.tried = known->tried;
+	finding.first_seen = known->first_seen;
+	if (known->found)
+		finding.found = xstrdup(known->found);
+	finding_put(engine, &finding, false);
+}
+
+static void known_try(struct engine *engine, const struct finding *known)
+{
+	own(steps_done) struct steps steps = {0};
+	own(verdict_drop) struct verdict proof = {0};
+	struct surprise surprise = {.oracle = known->oracle};
+	struct met *met = engine_meet(engine, known->id);
+	struct err err;
+
+	if (!met || met->found)
+		return;
+	if (known->binary || steps_read(&steps, target_subjects(engine->options->target), known->subject, known->input, &err) < 0) {
+		gap_add(engine->result, "%s was not tried again: %s", known->id, known->binary ? "its input is no JSON" : err.text);
+		return;
+	}
+	memcpy(surprise.id, known->id, sizeof(surprise.id));
+	bool still = false;
+	for (unsigned i = finding_is_flaky(known) ? replays(engine) : 1; i > 0 && !still; i--)
+		still = trial_once(engine, &steps, &surprise, true, &proof);
+	if (engine->stopped || engine->broken)
+		return;
+	if (still) {
+		met = engine_met(engine, known->id);
+		met->found = true;
+		known_put(engine, known, &steps, &proof);
+	} else if (known->state != FINDING_FIXED) {
+		texts_add(&engine->result->fixed, known->id);
+	}
+	if (engine->options->retried)
+		engine->options->retried(engine->options->data, known, still);
+}
+
+void confirm_known(struct engine *engine)
+{
+	const struct finding_store *known = engine->options->known;
+	const char *name = target_name(engine->options->target), *kind = target_mode_kind(engine->mode);
+
+	for (size_t i = 0; known && i < known->count; i++) {
+		const struct finding *finding = &known->items[i];
+		if (!finding->target || !finding->kind || !finding->oracle || strcmp(finding->target, name) != 0 || strcmp(finding->kind, kind) != 0)
+			continue;
+		if (engine_tick(engine, "retrying known examples") || engine->broken)
+			return;
+		known_try(engine, finding);
+	}
+}

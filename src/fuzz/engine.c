@@ -1,0 +1,477 @@
+/* Fuzzing by schema: theory of operation.
+ *
+ * One thread, one loop, no threads: the only processes are the targets', each in a cell behind a session (target.h).
+ *
+ *	known findings --> retried ----------------.
+ *	                                            v
+ *	subjects --> explore.c: choose, make --> sessions --> judge (oracle.h) --> surprise
+ *	                ^                           |                                |
+ *	                '--- novelty.c, chain.c <---'              confirm.c: seen again? smaller.c --> finding
+ *
+ * Exploring. `workers` sessions each have one call under way. For the next one a subject is chosen (the one from which new kinds
+ * of answers come lately, but one call in ten goes to whoever had the fewest), then a value: a few simple ones first, then the
+ * generator's, or one made of the recorded choices of an input that was answered in a new way. Whether an answer is of a new
+ * kind is all that leads it; there is no coverage. With `sequence` calls build on each other: a session is kept for so many, and
+ * what earlier answers told is put into later calls.
+ *
+ * Judging. The oracles see every exchange. What they find wrong has an id (finding.h); an id that was met before costs nothing
+ * more. A new one is a surprise, and is dealt with before the next call begins: see confirm.c.
+ *
+ * Determinism. A subject's values derive from the seed and its name alone; which subject is next, from the seed. So with one
+ * worker and a target that answers alike the same calls are made in the same order. With more workers the order of answers, and
+ * what is learned from them, depends on time.
+ *
+ * The end. Time, calls, enough findings, or `stop`. Calls that are under way then are waited for, briefly. Where nothing was
+ * answered, or everything was rejected, nothing was really fuzzed: that is said instead of "no findings". */
+#include <fnmatch.h>
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "fuzz/engine.h"
+
+#define TOLD_NS (NS_PER_S / 5)
+#define ASKED_NS (20 * NS_PER_MS) /* how often `stop` is asked */
+#define RATE_NS NS_PER_S
+#define DEAF_CALLS 100u /* without one answer, after which it is given up; and so many of each subject */
+#define DEAF_EACH 5u
+#define TURN_MS 50
+#define DRAIN_NS (2 * NS_PER_S) /* for calls under way at the end */
+#define DEFAULT_FINDINGS 100u
+#define UNSTABLE_EVERY 50u
+
+/* ---- ids ---- */
+
+struct met *engine_met(struct engine *engine, const char *id)
+{
+	for (size_t i = engine->met_count; i-- > 0;) {
+		if (memcmp(engine->met[i].id, id, FINDING_ID_LEN) == 0)
+			return &engine->met[i];
+	}
+	return NULL;
+}
+
+struct met *engine_meet(struct engine *engine, const char *id)
+{
+	struct met *met = engine_met(engine, id);
+
+	if (met || engine->met_count >= MET_MAX)
+		return met;
+	engine->met = xrealloc(engine->met, engine->met_count + 1, sizeof(*engine->met));
+	met = &engine->met[engine->met_count++];
+	*met = (struct met){0};
+	memcpy(met->id, id, FINDING_ID_LEN);
+	return met;
+}
+
+void verdict_identify(const struct engine *engine, const struct subject *subject, const struct verdict *verdict, char ret[FINDING_ID_LEN + 1])
+{
+	struct finding named = {.oracle = (char *)(uintptr_t)verdict->oracle, .subject = subject->name,
+		.target = (char *)(uintptr_t)target_name(engine->options->target), .message = verdict->message, .frames = verdict->frames};
+
+	finding_identify(&named);
+	memcpy(ret, named.id, sizeof(named.id));
+}
+
+/* ---- judging ---- */
+
+void engine_judge(struct engine *engine, const struct step *step, const struct exchange *seen, const char *before, size_t before_len,
+	struct verdicts *ret)
+{
+	const struct fuzz_options *options = engine->options;
+	const char *mark = options->plant ? plant_mark(options->plant) : NULL;
+	struct observation observation = {
+		.subject = step->subject->name, .input = buf_text(&step->input), .len = step->input.len, .malformed = step->malformed,
+		.violation = step->malformed && step->violation[0] ? step->violation : NULL,
+		.output_schema = step->subject->output,
+		.output_expected = step->subject->output && (engine->mode == TARGET_MCP || engine->mode == TARGET_MCP_HTTP),
+		.reply = seen->reply, .effects = seen->effects, .effect_count = seen->effect_count, .effects_dropped = seen->effects_dropped,
+		.ended = seen->ended, .result = seen->result, .limit_ns = options->call_ns, .memory = seen->memory,
+		.memory_count = seen->memory_count, .calls = seen->calls, .allowed = options->allowed, .environment = options->environment,
+		.before = before, .before_len = before_len,
+	};
+
+	if (mark && memmem(observation.input, observation.len, mark, strlen(mark)))
+		observation.mark = mark;
+	if (options->plant)
+		observation.canaries = plant_canaries(options->plant, &observation.canary_count);
+	oracle_judge(&observation, options->oracles, ret);
+}
+
+/* Now and then the same call is made on two fresh processes, and the answers are compared. */
+static void look_twice(struct engine *engine, const struct step *step)
+{
+	own(verdicts_done) struct verdicts verdicts = {0};
+	own(steps_done) struct steps steps = {0};
+
+	steps_add(&steps, step);
+	if (trial(engine, &steps, true, true, &verdicts) < 0)
+		return;
+	for (size_t i = 0; i < verdicts.count; i++)
+		surprise_add(engine, step->subject, &verdicts.list[i], NULL, 0, step, NULL, 0, engine->again_late);
+}
+
+/* ---- how it goes ---- */
+
+bool engine_is_enough(const struct engine *engine)
+{
+	unsigned max = engine->options->max_findings ? engine->options->max_findings : DEFAULT_FINDINGS;
+
+	return engine->result->count >= max;
+}
+
+static void progress_tell(struct engine *engine, uint64_t now)
+{
+	struct fuzz_progress *totals = &engine->result->totals;
+	uint64_t since = now - engine->told_ns;
+
+	totals->ns = now - engine->started;
+	totals->restarts = engine->again ? session_restarts(engine->again) : 0;
+	for (unsigned i = 0; engine->workers && i < engine->options->workers; i++)
+		totals->restarts += engine->workers[i].session ? session_restarts(engine->workers[i].session) : 0;
+	if (since >= RATE_NS || totals->rate == 0) {
+		totals->rate = since ? (double)(totals->calls - engine->told_calls) * (double)NS_PER_S / (double)since : 0;
+		engine->told_calls = totals->calls;
+		engine->told_ns = now;
+	}
+	if (engine->options->progress)
+		engine->options->progress(engine->options->data, totals);
+}
+
+bool engine_tick(struct engine *engine, const char *doing)
+{
+	const struct fuzz_options *options = engine->options;
+	struct fuzz_progress *totals = &engine->result->totals;
+	uint64_t now = clock_now();
+
+	if (doing)
+		totals->doing = doing;
+	if (now - engine->asked_ns < ASKED_NS && engine->asked_ns)
+		return engine->stopped;
+	engine->asked_ns = now;
+	if (options->stop && options->stop(options->data))
+		engine->stopped = true;
+	if (now - engine->shown_ns >= TOLD_NS) {
+		engine->shown_ns = now;
+		progress_tell(engine, now);
+	}
+	return engine->stopped;
+}
+
+void gap_add(struct fuzz_result *result, const char *format, ...)
+{
+	char text[400];
+	va_list args;
+
+	va_start(args, format);
+	(void)vsnprintf(text, sizeof(text), format, args);
+	va_end(args);
+	texts_add(&result->gaps, text);
+}
+
+void finding_put(struct engine *engine, struct finding *finding, bool is_new)
+{
+	struct fuzz_result *result = engine->result;
+
+	result->findings = xrealloc(result->findings, result->count + 1, sizeof(*result->findings));
+	result->findings[result->count++] = *finding;
+	result->totals.findings++;
+	result->totals.fresh += is_new;
+	result->totals.flaky += finding_is_flaky(finding);
+	for (size_t i = 0; i < result->totals.subject_count; i++) {
+		if (strcmp(result->totals.subjects[i].subject->name, finding->subject) == 0) {
+			result->totals.subjects[i].findings++;
+			break;
+		}
+	}
+	if (engine->options->found)
+		engine->options->found(engine->options->data, finding, is_new);
+}
+
+/* ---- beginning ---- */
+
+static bool matches(const char *const *globs, const char *name)
+{
+	for (size_t i = 0; globs && globs[i]; i++) {
+		if (fnmatch(globs[i], name, 0) == 0)
+			return true;
+	}
+	return false;
+}
+
+static uint64_t seed_of(uint64_t seed, const char *name)
+{
+	uint64_t hash = 14695981039346656037u;
+
+	for (; *name; name++)
+		hash = (hash ^ (unsigned char)*name) * 1099511628211u;
+	return hash ^ seed * 0x9e3779b97f4a7c15u;
+}
+
+static void quarry_add(struct engine *engine, const struct subject *subject)
+{
+	struct quarry *quarry = &engine->quarries[engine->quarry_count];
+
+	quarry->subject = subject;
+	quarry->place = engine->quarry_count++;
+	draw_init(&quarry->draw, seed_of(engine->options->seed, subject->name));
+	draw_init(&quarry->dice, seed_of(engine->options->seed + 1, subject->name));
+	engine->result->totals.subjects[quarry->place].subject = subject;
+	engine->result->totals.subject_count++;
+}
+
+static void quarries_find(struct engine *engine)
+{
+	const struct fuzz_options *options = engine->options;
+	const struct subjects *subjects = target_subjects(options->target);
+
+	engine->quarries = xcalloc(subjects->count + 1, sizeof(*engine->quarries));
+	engine->result->totals.subjects = xcalloc(subjects->count + 1, sizeof(*engine->result->totals.subjects));
+	for (size_t i = 0; i < subjects->count; i++) {
+		const struct subject *subject = &subjects->list[i];
+		if ((options->only && options->only[0] && !matches(options->only, subject->name)) || matches(options->exclude, subject->name))
+			continue;
+		if (subject->input && subject->generator)
+			quarry_add(engine, subject);
+		else
+			gap_add(engine->result, "%s was not fuzzed: %s", subject->name, subject->problem ? subject->problem : "it has no schema");
+	}
+	const struct finding_texts *remarks = target_remarks(options->target);
+	for (size_t i = 0; remarks && i < remarks->count; i++)
+		texts_add(&engine->result->gaps, remarks->items[i]);
+}
+
+void engine_init(struct engine *engine, const struct fuzz_options *options, struct fuzz_result *result, struct err *err)
+{
+	*engine = (struct engine){.options = options, .result = result, .err = err, .mode = target_mode(options->target)};
+	*result = (struct fuzz_result){0};
+	engine->started = engine->told_ns = engine->shown_ns = clock_now();
+	engine->ends = options->duration_ns ? engine->started + options->duration_ns : 0;
+	draw_init(&engine->dice, options->seed);
+}
+
+void engine_done(struct engine *engine)
+{
+	for (size_t i = 0; i < engine->quarry_count; i++)
+		quarry_done(&engine->quarries[i]);
+	for (unsigned i = 0; engine->workers && i < engine->options->workers; i++)
+		worker_done(&engine->workers[i]);
+	for (size_t i = 0; i < engine->pending_count; i++)
+		surprise_done(&engine->pending[i]);
+	session_free(engine->again);
+	draw_done(&engine->dice);
+	buf_done(&engine->scratch);
+	free(engine->quarries);
+	free(engine->workers);
+	free(engine->met);
+	free(engine->sha256);
+}
+
+static int workers_open(struct engine *engine)
+{
+	unsigned count = engine->options->workers;
+
+	engine->workers = xcalloc(count, sizeof(*engine->workers));
+	for (unsigned i = 0; i < count; i++) {
+		engine->workers[i].session = session_open(engine->options->target, engine->err);
+		if (!engine->workers[i].session) {
+			engine->broken = true;
+			return -1;
+		}
+	}
+	return 0;
+}
+
+/* ---- exploring ---- */
+
+static uint64_t answered(const struct fuzz_progress *totals)
+{
+	uint64_t count = 0;
+
+	for (size_t i = 0; i < totals->subject_count; i++)
+		count += totals->subjects[i].ok + totals->subjects[i].rejected + totals->subjects[i].failed;
+	return count;
+}
+
+static bool is_deaf(const struct engine *engine)
+{
+	uint64_t enough = DEAF_EACH * engine->quarry_count;
+
+	return engine->result->totals.calls >= (enough > DEAF_CALLS ? enough : DEAF_CALLS) && answered(&engine->result->totals) == 0;
+}
+
+/* No further call is begun. */
+static bool is_over(const struct engine *engine)
+{
+	const struct fuzz_options *options = engine->options;
+
+	return engine->stopped || engine->broken || (options->max_calls && engine->begun >= options->max_calls) ||
+		(engine->ends && clock_now() >= engine->ends) || engine_is_enough(engine) || is_deaf(engine);
+}
+
+/* An answer, if there is one, and what follows from it. */
+static bool worker_turn(struct engine *engine, struct worker *worker, bool unstable)
+{
+	const struct exchange *seen = session_poll(worker->session);
+
+	if (!seen)
+		return false;
+	bool twice = unstable && seen->reply.kind == REPLY_OK && !worker->now.malformed && engine->result->totals.calls % UNSTABLE_EVERY == 0;
+	worker_take(engine, worker, seen);
+	if (engine->pending_count)
+		confirm_pending(engine);
+	if (twice && !engine->stopped && !engine->broken) {
+		look_twice(engine, &worker->now);
+		confirm_pending(engine);
+	}
+	return true;
+}
+
+static void explore(struct engine *engine)
+{
+	bool unstable = oracle_in(engine->options->oracles, "unstable"), busy = true;
+	struct loop *loop = target_loop(engine->options->target);
+	uint64_t drained = 0;
+
+	while (busy && !engine->stopped && !engine->broken) {
+		bool over = is_over(engine), any = false;
+		busy = !over;
+		for (unsigned i = 0; i < engine->options->workers && !engine->broken; i++) {
+			struct worker *worker = &engine->workers[i];
+			if (worker->busy && worker_turn(engine, worker, unstable))
+				any = true;
+			if (!worker->busy && !over && !(i && is_over(engine)) && worker_begin(engine, worker) == 0)
+				any = true;
+			busy |= worker->busy;
+		}
+		(void)engine_tick(engine, "exploring");
+		if (!any && loop)
+			(void)loop_turn(loop, TURN_MS);
+		if (over && !drained)
+			drained = clock_now() + DRAIN_NS;
+		if (over && clock_now() >= drained)
+			return;
+	}
+}
+
+/* ---- the end ---- */
+
+static void why(struct fuzz_result *result, const char *format, ...) PRINTF_LIKE(2, 3);
+static void why(struct fuzz_result *result, const char *format, ...)
+{
+	va_list args;
+
+	va_start(args, format);
+	(void)vsnprintf(result->why, sizeof(result->why), format, args);
+	va_end(args);
+	result->end = FUZZ_NOTHING;
+}
+
+static void sum_up(const struct fuzz_progress *totals, struct subject_progress *ret)
+{
+	for (size_t i = 0; i < totals->subject_count; i++) {
+		const struct subject_progress *one = &totals->subjects[i];
+		ret->calls += one->calls;
+		ret->ok += one->ok;
+		ret->rejected += one->rejected;
+		ret->failed += one->failed;
+		ret->ended += one->ended;
+		ret->late += one->late;
+		ret->broken += one->broken;
+	}
+}
+
+/* Whether it was fuzzed at all. What was found is told in any case, so then it was. */
+static void nothing_check(struct fuzz_result *result, size_t subjects)
+{
+	struct subject_progress all = {0};
+
+	sum_up(&result->totals, &all);
+	if (result->count || result->end == FUZZ_STOPPED)
+		return;
+	if (result->totals.subject_count == 0)
+		why(result, subjects == 0 ? "the target offers nothing to call" : result->gaps.count ? "none of the subjects could be fuzzed: %s"
+			: "no subject has such a name%s", subjects && result->gaps.count ? result->gaps.items[0] : "");
+	else if (all.calls == 0)
+		why(result, "no call was made in the time there was");
+	else if (all.ok + all.rejected + all.failed == 0)
+		why(result, "no call was answered: of %" PRIu64 " the target ended in %" PRIu64 ", was late in %" PRIu64 " and broke its protocol in %" PRIu64,
+			all.calls, all.ended, all.late, all.broken);
+	else if (all.ok + all.failed == 0)
+		why(result, "every call was rejected, %" PRIu64 " of %" PRIu64 ": nothing behind its checks was reached", all.rejected, all.calls);
+}
+
+static int worse(const void *a, const void *b)
+{
+	const struct finding *one = a, *other = b;
+	int less = (int)finding_severity(other) - (int)finding_severity(one);
+
+	return less ? less : strcmp(one->id, other->id);
+}
+
+static void blind_tell(struct engine *engine)
+{
+	own(buf_done) struct buf names = {0};
+
+	if (!engine->workers || !engine->workers[0].session || session_sees_effects(engine->workers[0].session))
+		return;
+	for (const struct oracle *oracle = oracles; oracle->name; oracle++) {
+		if (oracle->needs_effects && oracle_in(engine->options->oracles, oracle->name))
+			buf_fmt(&names, "%s%s", names.len ? ", " : "", oracle->name);
+	}
+	if (names.len)
+		gap_add(engine->result, "what its programs did was not seen, so these oracles were blind: %s", buf_text(&names));
+}
+
+static void finish(struct engine *engine)
+{
+	struct fuzz_result *result = engine->result;
+
+	blind_tell(engine);
+	if (result->totals.unconfirmed)
+		gap_add(result, "%u %s never came again, and %s not told", result->totals.unconfirmed,
+			result->totals.unconfirmed == 1 ? "surprise" : "surprises", result->totals.unconfirmed == 1 ? "is" : "are");
+	size_t left = engine->pending_count + engine->surprises_lost;
+	if (left)
+		gap_add(result, "%zu %s not looked into: it ended before", left, left == 1 ? "surprise was" : "surprises were");
+	if (is_deaf(engine))
+		gap_add(result, "it ended early: none of the first %" PRIu64 " calls was answered", result->totals.calls);
+	if (result->count > 1)
+		qsort(result->findings, result->count, sizeof(*result->findings), worse);
+	result->end = engine->broken ? FUZZ_BROKEN : engine->stopped ? FUZZ_STOPPED : engine_is_enough(engine) ? FUZZ_ENOUGH : FUZZ_DONE;
+	if (!engine->broken)
+		nothing_check(result, target_subjects(engine->options->target)->count);
+	result->totals.doing = "done";
+	progress_tell(engine, clock_now());
+	if (result->totals.ns)
+		result->totals.rate = (double)result->totals.calls * (double)NS_PER_S / (double)result->totals.ns;
+}
+
+int fuzz_run(const struct fuzz_options *options, struct fuzz_result *ret, struct err *err)
+{
+	own(engine_done) struct engine engine;
+
+	engine_init(&engine, options, ret, err);
+	quarries_find(&engine);
+	confirm_known(&engine);
+	if (engine.quarry_count && !engine.stopped && !engine.broken && workers_open(&engine) == 0) {
+		confirm_pending(&engine);
+		explore(&engine);
+		confirm_pending(&engine);
+	}
+	finish(&engine);
+	return engine.broken ? -1 : 0;
+}
+
+void fuzz_result_done(struct fuzz_result *result)
+{
+	for (size_t i = 0; i < result->count; i++)
+		finding_done(&result->findings[i]);
+	free(result->findings);
+	free(result->totals.subjects);
+	texts_done(&result->fixed);
+	texts_done(&result->gaps);
+	*result = (struct fuzz_result){0};
+}

@@ -1,0 +1,238 @@
+/* Between the files of fuzzing by schema: what one run knows (engine.c), how calls are made (explore.c), when an answer is of a
+ * new kind (novelty.c), what of an answer is used again (chain.c), and how a surprise becomes a finding (confirm.c). */
+#ifndef HOTCELL_FUZZ_ENGINE_H
+#define HOTCELL_FUZZ_ENGINE_H
+
+#include "fuzz/fuzz.h"
+#include "schema/shrink.h"
+
+/* ---- novelty.c (pure) ---- */
+
+/* A bounded set of signatures. */
+struct novelty {
+	uint64_t *seen; /* 0: free */
+	size_t room, count;
+};
+#define NOVELTY_MAX ((size_t)1 << 16)
+void novelty_done(struct novelty *novelty);
+bool novelty_add(struct novelty *novelty, uint64_t signature); /* true: it was not there, and there was room */
+/* What kind of answer it is, as a number: its kind and code, the shape of its error, the members of its output and their
+ * kinds, bands of size and of time, kinds of effects. What only repeats the input does not count. */
+uint64_t novelty_signature(const struct reply *reply, const struct effect *effects, size_t effect_count, const char *input, size_t len,
+	struct buf *scratch);
+
+/* ---- chain.c (pure) ---- */
+
+#define CHAIN_TEXTS 64
+#define CHAIN_TEXT_MAX 200
+#define CHAIN_KEY_MAX 32
+
+/* Something that an answer told: an id, a name, a path. */
+struct chain_text {
+	char key[CHAIN_KEY_MAX]; /* of the member it was; "" where it was none */
+	char text[CHAIN_TEXT_MAX + 1];
+	size_t len;
+	bool number;
+};
+
+struct chain {
+	struct chain_text list[CHAIN_TEXTS]; /* the newest take the place of the oldest */
+	size_t count, next;
+};
+void chain_forget(struct chain *chain);
+void chain_harvest(struct chain *chain, const struct reply *reply);
+/* One for a member of this name; `dice` is any number. NULL: there is none. */
+const struct chain_text *chain_pick(const struct chain *chain, const char *key, size_t key_len, bool number, uint64_t dice);
+/* The value with one of its texts or numbers replaced by one of the chain, as JSON, if the result fits the schema. The value
+ * is as it was afterwards. */
+bool chain_use(const struct chain *chain, const struct schema *schema, struct value *value, struct draw *dice, struct buf *ret);
+
+/* ---- mutate.c (pure) ---- */
+
+/* The choices that made a value, kept to make others of them. */
+struct record {
+	uint64_t *choices;
+	size_t count;
+	struct draw_span *spans;
+	size_t span_count;
+};
+#define RECORD_MAX 4096 /* choices; more is not kept */
+void record_set(struct record *record, const struct draw *draw);
+void record_done(struct record *record);
+/* Choices that are like the record's but for something; parts of `other` may come in. */
+void record_mutate(const struct record *record, const struct record *other, struct draw *dice, struct buf *ret);
+
+/* ---- shrink_value.c (pure but for what it asks) ---- */
+
+/* Makes a value simpler from the value itself: members and items go, texts get shorter, numbers smaller. What is tried fits the
+ * schema, or still does not where `malformed`. */
+struct value_shrink {
+	const struct schema *schema; /* NULL: anything fits */
+	bool malformed;
+	bool (*still)(void *context, const char *text, size_t len);
+	void *context;
+	unsigned max_calls; /* of `still` */
+	unsigned calls; /* result */
+};
+/* The JSON text in `text` is replaced by the simplest that was found. -1: it is no JSON that can be read. */
+MUST_CHECK int value_shrink(struct value_shrink *shrink, struct buf *text, struct err *err);
+
+/* ---- steps.c: calls in a row, and how a finding's input says them ---- */
+
+struct step {
+	const struct subject *subject;
+	struct buf input; /* JSON */
+	bool malformed;
+	char violation[160]; /* where malformed */
+};
+
+struct steps {
+	struct step *list;
+	size_t count;
+};
+#define STEPS_MAX 1000u /* that a capsule may have */
+void step_copy(struct step *to, const struct step *from); /* into one that may hold something */
+void step_done(struct step *step);
+void step_judge(struct step *step); /* fills malformed and violation from its subject's schema */
+void steps_add(struct steps *steps, const struct step *step);
+void steps_copy(struct steps *to, const struct steps *from); /* into none */
+void steps_cut(struct steps *steps, size_t from, size_t to);
+void steps_done(struct steps *steps);
+char *steps_text(const struct steps *steps); /* a finding's input */
+/* Errors are ERR_USAGE, or ERR_MISSING where the target has no such subject. */
+MUST_CHECK int steps_read(struct steps *ret, const struct subjects *subjects, const char *subject, const char *input, struct err *err);
+
+/* ---- engine.c ---- */
+
+/* One subject that is fuzzed. */
+struct quarry {
+	const struct subject *subject;
+	size_t place; /* in progress.subjects */
+	struct draw draw, dice; /* values; what is done with kept ones */
+	uint64_t made;
+	struct novelty novelty;
+	struct record *kept;
+	size_t kept_count;
+	double lately; /* new kinds of answers a call, later ones counting more */
+	bool no_malformed; /* nothing breaks its schema */
+};
+#define KEPT_MAX 256u /* inputs of one subject */
+
+#define HISTORY_MAX 32u /* calls of a session that are remembered */
+
+/* A session that explores. */
+struct worker {
+	struct session *session;
+	bool busy;
+	struct quarry *quarry;
+	struct step now;
+	uint64_t *choices; /* that make `now`, if `chosen` */
+	size_t choice_count, choice_room;
+	bool chosen;
+	struct step past[HISTORY_MAX]; /* on this process: a ring */
+	uint64_t past_count;
+	unsigned chained; /* calls of the chain so far */
+	struct chain chain;
+};
+
+/* Something that was wrong with a call, not yet believed. */
+struct surprise {
+	char id[FINDING_ID_LEN + 1];
+	const char *oracle; /* static */
+	struct steps steps; /* the call, and those before it on its process */
+	uint64_t *choices; /* of the last; NULL: it was not made of choices */
+	size_t choice_count;
+	bool late; /* it took all the time there is */
+};
+#define PENDING_MAX 64u
+
+struct met {
+	char id[FINDING_ID_LEN + 1];
+	unsigned tries; /* to see it again */
+	bool found;
+};
+#define MET_TRIES 2u
+#define MET_MAX 4096u
+
+struct engine {
+	const struct fuzz_options *options;
+	struct fuzz_result *result;
+	struct err *err;
+	enum target_mode mode;
+	uint64_t started, ends; /* 0: no end */
+	uint64_t begun; /* calls */
+	struct draw dice;
+	struct quarry *quarries;
+	size_t quarry_count;
+	struct worker *workers;
+	/* what is believed, and what is not yet */
+	struct met *met;
+	size_t met_count;
+	struct surprise pending[PENDING_MAX];
+	size_t pending_count;
+	uint64_t surprises_lost; /* more at once than are remembered */
+	/* seeing it again */
+	struct session *again;
+	unsigned again_calls; /* of its process */
+	uint64_t again_ends; /* when making it smaller ends */
+	bool again_late; /* the last trial took all its time */
+	char *sha256;
+	bool sha256_known;
+	/* progress */
+	uint64_t told_ns, told_calls, shown_ns, asked_ns;
+	struct buf scratch;
+	bool stopped, broken; /* broken: *err says why */
+};
+
+void engine_init(struct engine *engine, const struct fuzz_options *options, struct fuzz_result *result, struct err *err);
+void engine_done(struct engine *engine);
+/* Tells how it goes, if it is time, and asks whether to stop. True: end now. */
+bool engine_tick(struct engine *engine, const char *doing);
+void engine_judge(struct engine *engine, const struct step *step, const struct exchange *seen, const char *before, size_t before_len,
+	struct verdicts *ret);
+bool engine_is_enough(const struct engine *engine);
+struct met *engine_met(struct engine *engine, const char *id); /* NULL: never */
+struct met *engine_meet(struct engine *engine, const char *id); /* made where it is new; NULL: there are too many */
+void verdict_identify(const struct engine *engine, const struct subject *subject, const struct verdict *verdict, char ret[FINDING_ID_LEN + 1]);
+void gap_add(struct fuzz_result *result, const char *format, ...) PRINTF_LIKE(2, 3);
+
+/* ---- explore.c ---- */
+
+struct quarry *quarry_choose(struct engine *engine);
+/* Begins a call of the worker's. -1: engine->broken. */
+int worker_begin(struct engine *engine, struct worker *worker);
+/* What came of it. Surprises are put into engine->pending. */
+void worker_take(struct engine *engine, struct worker *worker, const struct exchange *seen);
+void quarry_done(struct quarry *quarry);
+void worker_done(struct worker *worker);
+
+/* ---- confirm.c ---- */
+
+/* Sees the pending surprises again, makes them small, and makes findings of them. */
+void confirm_pending(struct engine *engine);
+void surprise_add(struct engine *engine, const struct subject *subject, const struct verdict *verdict, const struct step *before,
+	uint64_t before_count, const struct step *step, const uint64_t *choices, size_t choice_count, bool late);
+void surprise_done(struct surprise *surprise);
+/* Makes the steps on the session for seeing again, the last one judged. `fresh`: on a process that nobody called before. -1: no
+ * cell can be had, or it was told to stop. */
+int trial(struct engine *engine, const struct steps *steps, bool fresh, bool twice, struct verdicts *ret);
+/* Once: whether the surprise came. *ret, if given, is what proves it. What else is wrong is a surprise of its own. */
+bool trial_once(struct engine *engine, const struct steps *steps, const struct surprise *surprise, bool fresh, struct verdict *ret);
+struct tally {
+	unsigned seen, tried;
+};
+/* Often, each time on a fresh process; *ret is the last proof. */
+struct tally trial_count(struct engine *engine, const struct steps *steps, const struct surprise *surprise, unsigned times, struct verdict *ret);
+/* Makes the steps smaller, for as long as the smaller ones are seen on a fresh process too. */
+void confirm_reduce(struct engine *engine, struct steps *steps, const struct surprise *surprise, struct tally *tally, struct verdict *proof);
+/* smaller.c: makes the steps smaller, the only one by the surprise's choices where it has any. `flaky`: each is tried a few
+ * times. `fresh`: each on a process of its own. */
+void confirm_shrink(struct engine *engine, struct steps *steps, const struct surprise *surprise, bool flaky, bool fresh);
+/* describe.c: what a finding says. Seen, tried and found are the caller's to fill. */
+void finding_make(struct engine *engine, const struct steps *steps, const struct verdict *verdict, struct finding *ret);
+void verdict_drop(struct verdict *verdict);
+void finding_put(struct engine *engine, struct finding *finding, bool is_new); /* takes it */
+/* Tries what is known of this target. */
+void confirm_known(struct engine *engine);
+
+#endif

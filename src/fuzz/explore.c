@@ -1,0 +1,271 @@
+/* How calls are made, and what is learned from an answer. See the theory of operation in engine.c. */
+#include <string.h>
+
+#include "base/clock.h"
+#include "fuzz/engine.h"
+
+#define SIMPLE_CALLS 4 /* of each subject, before anything else */
+#define FIRST_CALLS 24 /* of each subject, before calls go where something new comes of them */
+#define EVEN_ODDS 10 /* one call in so many goes to the subject with the fewest */
+#define HOPE 0.02 /* new kinds a call that are expected of any subject, so that none is given up */
+#define FADING 0.02 /* how fast the past counts less */
+#define MUTATED_ODDS 2 /* one value in so many is made of kept ones */
+#define MUTATE_TRIES 4
+#define CHAINED_ODDS 2 /* one call in so many takes something of an earlier answer */
+
+void quarry_done(struct quarry *quarry)
+{
+	for (size_t i = 0; i < quarry->kept_count; i++)
+		record_done(&quarry->kept[i]);
+	free(quarry->kept);
+	draw_done(&quarry->draw);
+	draw_done(&quarry->dice);
+	novelty_done(&quarry->novelty);
+}
+
+void worker_done(struct worker *worker)
+{
+	session_free(worker->session);
+	step_done(&worker->now);
+	for (size_t i = 0; i < HISTORY_MAX; i++)
+		step_done(&worker->past[i]);
+	free(worker->choices);
+}
+
+/* ---- which subject ---- */
+
+static struct quarry *least_called(struct engine *engine)
+{
+	struct quarry *least = &engine->quarries[0];
+
+	for (size_t i = 1; i < engine->quarry_count; i++) {
+		if (engine->quarries[i].made < least->made)
+			least = &engine->quarries[i];
+	}
+	return least;
+}
+
+struct quarry *quarry_choose(struct engine *engine)
+{
+	double sum = 0;
+
+	if (engine->quarry_count == 1)
+		return &engine->quarries[0];
+	if (engine->begun < FIRST_CALLS * engine->quarry_count || draw_raw(&engine->dice, EVEN_ODDS) == 0)
+		return least_called(engine);
+	for (size_t i = 0; i < engine->quarry_count; i++)
+		sum += engine->quarries[i].lately + HOPE;
+	sum *= (double)(draw_random(&engine->dice) >> 11) * 0x1p-53;
+	for (size_t i = 0; i + 1 < engine->quarry_count; i++) {
+		sum -= engine->quarries[i].lately + HOPE;
+		if (sum < 0)
+			return &engine->quarries[i];
+	}
+	return &engine->quarries[engine->quarry_count - 1];
+}
+
+/* ---- which value ---- */
+
+/* The simplest, the largest, and two in between: what most programs are written for, and where bounds are. */
+static int make_simple(struct quarry *quarry, struct made *ret, struct err *err)
+{
+	uint64_t choices[64] = {0};
+	size_t count = quarry->made == 0 ? 1 : ARRAY_LEN(choices);
+
+	for (size_t i = 1; i < count; i++)
+		choices[i] = quarry->made == 1 ? 1 : quarry->made == 2 ? UINT64_MAX : draw_raw(&quarry->dice, 4);
+	draw_replay(&quarry->draw, choices, count);
+	return generator_make(quarry->subject->generator, &quarry->draw, ret, err);
+}
+
+static int make_fresh(struct quarry *quarry, struct made *ret, struct err *err)
+{
+	draw_replay(&quarry->draw, NULL, 0);
+	return generator_make(quarry->subject->generator, &quarry->draw, ret, err);
+}
+
+/* Something kept, changed; often with a part of another, or of one that is made just for that. */
+static int make_mutated(struct engine *engine, struct quarry *quarry, struct made *ret, struct err *err)
+{
+	struct draw *dice = &quarry->dice;
+	const struct record *record = &quarry->kept[draw_raw(dice, quarry->kept_count)];
+	struct record other = quarry->kept[draw_raw(dice, quarry->kept_count)];
+	int failed = -1;
+
+	if (draw_raw(dice, 2) == 0 && make_fresh(quarry, ret, err) == 0)
+		other = (struct record){quarry->draw.choices, quarry->draw.count, quarry->draw.spans, quarry->draw.span_count};
+	struct buf *changed = &engine->scratch;
+	record_mutate(record, &other, dice, changed); /* `other` may be the draw's own record: read before it is replaced */
+	for (int i = 0; i < MUTATE_TRIES && failed; i++) {
+		draw_replay(&quarry->draw, (const uint64_t *)(const void *)changed->data, changed->len / sizeof(uint64_t));
+		failed = generator_make(quarry->subject->generator, &quarry->draw, ret, err);
+		if (failed)
+			record_mutate(record, &quarry->kept[draw_raw(dice, quarry->kept_count)], dice, changed);
+	}
+	return failed;
+}
+
+static int make_valid(struct engine *engine, struct quarry *quarry, struct made *ret, struct err *err)
+{
+	if (quarry->made < SIMPLE_CALLS && make_simple(quarry, ret, err) == 0)
+		return 0;
+	if (quarry->kept_count && draw_raw(&quarry->dice, MUTATED_ODDS) == 0 && make_mutated(engine, quarry, ret, err) == 0)
+		return 0;
+	return make_fresh(quarry, ret, err);
+}
+
+static bool make_malformed(struct worker *worker, struct quarry *quarry, struct made *ret)
+{
+	struct err err;
+
+	if (quarry->no_malformed)
+		return false;
+	draw_replay(&quarry->draw, NULL, 0);
+	if (generator_make_malformed(quarry->subject->generator, &quarry->draw, ret, &err) == 0) {
+		worker->now.malformed = true;
+		return true;
+	}
+	quarry->no_malformed = true;
+	return false;
+}
+
+static void choices_keep(struct worker *worker, const struct draw *draw)
+{
+	if (draw->count > worker->choice_room) {
+		worker->choice_room = draw->count * 2;
+		worker->choices = xrealloc(worker->choices, worker->choice_room, sizeof(*worker->choices));
+	}
+	memcpy(worker->choices, draw->choices, draw->count * sizeof(*worker->choices));
+	worker->choice_count = draw->count;
+	worker->chosen = true;
+}
+
+/* -1 if the generator made nothing: then this turn is without a call. */
+static int worker_make(struct engine *engine, struct worker *worker, struct quarry *quarry, struct err *err)
+{
+	const struct fuzz_options *options = engine->options;
+	struct step *now = &worker->now;
+	struct made made;
+
+	now->subject = quarry->subject;
+	now->malformed = false;
+	now->violation[0] = '\0';
+	bool malformed = options->malformed && engine->begun % options->malformed == options->malformed - 1;
+	if (!(malformed && make_malformed(worker, quarry, &made)) && make_valid(engine, quarry, &made, err) < 0)
+		return -1;
+	choices_keep(worker, &quarry->draw);
+	now->input.len = 0;
+	if (!now->malformed && worker->chain.count && draw_raw(&quarry->dice, CHAINED_ODDS) == 0 &&
+		chain_use(&worker->chain, quarry->subject->input, (struct value *)(uintptr_t)made.value, &quarry->dice, &now->input))
+		worker->chosen = false;
+	else
+		buf_add(&now->input, made.text, made.len);
+	if (now->malformed)
+		step_judge(now);
+	return 0;
+}
+
+int worker_begin(struct engine *engine, struct worker *worker)
+{
+	struct quarry *quarry = quarry_choose(engine);
+	struct err err;
+
+	if (worker_make(engine, worker, quarry, &err) < 0) {
+		quarry->made++; /* its turn all the same: the others go on */
+		engine->begun++;
+		return 0;
+	}
+	quarry->made++;
+	engine->begun++;
+	worker->quarry = quarry;
+	if (session_begin(worker->session, quarry->subject, worker->now.input.data, worker->now.input.len, engine->err) < 0) {
+		engine->broken = true;
+		return -1;
+	}
+	worker->busy = true;
+	return 0;
+}
+
+/* ---- what is learned ---- */
+
+static void count_reply(struct subject_progress *progress, enum reply_kind kind)
+{
+	uint64_t *const counts[] = {
+		[REPLY_OK] = &progress->ok, [REPLY_REJECTED] = &progress->rejected, [REPLY_FAILED] = &progress->failed,
+		[REPLY_BROKEN] = &progress->broken, [REPLY_ENDED] = &progress->ended, [REPLY_LATE] = &progress->late,
+	};
+
+	_Static_assert(ARRAY_LEN(counts) == REPLY_KIND_COUNT, "a kind of reply is not counted");
+	progress->calls++;
+	++*counts[kind];
+}
+
+/* The parts of a record are not kept with a call: they come of making its value again. */
+static void quarry_keep(struct engine *engine, struct quarry *quarry, const struct worker *worker)
+{
+	struct made made;
+	struct err err;
+
+	if (!worker->chosen || worker->now.malformed || worker->choice_count > RECORD_MAX)
+		return;
+	draw_replay(&quarry->draw, worker->choices, worker->choice_count);
+	if (generator_make(quarry->subject->generator, &quarry->draw, &made, &err) < 0)
+		return;
+	if (!quarry->kept)
+		quarry->kept = xcalloc(KEPT_MAX, sizeof(*quarry->kept));
+	size_t at = quarry->kept_count < KEPT_MAX ? quarry->kept_count++ : (size_t)draw_raw(&quarry->dice, KEPT_MAX);
+	record_set(&quarry->kept[at], &quarry->draw);
+	engine->result->totals.kept++;
+}
+
+static void learn(struct engine *engine, struct worker *worker, const struct exchange *seen)
+{
+	struct quarry *quarry = worker->quarry;
+	struct subject_progress *progress = &engine->result->totals.subjects[quarry->place];
+	const struct buf *input = &worker->now.input;
+
+	count_reply(progress, seen->reply.kind);
+	engine->result->totals.calls++;
+	uint64_t signature = novelty_signature(&seen->reply, seen->effects, seen->effect_count, input->data, input->len, &engine->scratch);
+	bool is_new = novelty_add(&quarry->novelty, signature);
+	quarry->lately += FADING * ((is_new ? 1.0 : 0.0) - quarry->lately);
+	if (!is_new)
+		return;
+	progress->kinds++;
+	quarry_keep(engine, quarry, worker);
+}
+
+static void remember(struct engine *engine, struct worker *worker, const struct exchange *seen)
+{
+	bool one_by_one = engine->mode == TARGET_EXEC || engine->mode == TARGET_ARGS;
+
+	if (seen->ended || one_by_one) {
+		worker->past_count = 0;
+		worker->chained = seen->ended && !one_by_one ? 0 : worker->chained;
+	} else {
+		step_copy(&worker->past[worker->past_count++ % HISTORY_MAX], &worker->now);
+	}
+	if (engine->options->sequence <= 1)
+		return;
+	chain_harvest(&worker->chain, &seen->reply);
+	if (++worker->chained < engine->options->sequence && !seen->ended)
+		return;
+	if (!seen->ended)
+		session_restart(worker->session);
+	worker->chained = 0;
+	worker->past_count = 0;
+	chain_forget(&worker->chain);
+}
+
+void worker_take(struct engine *engine, struct worker *worker, const struct exchange *seen)
+{
+	own(verdicts_done) struct verdicts verdicts = {0};
+
+	worker->busy = false;
+	learn(engine, worker, seen);
+	engine_judge(engine, &worker->now, seen, NULL, 0, &verdicts);
+	for (size_t i = 0; i < verdicts.count; i++)
+		surprise_add(engine, worker->now.subject, &verdicts.list[i], worker->past, worker->past_count, &worker->now,
+			worker->chosen ? worker->choices : NULL, worker->choice_count, seen->reply.kind == REPLY_LATE);
+	remember(engine, worker, seen);
+}

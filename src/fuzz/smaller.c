@@ -1,0 +1,144 @@
+/* Steps made smaller that do it: fewer of them, and each with less in it. See engine.h. */
+#include "base/clock.h"
+#include "fuzz/engine.h"
+
+#include <string.h>
+
+#define DEFAULT_SHRINK 500u
+#define LATE_SHRINK 30u /* calls where each costs all the time a call may take */
+#define FLAKY_TRIES 3u /* of a smaller input, before it is given up */
+#define SHRINK_NS (10 * NS_PER_S)
+#define SHRINK_SHARE 5 /* the fifth part of the time there is */
+
+struct smaller {
+	struct engine *engine;
+	struct steps *steps; /* the best so far, but for the one that is tried */
+	size_t at; /* that one */
+	const struct surprise *surprise;
+	unsigned tries, left; /* for one that comes sometimes; calls that are left */
+	bool fresh;
+};
+
+static bool is_over(const struct smaller *smaller)
+{
+	const struct engine *engine = smaller->engine;
+
+	return smaller->left == 0 || engine->broken || engine->stopped || clock_now() >= engine->again_ends;
+}
+
+static bool comes(struct smaller *smaller)
+{
+	for (unsigned i = 0; i < smaller->tries && !is_over(smaller); i++) {
+		smaller->left--;
+		if (trial_once(smaller->engine, smaller->steps, smaller->surprise, smaller->fresh, NULL))
+			return true;
+	}
+	return false;
+}
+
+/* Whether it still comes with another text for the step that is tried; if not, the step is as it was. */
+static bool comes_with(struct smaller *smaller, const char *text, size_t len)
+{
+	struct step *step = &smaller->steps->list[smaller->at];
+	struct step was = *step;
+
+	if (is_over(smaller))
+		return false;
+	step->input = (struct buf){0};
+	buf_add(&step->input, text, len);
+	if (step->malformed)
+		step_judge(step);
+	bool still = comes(smaller);
+	if (still)
+		buf_done(&was.input);
+	else {
+		buf_done(&step->input);
+		*step = was;
+	}
+	return still;
+}
+
+static bool still_made(void *context, const struct made *made)
+{
+	return comes_with(context, made->text, made->len);
+}
+
+static bool still_text(void *context, const char *text, size_t len)
+{
+	return comes_with(context, text, len);
+}
+
+static void shrink_choices(struct smaller *smaller, const uint64_t *choices, size_t count)
+{
+	const struct step *step = &smaller->steps->list[smaller->at];
+	struct shrink run = {.generator = step->subject->generator, .malformed = step->malformed, .still = still_made, .context = smaller,
+		.max_calls = smaller->left};
+	own(freep) uint64_t *less = NULL;
+	size_t less_count;
+	struct err err;
+
+	if (smaller->left)
+		(void)!shrink(&run, choices, count, &less, &less_count, &err); /* the best one is in the step already */
+}
+
+static void shrink_text(struct smaller *smaller, size_t at)
+{
+	struct step *step = &smaller->steps->list[at];
+	struct value_shrink run = {.schema = step->subject->input, .malformed = step->malformed, .still = still_text, .context = smaller,
+		.max_calls = smaller->left};
+	own(buf_done) struct buf text = {0};
+	struct err err;
+
+	smaller->at = at;
+	buf_add(&text, buf_text(&step->input), step->input.len);
+	(void)!value_shrink(&run, &text, &err); /* the same */
+}
+
+/* Calls before the last are taken away: halves first. */
+static void shrink_steps(struct smaller *smaller)
+{
+	struct steps *steps = smaller->steps;
+
+	for (size_t size = steps->count - 1; size > 0 && !is_over(smaller); size /= 2) {
+		for (size_t at = 0; at + 1 < steps->count && !is_over(smaller);) {
+			size_t end = at + size < steps->count ? at + size : steps->count - 1;
+			struct steps fewer = {0};
+			for (size_t i = 0; i < steps->count; i++) {
+				if (i < at || i >= end)
+					steps_add(&fewer, &steps->list[i]);
+			}
+			struct smaller tried = *smaller;
+			tried.steps = &fewer;
+			bool still = comes(&tried);
+			smaller->left = tried.left;
+			steps_done(&fewer);
+			if (still)
+				steps_cut(steps, at, end);
+			else
+				at = end;
+		}
+	}
+}
+
+static uint64_t shrink_time(const struct engine *engine)
+{
+	uint64_t share = engine->options->duration_ns / SHRINK_SHARE;
+
+	return share && share < SHRINK_NS ? share : SHRINK_NS;
+}
+
+void confirm_shrink(struct engine *engine, struct steps *steps, const struct surprise *surprise, bool flaky, bool fresh)
+{
+	unsigned left = engine->options->max_shrink ? engine->options->max_shrink : DEFAULT_SHRINK;
+	struct smaller smaller = {.engine = engine, .steps = steps, .surprise = surprise, .tries = flaky ? FLAKY_TRIES : 1, .fresh = fresh,
+		.left = surprise->late && left > LATE_SHRINK ? LATE_SHRINK : left};
+
+	engine->again_ends = clock_now() + shrink_time(engine);
+	if (steps->count > 1)
+		shrink_steps(&smaller);
+	smaller.at = steps->count - 1;
+	if (surprise->choices && steps->count == 1)
+		shrink_choices(&smaller, surprise->choices, surprise->choice_count);
+	for (size_t i = steps->count; i-- > 0 && !is_over(&smaller);)
+		shrink_text(&smaller, i);
+}
