@@ -286,20 +286,11 @@ static int workers_open(struct engine *engine)
 
 /* ---- exploring ---- */
 
-static uint64_t answered(const struct fuzz_progress *totals)
-{
-	uint64_t count = 0;
-
-	for (size_t i = 0; i < totals->subject_count; i++)
-		count += totals->subjects[i].ok + totals->subjects[i].rejected + totals->subjects[i].failed;
-	return count;
-}
-
 static bool is_deaf(const struct engine *engine)
 {
 	uint64_t enough = DEAF_EACH * engine->quarry_count;
 
-	return engine->result->totals.calls >= (enough > DEAF_CALLS ? enough : DEAF_CALLS) && answered(&engine->result->totals) == 0;
+	return engine->answered == 0 && engine->result->totals.calls >= (enough > DEAF_CALLS ? enough : DEAF_CALLS);
 }
 
 /* No further call is begun. */
@@ -342,7 +333,7 @@ static void explore(struct engine *engine)
 			struct worker *worker = &engine->workers[i];
 			if (worker->busy && worker_turn(engine, worker, unstable))
 				any = true;
-			if (!worker->busy && !over && !(i && is_over(engine)) && worker_begin(engine, worker) == 0)
+			if (!worker->busy && !over && !is_over(engine) && worker_begin(engine, worker) == 0)
 				any = true;
 			busy |= worker->busy;
 		}

@@ -160,7 +160,7 @@ struct engine {
 	struct err *err;
 	enum target_mode mode;
 	uint64_t started, ends; /* 0: no end */
-	uint64_t begun; /* calls */
+	uint64_t begun, answered; /* calls; answered in any way that can be used */
 	struct draw dice;
 	struct quarry *quarries;
 	size_t quarry_count;

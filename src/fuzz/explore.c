@@ -226,6 +226,7 @@ static void learn(struct engine *engine, struct worker *worker, const struct exc
 
 	count_reply(progress, seen->reply.kind);
 	engine->result->totals.calls++;
+	engine->answered += seen->reply.kind <= REPLY_FAILED;
 	uint64_t signature = novelty_signature(&seen->reply, seen->effects, seen->effect_count, input->data, input->len, &engine->scratch);
 	bool is_new = novelty_add(&quarry->novelty, signature);
 	quarry->lately += FADING * ((is_new ? 1.0 : 0.0) - quarry->lately);
