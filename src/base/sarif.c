@@ -132,6 +132,28 @@ static void put_logical(struct json *json, const char *name)
 	json_close(json, ']');
 }
 
+/* As CodeQL writes it: the hash, and which of those that share it. */
+static void put_line_hash(struct json *json, const char *hash)
+{
+	own(freep) char *text = xfmt("%s:1", hash);
+
+	json_put_string(json, "primaryLocationLineHash", text);
+}
+
+static void put_suppressions(struct json *json, const char *why)
+{
+	json_key(json, "suppressions");
+	json_open(json, '[');
+	if (why) {
+		json_open(json, '{');
+		json_put_string(json, "kind", "external");
+		json_put_string(json, "status", "accepted");
+		json_put_string(json, "justification", why);
+		json_close(json, '}');
+	}
+	json_close(json, ']');
+}
+
 void sarif_result(struct json *json, const struct sarif_result *result)
 {
 	json_open(json, '{');
@@ -150,13 +172,43 @@ void sarif_result(struct json *json, const struct sarif_result *result)
 	json_key(json, "partialFingerprints");
 	json_open(json, '{');
 	json_put_string(json, "hotcell/v1", result->fingerprint);
+	if (result->line_hash)
+		put_line_hash(json, result->line_hash);
 	json_close(json, '}');
+	if (result->tells_suppression)
+		put_suppressions(json, result->suppressed);
 	json_close(json, '}');
+}
+
+static void put_notes(struct json *json, const char *const *notes, size_t count)
+{
+	json_key(json, "invocations");
+	json_open(json, '[');
+	json_open(json, '{');
+	json_put_bool(json, "executionSuccessful", true);
+	json_key(json, "toolExecutionNotifications");
+	json_open(json, '[');
+	for (size_t i = 0; i < count; i++) {
+		json_open(json, '{');
+		json_put_string(json, "level", level_names[SARIF_WARNING]);
+		put_text(json, "message", notes[i], NULL);
+		json_close(json, '}');
+	}
+	json_close(json, ']');
+	json_close(json, '}');
+	json_close(json, ']');
 }
 
 void sarif_end(struct json *json)
 {
+	sarif_end_noting(json, NULL, 0);
+}
+
+void sarif_end_noting(struct json *json, const char *const *notes, size_t count)
+{
 	json_close(json, ']');
+	if (count > 0)
+		put_notes(json, notes, count);
 	json_close(json, '}');
 	json_close(json, ']');
 	json_close(json, '}');

@@ -38,6 +38,9 @@ struct sarif_result {
 	unsigned line; /* from 1 */
 	const char *logical; /* the name of what it is about, where that is in no file; or NULL */
 	const char *fingerprint; /* the same for what is the same the next time */
+	const char *line_hash; /* what GitHub takes for that: 16 hexadecimal digits; NULL: it makes one of the line */
+	bool tells_suppression; /* some of the run are suppressed: then each must say whether it is */
+	const char *suppressed; /* why it does not count; NULL: it does */
 };
 
 /* "TwoWords" for "two.words" or "two-words", as a rule's name must be. The caller frees. */
@@ -46,5 +49,7 @@ char *sarif_name(const char *id);
 void sarif_begin(struct json *json, const struct sarif_tool *tool, const struct sarif_rule *rules, size_t count);
 void sarif_result(struct json *json, const struct sarif_result *result);
 void sarif_end(struct json *json);
+/* The same, with what is to be said of the run as a whole: warnings, each ending with a full stop. */
+void sarif_end_noting(struct json *json, const char *const *notes, size_t count);
 
 #endif

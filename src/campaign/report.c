@@ -128,7 +128,7 @@ static void put_tiles(struct buf *out, const struct campaign_status *status)
 	buf_str(out, "</div>\n");
 }
 
-static void put_header(struct buf *out, const struct campaign_status *status)
+static void put_header(struct buf *out, const struct campaign_status *status, bool findings)
 {
 	const struct campaign_record *campaign = &status->campaign;
 
@@ -153,7 +153,11 @@ static void put_header(struct buf *out, const struct campaign_status *status)
 		html_text(out, campaign->note);
 	}
 	buf_str(out,
-		"</div>\n<nav><a href=\"#sessions\">Sessions</a><a href=\"#durations\">Durations</a>"
+		"</div>\n<nav>");
+	if (findings)
+		buf_str(out, "<a href=\"#findings\">Findings</a>");
+	buf_str(out,
+		"<a href=\"#sessions\">Sessions</a><a href=\"#durations\">Durations</a>"
 		"<a href=\"#timeline\">Timeline</a><a href=\"#slowest\">Slowest</a><a href=\"#failures\">Failures</a>"
 		"<a href=\"#network\">Network</a><a href=\"#numbers\">Numbers</a><a href=\"#again\">Run one again</a></nav>\n");
 	put_bar(out, status);
@@ -439,11 +443,13 @@ static void put_again(struct buf *out, const struct report *report)
 
 /* ---- the page ---- */
 
-static void put_page(struct buf *out, const struct report *report)
+static void put_page(struct buf *out, const struct report *report, const char *findings)
 {
 	html_begin(out, report->status->campaign.name);
-	put_header(out, report->status);
+	put_header(out, report->status, findings != NULL);
 	buf_str(out, "<main>\n");
+	if (findings)
+		buf_str(out, findings);
 	put_sessions(out, report);
 	put_durations(out, report);
 	section(out, "timeline", "Timeline");
@@ -464,19 +470,19 @@ static void put_page(struct buf *out, const struct report *report)
 }
 
 int report_html_at(struct ledger *ledger, const struct campaign_status *status, const char *page,
-	struct buf *out, struct err *err)
+	const char *findings, struct buf *out, struct err *err)
 {
 	own(report_done) struct report report = {.status = status, .sessions = -1};
 
 	if (report_gather(&report, ledger, err) < 0)
 		return err_wrap(err, "read the runs of campaign '%s'", status->campaign.name);
 	set_links(&report, page);
-	put_page(out, &report);
+	put_page(out, &report, findings);
 	return 0;
 }
 
 int report_html(struct ledger *ledger, const struct campaign_status *status, struct buf *out,
 	struct err *err)
 {
-	return report_html_at(ledger, status, NULL, out, err);
+	return report_html_at(ledger, status, NULL, NULL, out, err);
 }

@@ -9,8 +9,9 @@
 MUST_CHECK int report_html(struct ledger *ledger, const struct campaign_status *status, struct buf *out,
 	struct err *err);
 /* The same for a page that will be the file `page`: links to the sessions are relative to it, so page and
- * sessions can be moved together. Above they are absolute paths. */
+ * sessions can be moved together. Above they are absolute paths. `findings` is a section of HTML with that id, safe as it is;
+ * NULL: there is none. */
 MUST_CHECK int report_html_at(struct ledger *ledger, const struct campaign_status *status, const char *page,
-	struct buf *out, struct err *err);
+	const char *findings, struct buf *out, struct err *err);
 
 #endif

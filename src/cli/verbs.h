@@ -10,6 +10,7 @@ extern const struct cli_verb verb_campaign_run, verb_campaign_resume, verb_campa
 	verb_campaign_show, verb_campaign_pause, verb_campaign_stop, verb_campaign_rm;
 extern const struct cli_verb verb_profile_list, verb_profile_show, verb_profile_check, verb_profile_learn;
 extern const struct cli_verb verb_audit_verify, verb_audit_show;
+extern const struct cli_verb verb_findings_list, verb_findings_show, verb_findings_export, verb_findings_suppress;
 extern const struct cli_verb verb_manifest_create, verb_manifest_verify;
 #ifdef HOTCELL_WEAKEN
 extern const struct cli_verb verb_self_check;

@@ -109,7 +109,7 @@ static void page_of(const struct campaign_status *status, const char *file, stru
 {
 	struct err err = {0};
 
-	if (report_html_at(NULL, status, file, out, &err) < 0)
+	if (report_html_at(NULL, status, file, NULL, out, &err) < 0)
 		fail_msg("%s", err.text);
 }
 
