@@ -93,7 +93,7 @@ static void place_uri(const struct finding *finding, const char *folder, struct 
 
 /* A rule's texts, which it borrows. */
 struct rule_texts {
-	char *name, *summary, *help, *markdown, *uri, *cwe;
+	char *id, *name, *summary, *help, *markdown, *uri, *cwe;
 	const char *tags[4];
 };
 
@@ -103,6 +103,7 @@ static void rule_make(const struct finding_rule *from, struct rule_texts *texts,
 		: strcmp(severity_level(from->severity), "warning") == 0	      ? SARIF_WARNING
 										      : SARIF_NOTE;
 
+	texts->id = xfmt("hotcell/%s", from->oracle);
 	texts->name = sarif_name(from->oracle);
 	texts->summary = xfmt("%s.", from->title);
 	texts->help = xfmt("%s Severity: %s, since %s. 'hotcell findings show ID' tells all of one; 'hotcell findings repro ID' does it again.",
@@ -115,14 +116,14 @@ static void rule_make(const struct finding_rule *from, struct rule_texts *texts,
 	texts->tags[0] = "security";
 	texts->tags[1] = "fuzzing";
 	texts->tags[2] = texts->cwe;
-	*ret = (struct sarif_rule){.id = from->oracle, .name = texts->name, .summary = texts->summary, .description = from->help,
+	*ret = (struct sarif_rule){.id = texts->id, .name = texts->name, .summary = texts->summary, .description = from->help,
 		.help = texts->help, .help_markdown = texts->markdown, .help_uri = texts->uri, .level = level,
 		.severity = severity_score(from->severity), .tags = texts->tags};
 }
 
 static void rule_done(struct rule_texts *texts)
 {
-	char *const owned[] = {texts->name, texts->summary, texts->help, texts->markdown, texts->uri, texts->cwe};
+	char *const owned[] = {texts->id, texts->name, texts->summary, texts->help, texts->markdown, texts->uri, texts->cwe};
 
 	for (size_t i = 0; i < ARRAY_LEN(owned); i++)
 		free(owned[i]);
@@ -137,7 +138,7 @@ static void put_result(const struct findings *findings, const struct finding *fi
 	own(buf_done) struct buf message = {0}, uri = {0}, reason = {0}, logical = {0};
 	size_t index = 0;
 
-	while (index < rule_count && strcmp(rules[index].id, finding->oracle) != 0)
+	while (index < rule_count && strcmp(finding_rules[index].oracle, finding->oracle) != 0)
 		index++;
 	if (index == rule_count)
 		return;
