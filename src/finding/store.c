@@ -150,6 +150,32 @@ static void join(struct finding *fresh, const struct finding *old)
 	fresh->binary = old->binary;
 }
 
+/* What others wrote since the store was opened counts too: above all a suppression, while a campaign runs all night. */
+static void refresh(struct finding_store *store, const char *id)
+{
+	own(fd_closep) int folder = open(store->folder, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	own(freep) char *name = xfmt("%s" SUFFIX, id);
+	own(buf_done) struct buf text = {0};
+	struct finding read = {0}, *old = NULL;
+	struct err err = {0};
+
+	if (folder < 0 || fs_read_small(folder, name, CAPSULE_MAX, &text, &err) < 0 ||
+		capsule_read(&read, buf_text(&text), text.len, name, &err) < 0)
+		return;
+	if (strcmp(read.id, id) != 0) {
+		finding_done(&read);
+		return;
+	}
+	for (size_t i = 0; i < store->count && !old; i++)
+		if (strcmp(store->items[i].id, id) == 0)
+			old = &store->items[i];
+	if (old)
+		finding_done(old);
+	else
+		old = place(store);
+	*old = read;
+}
+
 int store_add(struct finding_store *store, const struct finding *finding, bool *ret_new, struct err *err)
 {
 	struct finding fresh = {0};
@@ -157,6 +183,7 @@ int store_add(struct finding_store *store, const struct finding *finding, bool *
 
 	if (copy(&fresh, finding, err) < 0)
 		return -1;
+	refresh(store, fresh.id);
 	for (size_t i = 0; i < store->count && !old; i++)
 		if (strcmp(store->items[i].id, fresh.id) == 0)
 			old = &store->items[i];

@@ -322,8 +322,32 @@ static void a_suppression_outlives_the_next_time_and_a_fix_does_not(void **state
 	assert_int_equal(store.items[0].state, FINDING_SUPPRESSED);
 	assert_string_equal(store.items[0].reason, "known");
 	store.items[0].state = FINDING_FIXED;
+	assert_int_equal(store_put(&store, &store.items[0], &err), 0);
 	assert_int_equal(store_add(&store, &finding, &new, &err), 0);
 	assert_int_equal(store.items[0].state, FINDING_OPEN);
+}
+
+static void a_suppression_by_another_process_holds_for_a_campaign_at_work(void **state)
+{
+	own(store_done) struct finding_store campaign = {0}, other = {0}, after = {0};
+	own(finding_done) struct finding finding = example("m", "{}"), second = example("another", "{}");
+	struct err err = {0};
+	bool new;
+
+	assert_int_equal(store_open(&campaign, *state, &err), 0);
+	assert_int_equal(store_add(&campaign, &finding, &new, &err), 0);
+	assert_int_equal(store_open(&other, *state, &err), 0);
+	other.items[0].state = FINDING_SUPPRESSED;
+	assert_int_equal(store_put(&other, &other.items[0], &err), 0);
+	assert_int_equal(store_add(&other, &second, &new, &err), 0);
+	assert_int_equal(store_add(&campaign, &finding, &new, &err), 0);
+	assert_int_equal(campaign.items[0].state, FINDING_SUPPRESSED);
+	assert_int_equal(store_add(&campaign, &second, &new, &err), 0);
+	assert_false(new);
+	assert_int_equal(campaign.count, 2);
+	assert_int_equal(store_open(&after, *state, &err), 0);
+	assert_int_equal(store_find(&after, finding.id)->state, FINDING_SUPPRESSED);
+	assert_int_equal(store_find(&after, second.id)->times, 2);
 }
 
 static void what_is_no_capsule_in_the_folder_is_told_and_left_alone(void **state)
@@ -362,6 +386,7 @@ int main(void)
 		TEST_IN(what_is_added_is_there_again),
 		TEST_IN(the_same_again_is_joined),
 		TEST_IN(a_suppression_outlives_the_next_time_and_a_fix_does_not),
+		TEST_IN(a_suppression_by_another_process_holds_for_a_campaign_at_work),
 		TEST_IN(what_is_no_capsule_in_the_folder_is_told_and_left_alone),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
