@@ -125,13 +125,23 @@ static int list_run(void *data, const struct cli_args *args)
 
 /* ---- show ---- */
 
-static int print_one(const struct finding *finding, const char *folder, bool as_json)
+static void put_file(const char *file, struct buf *out)
+{
+	buf_str(out, "capsule        ");
+	term_line(file, strlen(file), 600, out);
+	buf_str(out, "\nagain          'hotcell repro' with that file\n");
+}
+
+/* With a folder, it is in there; else it is a file by itself. */
+static int print_one(const struct finding *finding, const char *folder, const char *file, bool as_json)
 {
 	own(buf_done) struct buf out = {0};
 	own(json_done) struct json json = {.pretty = true};
 
 	if (!as_json) {
 		finding_write(finding, folder, time(NULL), &out);
+		if (file)
+			put_file(file, &out);
 		return cli_print(&out);
 	}
 	capsule_write(finding, &json);
@@ -150,12 +160,12 @@ static int show_run(void *data, const struct cli_args *args)
 	if (finding_is_file(word)) {
 		if (finding_file_read(word, &read, &err) < 0)
 			return cli_fail(&err);
-		return print_one(&read, NULL, options->json);
+		return print_one(&read, NULL, word, options->json);
 	}
 	if (findings_place_open(&place, options->state, &err) < 0)
 		return cli_fail(&err);
 	const struct finding *finding = findings_place_find(&place, word, &err);
-	return finding ? print_one(finding, place.shown, options->json) : cli_fail(&err);
+	return finding ? print_one(finding, place.shown, NULL, options->json) : cli_fail(&err);
 }
 
 /* ---- export ---- */

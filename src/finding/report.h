@@ -24,7 +24,8 @@ void findings_html_section(const struct findings *findings, struct buf *out);
 const char *finding_state_now(const struct finding *finding, int64_t now);
 /* "2027-01-31 00:00 UTC"; "-" for 0 and for what is no date. */
 void finding_date(int64_t seconds, struct buf *out);
-/* One, whole: what, evidence, input, shrunk input, how sure, how to do it again. For a terminal. */
+/* One, whole: what, evidence, input, shrunk input, how sure, how to do it again. For a terminal. Without a
+ * folder, it is in none, and nothing is said of that. */
 void finding_write(const struct finding *finding, const char *capsule_folder, int64_t now, struct buf *out);
 /* "hotcell findings repro ID", with --state where that is needed */
 void finding_command(const struct finding *finding, const char *capsule_folder, struct buf *out);

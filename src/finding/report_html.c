@@ -210,7 +210,7 @@ static void put_gaps(const struct findings *findings, struct buf *out)
 
 void findings_html(const struct findings *findings, struct buf *out)
 {
-	const char *title = findings->title ? findings->title : "Findings";
+	const char *title = findings->title && *findings->title ? findings->title : "Findings";
 	struct finding_counts counts;
 
 	findings_count(findings, &counts);

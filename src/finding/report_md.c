@@ -162,7 +162,7 @@ void findings_md(const struct findings *findings, struct buf *out)
 	own(buf_done) struct buf summary = {0};
 
 	buf_str(out, "# Findings");
-	if (findings->title) {
+	if (findings->title && *findings->title) {
 		buf_str(out, " of ");
 		put_span(out, findings->title);
 	}

@@ -173,6 +173,8 @@ static void put_again(const struct finding *finding, const char *folder, struct 
 		put_line(out, "profile", finding->profile, LINE_SHOWN);
 	put_list(out, "environment", &finding->environment);
 	buf_fmt(out, "%-*s%llu\n", LABEL_WIDTH, "seed", (unsigned long long)finding->seed);
+	if (!folder)
+		return;
 	finding_capsule(finding, folder, &capsule);
 	put_line(out, "capsule", buf_text(&capsule), LINE_SHOWN);
 	finding_command(finding, folder, &again);

@@ -114,7 +114,8 @@ def test_show_tells_all_of_one(project):
     file = folder / "mailed.json"
     file.write_bytes((folder / ".hotcell" / "examples" / f"{by['canary']}.json").read_bytes())
     for word in (file, "mailed.json", "./mailed.json"):
-        assert by["canary"] in findings(folder, "show", word).out.decode()
+        text = findings(folder, "show", word).out.decode()
+        assert by["canary"] in text and text.endswith(f"capsule        {word}\nagain          'hotcell repro' with that file\n")
 
 
 def test_the_folder_below_finds_the_same(project):
