@@ -24,7 +24,7 @@
 #include "base/clock.h"
 #include "cell/cell.h"
 
-#define PATIENCE_NS (60 * NS_PER_S)
+#define PATIENCE_NS (150 * NS_PER_S)
 
 static struct {
 	struct loop *loop;
@@ -259,6 +259,7 @@ int main(int argc, char **argv)
 	(void)setvbuf(stdout, NULL, _IOFBF, 1 << 16);
 	cell_spec_defaults(&run.spec);
 	run.spec.effects = true;
+	run.spec.limits.timeout_ms = 300 * 1000;
 	run.spec.env = cell_default_env;
 	run.spec.calls_deny = run.deny;
 	run.spec.paths = run.paths;

@@ -55,7 +55,7 @@ static const struct {
 	{ "clone", INIT "; limit 'processes' instead" }, { "close", INIT }, { "exit_group", INIT }, { "exit", INIT },
 	{ "getrusage", INIT }, { "poll", INIT }, { "ppoll", INIT }, { "read", INIT }, { "write", INIT },
 	{ "pread64", INIT }, { "recvmsg", INIT "; deny 'socket' instead" }, { "sendmsg", INIT "; deny 'socket' instead" },
-	{ "signalfd4", INIT }, { "statfs", INIT }, { "fstatfs", INIT }, { "wait4", INIT }, { "waitid", INIT },
+	{ "pipe2", INIT }, { "signalfd4", INIT }, { "statfs", INIT }, { "fstatfs", INIT }, { "wait4", INIT }, { "waitid", INIT },
 	{ "kill", INIT }, { "ioctl", INIT }, { "fcntl", INIT }, { "getdents64", INIT }, { "openat", INIT }, { "lseek", INIT },
 	{ "setsid", INIT }, { "dup2", INIT }, { "dup3", INIT }, { "chdir", INIT }, { "prlimit64", INIT },
 	{ "setrlimit", INIT }, { "getrlimit", INIT }, { "rt_sigprocmask", INIT }, { "clock_gettime", INIT },

@@ -54,11 +54,16 @@ void effects_open(struct effects *effects, int control, bool proc, uint64_t mark
 
 /* ---- sending ---- */
 
-static bool send_record(const struct effects *effects, const char *data, size_t len, size_t keep)
+static bool has_room(const struct effects *effects, size_t len, size_t keep)
 {
 	int queued = 0;
 
-	if (ioctl(effects->control, SIOCOUTQ, &queued) < 0 || (size_t)queued + 2 * len + OVERHEAD > effects->room - keep)
+	return ioctl(effects->control, SIOCOUTQ, &queued) == 0 && (size_t)queued + 2 * len + OVERHEAD <= effects->room - keep;
+}
+
+static bool send_record(const struct effects *effects, const char *data, size_t len, size_t keep)
+{
+	if (!has_room(effects, len, keep))
 		return false;
 	return wire_send_marked(effects->control, data, len, NULL, 0, MSG_DONTWAIT, effects->mark) == 0;
 }
@@ -294,13 +299,38 @@ static void tell_call(struct looked *it, const struct effect_call *call)
 
 /* ---- the whole ---- */
 
+/* As many as it is sure to have, without a look at memory; 0: not known. */
+static unsigned sure_count(const struct effect_call *call, const struct seccomp_notif *notif)
+{
+	switch (call->form) {
+	case FORM_OPEN: return effect_opens_for_writing((uint32_t)notif->data.args[call->extra]);
+	case FORM_PATH:
+	case FORM_FD:
+	case FORM_EXEC: return 1;
+	case FORM_TWO_PATHS: return 2;
+	default: return 0;
+	}
+}
+
+/* Whoever sets out to do more than is taken in is not looked at, which is most of the work. */
+static bool drop_at_once(struct effects *effects, const struct effect_call *call, const struct seccomp_notif *notif)
+{
+	unsigned count = sure_count(call, notif);
+
+	if (count == 0 || has_room(effects, 0, KEPT_ROOM))
+		return false;
+	while (count-- > 0)
+		note_dropped(effects);
+	return true;
+}
+
 bool effects_tell(struct effects *effects, int listener, const struct seccomp_notif *notif)
 {
 	const struct effect_call *call = effect_call_find(notif->data.nr);
 	char status[256] = "", name[64];
 	uint64_t id = notif->id;
 
-	if (call == NULL)
+	if (call == NULL || drop_at_once(effects, call, notif))
 		return true;
 	struct looked it = { .effects = effects, .call = notif, .effect = { .pid = (int)notif->pid, .by = name } };
 	it.mem = open_of(&it, "mem");

@@ -7,6 +7,7 @@
 #include <linux/seccomp.h>
 #include <linux/securebits.h>
 #include <sched.h>
+#include <sys/ioctl.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
@@ -16,6 +17,10 @@
 
 #ifndef SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV
 #define SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV (1UL << 5)
+#endif
+#ifndef SECCOMP_IOCTL_NOTIF_SET_FLAGS
+#define SECCOMP_IOCTL_NOTIF_SET_FLAGS SECCOMP_IOW(4, __u64)
+#define SECCOMP_USER_NOTIF_FD_SYNC_WAKE_UP (1UL << 0)
 #endif
 
 int seal_limit(int resource, uint64_t value, const char *what, struct err *err)
@@ -121,6 +126,9 @@ static int load_filter(const struct birth *birth, int *ret_listener, uint32_t *f
 		listener = (int)syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_NEW_LISTENER, birth->filter);
 
 	*ret_listener = listener;
+	/* caller and init take turns, so one CPU is best for both (Linux 6.6) */
+	if (listener >= 0 && patience != 0)
+		(void)ioctl(listener, SECCOMP_IOCTL_NOTIF_SET_FLAGS, SECCOMP_USER_NOTIF_FD_SYNC_WAKE_UP);
 	if (listener >= 0) {
 		*facts |= FACT_SECCOMP | FACT_SECCOMP_COUNTED;
 		return 0;
