@@ -1,12 +1,13 @@
-/* Whatever arrives at a yard or an init: a template or a job is either refused or comes out whole,
- * with its strings inside the message, and says the same when it is written and read again. The
+/* Whatever arrives at a yard, an init or a supervisor: a template, a job or an effect is either refused or comes out whole,
+ * with its strings inside the message, and says the same when it is written and read again. And whatever is in a program's
+ * memory: it is told within bounds. The
  * first byte chooses which. */
 #include <assert.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "cell/native/native.h"
+#include "cell/native/effects.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -102,10 +103,59 @@ static void read_err(struct wire_reader *reader)
 	assert(strnlen(err.text, sizeof(err.text)) < sizeof(err.text));
 }
 
+static void read_effect(struct wire_reader *reader)
+{
+	own(freep) const char **words = NULL, **more = NULL;
+	own(buf_done) struct buf first = {0}, second = {0};
+	struct cell_effect effect, again;
+	uint64_t dropped = 0;
+	bool any = false;
+
+	if (!effect_decode(reader, &effect, &words, &any, &dropped))
+		return;
+	if (any) {
+		check_inside(reader, effect.what);
+		check_inside(reader, effect.by);
+		check_list(reader, words, EFFECT_MAX_WORDS);
+		assert((effect.words != NULL) == (effect.kind == CELL_EFFECT_EXEC));
+	}
+	effect_encode(&first, any ? &effect : NULL, dropped);
+	struct wire_reader back = {.data = first.data, .len = first.len};
+	assert(wire_get_u32(&back) == MSG_EFFECT && effect_decode(&back, &again, &more, &any, &dropped));
+	effect_encode(&second, any ? &again : NULL, dropped);
+	assert(first.len == second.len && memcmp(first.data, second.data, first.len) == 0);
+}
+
+/* Bytes of a program's memory: a path, and the folder it begins at. */
+static void tell_path(struct wire_reader *reader)
+{
+	own(buf_done) struct buf text = {0}, again = {0};
+	const char *base = wire_get_str(reader), *path = wire_get_str(reader);
+
+	if (reader->bad || path == NULL)
+		return;
+	effect_path(base, path, &text);
+	const char *said = buf_text(&text);
+	assert(strlen(said) == text.len && text.len <= EFFECT_MAX_WHAT && (text.len == 0 || said[0] == '/'));
+	assert(strstr(said, "//") == NULL && strstr(said, "/../") == NULL && strstr(said, "/./") == NULL);
+	effect_path(NULL, said, &again);
+	if (text.len > 0 && text.len < EFFECT_MAX_WHAT)
+		assert(strcmp(buf_text(&again), said) == 0);
+}
+
+static void tell_address(struct wire_reader *reader)
+{
+	own(buf_done) struct buf text = {0};
+
+	for (int connects = 0; connects < 2; connects++)
+		if (effect_address(reader->data, reader->len, connects, "/tmp", &text))
+			assert(text.len <= EFFECT_MAX_WHAT && strlen(buf_text(&text)) == text.len);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	static void (*const readers[])(struct wire_reader *) = {
-		read_template, read_job, read_received, read_err};
+		read_template, read_job, read_received, read_err, read_effect, tell_path, tell_address};
 
 	if (size == 0)
 		return 0;

@@ -88,7 +88,7 @@ static void a_template_comes_back_as_it_was(void **state)
 	assert_false(back.user_ns || back.overlay || back.tmp_exec || back.want_workspace);
 }
 
-#define VARIATIONS 34
+#define VARIATIONS 35
 
 static void vary(struct template *t, int which)
 {
@@ -138,6 +138,7 @@ static void vary(struct template *t, int which)
 	case 31: t->paths = other_path, t->path_count = 1; break;
 	case 32: t->no_exec = true; break;
 	case 33: t->observe = true; break;
+	case 34: t->effects = true; break;
 	default: break; /* as it is */
 	}
 }
