@@ -9,7 +9,7 @@
 #define EVEN_ODDS 10 /* one call in so many goes to the subject with the fewest */
 #define HOPE 0.02 /* new kinds a call that are expected of any subject, so that none is given up */
 #define FADING 0.02 /* how fast the past counts less */
-#define MUTATED_ODDS 2 /* one value in so many is made of kept ones */
+#define KEPT_ENOUGH 16 /* inputs, with which every other value is made of kept ones; fewer with fewer: they tell little */
 #define MUTATE_TRIES 4
 #define CHAINED_ODDS 2 /* one call in so many takes something of an earlier answer */
 
@@ -109,7 +109,7 @@ static int make_valid(struct engine *engine, struct quarry *quarry, struct made 
 {
 	if (quarry->made < SIMPLE_CALLS && make_simple(quarry, ret, err) == 0)
 		return 0;
-	if (quarry->kept_count && draw_raw(&quarry->dice, MUTATED_ODDS) == 0 && make_mutated(engine, quarry, ret, err) == 0)
+	if (draw_raw(&quarry->dice, KEPT_ENOUGH) < quarry->kept_count && draw_raw(&quarry->dice, 2) == 0 && make_mutated(engine, quarry, ret, err) == 0)
 		return 0;
 	return make_fresh(quarry, ret, err);
 }

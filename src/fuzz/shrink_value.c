@@ -142,6 +142,41 @@ static bool shrink_items(struct state *state, struct value *node)
 	return any;
 }
 
+static bool has_key(const struct value *map, const char *key, size_t len)
+{
+	for (size_t i = 0; i < map->count; i++) {
+		if (map->key_lens[i] == len && memcmp(map->keys[i], key, len) == 0)
+			return true;
+	}
+	return false;
+}
+
+/* Names that nobody asks for: none, or one letter. */
+static bool shrink_keys(struct state *state, struct value *node)
+{
+	static const char *const simple[] = {"", "a"};
+	bool any = false;
+
+	for (size_t i = 0; i < node->count; i++) {
+		for (size_t j = 0; j < ARRAY_LEN(simple) && node->key_lens[i] > strlen(simple[j]) && !is_spent(state); j++) {
+			char *was = node->keys[i];
+			size_t was_len = node->key_lens[i];
+			if (has_key(node, simple[j], strlen(simple[j])))
+				continue;
+			node->keys[i] = xstrdup(simple[j]);
+			node->key_lens[i] = strlen(simple[j]);
+			bool fits = does(state);
+			free(fits ? was : node->keys[i]);
+			any |= fits;
+			if (fits)
+				break;
+			node->keys[i] = was;
+			node->key_lens[i] = was_len;
+		}
+	}
+	return any;
+}
+
 /* A part instead of the whole: in a recursive schema it may do as well. */
 static bool hoist(struct state *state, struct value *node, struct value *from, unsigned depth)
 {
@@ -266,6 +301,8 @@ static bool shrink_inner(struct state *state, struct value *node)
 
 	if (node->count)
 		any |= shrink_items(state, node);
+	if (node->kind == VALUE_MAP)
+		any |= shrink_keys(state, node);
 	for (size_t i = 0; i < node->count && !is_spent(state); i++)
 		any |= shrink_node(state, &node->items[i]);
 	return any;

@@ -113,7 +113,7 @@ static int depth_of(const struct value *node)
 
 static void depth_bug(const struct fake_call *call, struct reply *reply)
 {
-	if (depth_of(call->input) >= 5)
+	if (depth_of(call->input) >= 4)
 		fake_crash(call, reply);
 }
 
@@ -161,7 +161,7 @@ static void planted_bugs_are_found_and_made_small(void **state)
 		{NULL, "{\"type\":\"object\",\"properties\":{\"n\":{\"type\":\"integer\"}},\"required\":[\"n\"]}", number_bug, "{\"n\":2147483648}"},
 		{"file-tool.json", NULL, two_bug, "{\"path\":\"\\\"\",\"offset\":0}"},
 		{"tree.json", NULL, depth_bug,
-			"{\"name\":\"\",\"children\":[{\"name\":\"\",\"children\":[{\"name\":\"\",\"children\":[{\"name\":\"\",\"children\":[{\"name\":\"\"}]}]}]}]}"},
+			"{\"name\":\"\",\"children\":[{\"name\":\"\",\"children\":[{\"name\":\"\",\"children\":[{\"name\":\"\"}]}]}]}"},
 		{"http-tool.json", NULL, header_bug, "{\"url\":\"http://0\",\"method\":\"GET\",\"headers\":{\"A\":[\"\\u000d\"]}}"},
 		{"sql-tool.json", NULL, sql_bug, "{\"table\":\"a\",\"operation\":{\"kind\":\"insert\",\"rows\":[{\"\":\"'\"}]}}"},
 	};
