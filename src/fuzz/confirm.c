@@ -9,6 +9,7 @@
 
 #define AGAIN_CALLS 50 /* that a process gets while something is made smaller */
 #define DEFAULT_REPLAYS 5u
+#define TURN_MS 50
 
 void verdict_drop(struct verdict *verdict)
 {
@@ -66,19 +67,29 @@ void surprise_add(struct engine *engine, const struct subject *subject, const st
 
 /* ---- trials ---- */
 
-static const struct exchange *again_call(struct engine *engine, const struct step *step)
+/* Not session_call: whoever wants it to stop is heard while it waits. */
+static const struct exchange *again_wait(struct engine *engine, const struct step *step)
 {
+	struct loop *loop = target_loop(engine->options->target);
 	const struct exchange *seen;
 
-	if (engine_tick(engine, NULL))
-		return NULL;
-	seen = session_call(engine->again, step->subject, buf_text(&step->input), step->input.len, engine->err);
-	engine->result->totals.confirm_calls++;
-	engine->again_calls++;
-	if (!seen) {
+	if (session_begin(engine->again, step->subject, buf_text(&step->input), step->input.len, engine->err) < 0) {
 		engine->broken = true;
 		return NULL;
 	}
+	while (!(seen = session_poll(engine->again)) && !engine_tick(engine, NULL))
+		(void)loop_turn(loop, TURN_MS);
+	return seen;
+}
+
+static const struct exchange *again_call(struct engine *engine, const struct step *step)
+{
+	const struct exchange *seen = engine_tick(engine, NULL) ? NULL : again_wait(engine, step);
+
+	engine->result->totals.confirm_calls++;
+	engine->again_calls++;
+	if (!seen)
+		return NULL;
 	engine->again_late = seen->reply.kind == REPLY_LATE;
 	if (seen->ended)
 		engine->again_calls = 0;

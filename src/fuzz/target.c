@@ -215,6 +215,21 @@ const char *target_version(const struct target *target)
 	return target->about ? target->about : "";
 }
 
+enum target_mode target_mode(const struct target *target)
+{
+	return target->options.mode;
+}
+
+const struct cell_spec *target_spec(const struct target *target)
+{
+	return &target->spec;
+}
+
+struct loop *target_loop(const struct target *target)
+{
+	return target->loop;
+}
+
 const struct finding_texts *target_remarks(const struct target *target)
 {
 	return &target->remarks;
