@@ -232,6 +232,16 @@ def test_markdown_has_their_texts_in_code_alone(project):
     assert not re.search(r"[<>@`|]|alert|evil|everyone", text), text
 
 
+def test_the_guide_has_every_oracle_with_its_severity(project):
+    folder, _ = project
+    rules = json.loads(findings(folder, "export").out)["runs"][0]["tool"]["driver"]["rules"]
+    told = {}
+    for line in (harness.ROOT / "docs" / "FINDINGS.md").read_text().splitlines():
+        if row := re.fullmatch(r"\| (?:critical|high|medium|low|note) \| (\w+) \| ([\d.]+) \| (.+) \|", line):
+            told |= {f"hotcell/{name}": row.groups()[:2] for name in re.findall(r"`([a-z-]+)`", row[3])}
+    assert told == {rule["id"]: (rule["defaultConfiguration"]["level"], rule["properties"]["security-severity"]) for rule in rules}
+
+
 # ---- gates ----
 
 
