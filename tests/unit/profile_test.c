@@ -360,10 +360,10 @@ static void a_proposal_denies_what_was_not_seen_and_never_gives_more_than_there_
 	profile_yaml(&profile, &yaml);
 	parse(&again, buf_text(&yaml));
 	same(&profile, &again);
-	result.refused[0] = (struct cell_refused){"pipe2", 1};
+	result.refused[0] = (struct cell_refused){"eventfd2", 1};
 	result.refused[1] = (struct cell_refused){"mount", 1};
 	assert_int_equal(profile_relent(&profile, &result), 1);
-	assert_false(profile.denied[index_of("pipe2")]);
+	assert_false(profile.denied[index_of("eventfd2")]);
 }
 
 int main(void)
