@@ -9,6 +9,7 @@
 #include "oracle/look.h"
 
 #define PIECE_MIN 4 /* bytes of a word that is in the input not by chance */
+#define PIECES_LOOKED 64 /* of one text */
 #define COMM_LEN 15 /* of a process's name, as the kernel keeps it */
 
 static const char *const shells[] = {"sh", "bash", "dash", "ash", "zsh", "ksh", "busybox", NULL};
@@ -56,7 +57,7 @@ static const char *piece_in(const struct observation *seen, const char *text, si
 		if (at)
 			return at;
 	}
-	while (*text) {
+	for (unsigned looked = 0; *text && looked < PIECES_LOOKED; looked++) {
 		size_t len = strcspn(text, " \t\n;|&<>()$`'\"");
 		if (len >= PIECE_MIN && strncmp(text, "/usr/", 5) != 0 && strncmp(text, "/bin/", 5) != 0 &&
 			input_holds(seen, (struct span){text, len})) {
@@ -101,14 +102,6 @@ static bool is_shell_fed(const struct observation *seen, const struct effect *ef
 	return false;
 }
 
-static bool any_shell_fed(const struct observation *seen)
-{
-	for (size_t i = 0; i < seen->effect_count; i++)
-		if (seen->effects[i].kind == CELL_EFFECT_EXEC && is_shell_fed(seen, &seen->effects[i]))
-			return true;
-	return false;
-}
-
 /* A string of the input that begins with a dash, whole, as a word before "--". */
 static const char *option_of(const struct observation *seen, const struct effect *effect)
 {
@@ -137,7 +130,7 @@ static bool is_chosen(const struct observation *seen, const struct effect *effec
 
 enum injection { INJECTED_NOT, INJECTED_OPTION, INJECTED_SHELL, INJECTED_PROGRAM };
 
-static enum injection injection_of(const struct observation *seen, const struct effect *effect)
+static enum injection injection_of(const struct observation *seen, const struct effect *effect, bool fed)
 {
 	if (effect->kind != CELL_EFFECT_EXEC)
 		return INJECTED_NOT;
@@ -145,14 +138,26 @@ static enum injection injection_of(const struct observation *seen, const struct 
 		return INJECTED_OPTION;
 	if (is_its_work(seen, effect))
 		return INJECTED_NOT;
-	if (is_shell_fed(seen, effect) || (effect->by && is_shell(effect->by) && any_shell_fed(seen)))
+	if (fed && (is_shell_fed(seen, effect) || (effect->by && is_shell(effect->by))))
 		return INJECTED_SHELL;
 	return is_chosen(seen, effect) ? INJECTED_PROGRAM : INJECTED_NOT;
 }
 
-bool effect_is_injected(const struct observation *seen, const struct effect *effect)
+void injections_find(const struct observation *seen, struct injections *ret)
 {
-	return injection_of(seen, effect) != INJECTED_NOT;
+	bool fed = false; /* a shell was given a piece of the input */
+
+	*ret = (struct injections){.kinds = xcalloc(seen->effect_count + 1, 1)};
+	for (size_t i = 0; i < seen->effect_count && !fed; i++)
+		fed = seen->effects[i].kind == CELL_EFFECT_EXEC && is_shell_fed(seen, &seen->effects[i]);
+	for (size_t i = 0; i < seen->effect_count; i++)
+		ret->kinds[i] = (unsigned char)injection_of(seen, &seen->effects[i], fed);
+}
+
+void injections_done(struct injections *injections)
+{
+	free(injections->kinds);
+	*injections = (struct injections){0};
 }
 
 /* ---- verdicts ---- */
@@ -168,10 +173,13 @@ static void prove_words(struct verdict *verdict, const struct effect *effect)
 
 void judge_command(const struct observation *seen, struct verdicts *ret)
 {
+	own(injections_done) struct injections injected = {0};
+
+	injections_find(seen, &injected);
 	for (size_t i = 0; i < seen->effect_count; i++) {
 		const struct effect *effect = &seen->effects[i];
 		struct verdict *verdict = NULL;
-		switch (injection_of(seen, effect)) {
+		switch ((enum injection)injected.kinds[i]) {
 		case INJECTED_NOT: continue;
 		case INJECTED_OPTION: verdict = verdict_once(ret, "command", "the argument became an option of %s", name_of(effect)); break;
 		case INJECTED_SHELL: verdict = verdict_once(ret, "command", "the argument reached a shell"); break;
@@ -181,33 +189,30 @@ void judge_command(const struct observation *seen, struct verdicts *ret)
 	}
 }
 
-/* The name of a program that was started by what the argument said, or by such a one. */
-static bool is_descendant(const struct observation *seen, const char *by)
+bool injections_tell(const struct injections *injected, const struct observation *seen, const struct effect *effect, struct verdicts *ret)
 {
+	struct verdict *verdict = verdict_find(ret, "command");
+
+	if (!verdict || !effect->by || !*effect->by)
+		return false;
 	for (size_t i = 0; i < seen->effect_count; i++) {
-		const struct effect *effect = &seen->effects[i];
-		if (effect->kind == CELL_EFFECT_EXEC && strncmp(name_of(effect), by, COMM_LEN) == 0 && effect_is_injected(seen, effect))
-			return true;
+		if (injected->kinds[i] == INJECTED_NOT || strncmp(name_of(&seen->effects[i]), effect->by, COMM_LEN) != 0)
+			continue;
+		verdict_prove(verdict, "then %s: %s %s", effect->by, cell_effect_name(effect->kind), effect->what ? effect->what : "");
+		return true;
 	}
 	return false;
 }
 
-bool effect_is_told(const struct observation *seen, const struct effect *effect, struct verdicts *ret)
-{
-	struct verdict *verdict = verdict_find(ret, "command");
-
-	if (!verdict || !effect->by || !*effect->by || !is_descendant(seen, effect->by))
-		return false;
-	verdict_prove(verdict, "then %s: %s %s", effect->by, cell_effect_name(effect->kind), effect->what ? effect->what : "");
-	return true;
-}
-
 void judge_spawn(const struct observation *seen, struct verdicts *ret)
 {
+	own(injections_done) struct injections injected = {0};
+
+	injections_find(seen, &injected);
 	for (size_t i = 0; i < seen->effect_count; i++) {
 		const struct effect *effect = &seen->effects[i];
-		if (effect->kind != CELL_EFFECT_EXEC || is_its_work(seen, effect) || effect_is_injected(seen, effect) ||
-			effect_is_told(seen, effect, ret))
+		if (effect->kind != CELL_EFFECT_EXEC || injected.kinds[i] != INJECTED_NOT || is_its_work(seen, effect) ||
+			injections_tell(&injected, seen, effect, ret))
 			continue;
 		prove_words(verdict_once(ret, "spawn", "a program was started: %s", name_of(effect)), effect);
 	}

@@ -9,7 +9,7 @@
 
 #include "oracle/look.h"
 
-#define EXCEPTION_LOOK ((size_t)256 << 10) /* bytes of a text that are looked at */
+#define EXCEPTION_LOOK ((size_t)64 << 10) /* bytes of a text that are looked at */
 #define LINE_LOOK 2048 /* of a line */
 #define LINE_TOLD 300 /* of the line that names it */
 

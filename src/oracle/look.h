@@ -41,10 +41,15 @@ struct span exception_line(const char *text, size_t len);
 struct verdict *verdict_once(struct verdicts *ret, const char *oracle, const char *format, ...) PRINTF_LIKE(3, 4);
 struct verdict *verdict_find(const struct verdicts *verdicts, const char *oracle); /* the first; NULL */
 
-/* Whether a program was started by what the argument said. */
-bool effect_is_injected(const struct observation *seen, const struct effect *effect);
-/* What such a program does is told with it: adds the effect to the evidence of the "command" verdict. False: it is not. */
-bool effect_is_told(const struct observation *seen, const struct effect *effect, struct verdicts *ret);
+/* How each effect came about: one byte an effect, 0 where no argument made it so. */
+struct injections {
+	unsigned char *kinds;
+};
+void injections_find(const struct observation *seen, struct injections *ret);
+void injections_done(struct injections *injections);
+/* What a program did that an argument started is told with it: adds the effect to the evidence of the "command" verdict.
+ * False: there is none, or another program did it. */
+bool injections_tell(const struct injections *injected, const struct observation *seen, const struct effect *effect, struct verdicts *ret);
 
 void judge_canary(const struct observation *seen, struct verdicts *ret);
 void judge_secret(const struct observation *seen, struct verdicts *ret);

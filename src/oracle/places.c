@@ -48,6 +48,9 @@ static bool may_write(const struct observation *seen, const char *path)
 
 void judge_file(const struct observation *seen, struct verdicts *ret)
 {
+	own(injections_done) struct injections injected = {0};
+
+	injections_find(seen, &injected);
 	for (size_t i = 0; i < seen->effect_count; i++) {
 		const struct effect *effect = &seen->effects[i];
 		own(buf_done) struct buf clean = {0};
@@ -58,7 +61,7 @@ void judge_file(const struct observation *seen, struct verdicts *ret)
 		const char *path = buf_text(&clean);
 		bool named = input_names(seen, path);
 		if (may_write(seen, path) || (!named && is_scratch(seen, path)) || path_below(path, "/dev/null") ||
-			effect_is_told(seen, effect, ret))
+			injections_tell(&injected, seen, effect, ret))
 			continue;
 		struct span top = path_top(path);
 		struct verdict *verdict = verdict_once(ret, "file", "it %s %s below %.*s", write ? "writes" : "removes",
@@ -126,12 +129,15 @@ static struct verdict *judge_address(const struct observation *seen, const char 
 
 void judge_network(const struct observation *seen, struct verdicts *ret)
 {
+	own(injections_done) struct injections injected = {0};
+
+	injections_find(seen, &injected);
 	for (size_t i = 0; i < seen->effect_count; i++) {
 		const struct effect *effect = &seen->effects[i];
 		if (effect->kind != CELL_EFFECT_CONNECT || !effect->what || (seen->allowed && seen->allowed->net))
 			continue;
 		bool local = strncmp(effect->what, "unix:", 5) == 0;
-		if ((local && is_harmless_socket(seen, effect->what + 5)) || effect_is_told(seen, effect, ret))
+		if ((local && is_harmless_socket(seen, effect->what + 5)) || injections_tell(&injected, seen, effect, ret))
 			continue;
 		struct verdict *verdict = local ? verdict_once(ret, "network", "it connects to the socket %s", path_last(effect->what + 5))
 						: judge_address(seen, effect->what, ret);

@@ -243,6 +243,9 @@ static bool read_ruby(struct span line, struct span before, struct frame *ret)
 		in = span_find(line, ":in '", 5);
 	if (!in || !read_place(until(line, in), 1, ret))
 		return false;
+	const char *quote = find_last(ret->file, '"'); /* of a JSON document, whose first line this is */
+	if (quote)
+		ret->file = skip(ret->file, (size_t)(quote + 1 - ret->file.at));
 	line = skip(line, (size_t)(in + 5 - line.at));
 	const char *end = line.len ? memchr(line.at, '\'', line.len) : NULL;
 	if (!end)
@@ -394,7 +397,7 @@ static void read_other(struct reading *reading, struct span line)
 		section_end(reading);
 		reading->done = reading->best.own;
 	}
-	for (size_t i = 0; i < ARRAY_LEN(languages); i++)
+	for (size_t i = 0; i < ARRAY_LEN(languages) && line.len >= 10; i++)
 		if (languages[i].head && span_has(line, languages[i].head))
 			section_end(reading);
 	if (now && !now->loose && !span_begins(line, "at ") && !span_begins(line, "... ") && !span_begins(line, "#"))

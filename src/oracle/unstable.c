@@ -46,7 +46,13 @@ static size_t varying(struct span at)
 	}
 	while (len > 0 && !isalnum((unsigned char)at.at[len - 1]))
 		len--, marks--;
-	if (is_calendar(at.at, len) || (digits >= 1 && len > 2 && span_begins(at, "0x")))
+	if (is_calendar(at.at, len)) { /* and the day of the month behind it */
+		size_t day = len + (len < at.len && at.at[len] == ' ');
+		while (day < at.len && day < len + 3 && isdigit((unsigned char)at.at[day]))
+			day++;
+		return day > len + 1 ? day : len;
+	}
+	if (digits >= 1 && len > 2 && span_begins(at, "0x"))
 		return len;
 	bool times = isdigit((unsigned char)*at.at) && digits >= 4 && marks >= 2;
 	bool sums = digits >= 1 && len >= 8 && hex + marks == len;
