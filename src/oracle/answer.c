@@ -34,7 +34,9 @@ void judge_exception(const struct observation *seen, struct verdicts *ret)
 	for (size_t i = 0; i < ARRAY_LEN(texts) && !named.len; i++)
 		named = exception_line(texts[i].at, texts[i].len);
 	if (!named.len)
-		named = first_line(message.len ? message.at : "an error that it does not declare");
+		named = first_line(message.at);
+	if (!named.len)
+		named = SPAN("it failed with an error that it does not declare");
 	struct verdict *verdict = verdict_add(ret, "exception", "%.*s", (int)named.len, named.at);
 	if (!verdict)
 		return;
@@ -50,15 +52,16 @@ void judge_exception(const struct observation *seen, struct verdicts *ret)
 /* ---- trace ---- */
 
 /* Where a machine keeps its programs and people. The workspace and the scratch of a cell are none. */
-static const char *const machine_folders[] = {"/home/", "/root/", "/usr/", "/opt/", "/srv/", "/var/", "/etc/", "/mnt/", "/app/",
-	"/Users/", "/nix/", "/data/", NULL};
+static const char *const machine_folders[] = {"/home/", "/root/", "/usr/", "/opt/", "/srv/", "/var/", "/etc/", "/mnt/",
+	"/app/", "/Users/", "/nix/", "/data/", NULL};
 
 static const char *machine_folder(struct span at)
 {
 	for (size_t i = 0; machine_folders[i]; i++)
 		if (span_begins(at, machine_folders[i]))
 			return machine_folders[i];
-	if (at.len > 3 && isalpha((unsigned char)at.at[0]) && at.at[1] == ':' && at.at[2] == '\\' && isalnum((unsigned char)at.at[3 + (at.at[3] == '\\' && at.len > 4)]))
+	if (at.len > 3 && isalpha((unsigned char)at.at[0]) && at.at[1] == ':' && at.at[2] == '\\' &&
+		isalnum((unsigned char)at.at[3 + (at.at[3] == '\\' && at.len > 4)]))
 		return "C:\\";
 	return NULL;
 }
@@ -67,14 +70,15 @@ static size_t path_len(struct span at)
 {
 	size_t len = 0;
 
-	while (len < at.len && len < 1024 && (isalnum((unsigned char)at.at[len]) || strchr("/._-+@:\\~", at.at[len] ? at.at[len] : ' ')))
+	while (len < at.len && len < 1024 &&
+		(isalnum((unsigned char)at.at[len]) || strchr("/._-+@:\\~", at.at[len] ? at.at[len] : ' ')))
 		len++;
 	while (len > 0 && strchr(":.\\", at.at[len - 1]))
 		len--;
 	return len;
 }
 
-/* What the caller does not know of it has two parts at least: its end that the input holds is taken off, part by part. */
+/* What the caller does not know of it has two parts at least. Its end is taken off as far as the input holds it. */
 static bool is_news(const struct observation *seen, struct span path)
 {
 	size_t known = path.len, from = path.len, parts = 0;
@@ -111,7 +115,8 @@ static void judge_paths(const struct observation *seen, struct span answer, stru
 	for (size_t i = 0; i < answer.len && looked < PATHS_LOOKED; i++) {
 		struct span at = {answer.at + i, answer.len - i};
 		unsigned char before = i ? (unsigned char)answer.at[i - 1] : ' ';
-		if ((*at.at != '/' && !(at.len > 2 && at.at[1] == ':')) || isalnum(before) || strchr("/._-~:%", before ? before : ' '))
+		if ((*at.at != '/' && !(at.len > 2 && at.at[1] == ':')) || isalnum(before) ||
+			strchr("/._-~:%", before ? before : ' '))
 			continue;
 		const char *folder = machine_folder(at);
 		if (!folder)
@@ -160,10 +165,12 @@ static void judge_environment(const struct observation *seen, struct span answer
 		buf_fmt(&names, "%s%.*s", count++ ? ", " : "", (int)strcspn(entry, "="), entry);
 	}
 	if (count >= ENV_DUMPED) /* names only: the values may be secrets */
-		verdict_prove(verdict_add(ret, "trace", "its environment is in the answer"), "variables with their values: %s", buf_text(&names));
+		verdict_prove(verdict_add(ret, "trace", "its environment is in the answer"),
+			"variables with their values: %s", buf_text(&names));
 }
 
-/* Not where a canary or a secret was told: what stands around it is then a stranger's file, and not the target's workings. */
+/* Not where a canary or a secret was told: what stands around it is then a stranger's file, and not the target's
+ * workings. */
 void judge_trace(const struct observation *seen, struct verdicts *ret)
 {
 	struct span answer = reply_answer(&seen->reply);
@@ -175,7 +182,8 @@ void judge_trace(const struct observation *seen, struct verdicts *ret)
 		return;
 	bool said_so = verdict_find(ret, "exception") || verdict_find(ret, "crash");
 	bool traced = text_trace(answer.at, answer.len, &frames, &file, &line) &&
-		(frames.count >= 2 || text_is_exception(answer.at, answer.len)) && !(file && input_holds(seen, (struct span){file, strlen(file)}));
+		(frames.count >= 2 || text_is_exception(answer.at, answer.len)) &&
+		!(file && input_holds(seen, (struct span){file, strlen(file)}));
 	if (traced && !said_so) {
 		struct verdict *verdict = verdict_add(ret, "trace", "a stack trace is in the answer");
 		struct span named = exception_line(answer.at, answer.len);
@@ -209,7 +217,8 @@ void judge_output_schema(const struct observation *seen, struct verdicts *ret)
 	if (!reply->output) {
 		if (!seen->output_expected || reply->cut)
 			return;
-		struct verdict *verdict = verdict_add(ret, "output-schema", "it declares a schema of its output, and gave no structured output");
+		struct verdict *verdict = verdict_add(
+			ret, "output-schema", "it declares a schema of its output, and gave no structured output");
 		verdict_quote(verdict, "the answer", answer.at, answer.len, 0, 160);
 		return;
 	}
@@ -248,8 +257,9 @@ void judge_accepted(const struct observation *seen, struct verdicts *ret)
 
 	if (!seen->malformed || seen->reply.kind != REPLY_OK)
 		return;
-	struct verdict *verdict = how.len ? verdict_add(ret, "accepted", "input that breaks its schema was accepted: %.*s", (int)how.len, how.at)
-					  : verdict_add(ret, "accepted", "input that breaks its schema was accepted");
+	struct verdict *verdict = how.len
+		? verdict_add(ret, "accepted", "input that breaks its schema was accepted: %.*s", (int)how.len, how.at)
+		: verdict_add(ret, "accepted", "input that breaks its schema was accepted");
 	verdict_quote(verdict, "the input", seen->input ? seen->input : "", seen->input ? seen->len : 0, 0, 160);
 	verdict_quote(verdict, "the answer", answer.at, answer.len, 0, 160);
 }
@@ -260,8 +270,9 @@ void judge_refused(const struct observation *seen, struct verdicts *ret)
 
 	if (seen->malformed || seen->reply.kind != REPLY_REJECTED)
 		return;
-	struct verdict *verdict = line.len ? verdict_add(ret, "refused", "input that fits its schema was refused: %.*s", (int)line.len, line.at)
-					   : verdict_add(ret, "refused", "input that fits its schema was refused");
+	struct verdict *verdict = line.len
+		? verdict_add(ret, "refused", "input that fits its schema was refused: %.*s", (int)line.len, line.at)
+		: verdict_add(ret, "refused", "input that fits its schema was refused");
 	verdict_quote(verdict, "the input", seen->input ? seen->input : "", seen->input ? seen->len : 0, 0, 160);
 	if (line.len)
 		verdict_prove(verdict, "it says: %.*s", (int)line.len, line.at);

@@ -1,14 +1,16 @@
 /* Programs that were started: by what an argument said ("command"), or only without having been declared ("spawn").
  *
- * Proof that an argument did it: a shell was given a text that holds a piece of the input outside of single quotes; a shell
- * that was given such a text started the program; the input names the program; or a whole string of the input that begins
- * with a dash became a word of a program that may be started. A piece of the input as one word of another program's list is
- * how it should be done, and proves nothing. */
+ * Proof that an argument did it: a shell was given a text that holds a piece of the input outside of single quotes; a
+ * shell that was given such a text started the program; the input names the program; or a whole string of the input
+ * that begins with a dash became a word of a program that may be started. A piece of the input as one word of another
+ * program's list is how it should be done, and proves nothing. */
+#include <ctype.h>
 #include <string.h>
 
 #include "oracle/look.h"
 
 #define PIECE_MIN 4 /* bytes of a word that is in the input not by chance */
+#define PLAIN_MIN 8 /* of one of small letters only */
 #define PIECES_LOOKED 64 /* of one text */
 #define COMM_LEN 15 /* of a process's name, as the kernel keeps it */
 
@@ -40,13 +42,24 @@ static bool is_allowed(const struct observation *seen, const char *name)
 	return false;
 }
 
-/* A program that is its work may start its own helpers; a shell may not, or to declare it would be to declare them all. */
+/* A program that is its work may start its own helpers; a shell may not, or to declare it would be to declare them all.
+ */
 static bool is_its_work(const struct observation *seen, const struct effect *effect)
 {
 	return is_allowed(seen, name_of(effect)) || (effect->by && !is_shell(effect->by) && is_allowed(seen, effect->by));
 }
 
 /* ---- what the argument did ---- */
+
+/* Words such as "status" are in inputs and in commands by chance. */
+static bool is_distinctive(const char *word, size_t len)
+{
+	size_t small = 0;
+
+	for (size_t i = 0; i < len; i++)
+		small += (word[i] >= 'a' && word[i] <= 'z') || word[i] == '-';
+	return len >= PIECE_MIN && (small < len || len >= PLAIN_MIN);
+}
 
 /* Where the text holds a piece of the input: the mark, or a word of some length. */
 static const char *piece_in(const struct observation *seen, const char *text, size_t *ret)
@@ -59,7 +72,7 @@ static const char *piece_in(const struct observation *seen, const char *text, si
 	}
 	for (unsigned looked = 0; *text && looked < PIECES_LOOKED; looked++) {
 		size_t len = strcspn(text, " \t\n;|&<>()$`'\"");
-		if (len >= PIECE_MIN && strncmp(text, "/usr/", 5) != 0 && strncmp(text, "/bin/", 5) != 0 &&
+		if (is_distinctive(text, len) && strncmp(text, "/usr/", 5) != 0 && strncmp(text, "/bin/", 5) != 0 &&
 			input_holds(seen, (struct span){text, len})) {
 			*ret = len;
 			return text;
@@ -119,13 +132,32 @@ static const char *option_of(const struct observation *seen, const struct effect
 	return NULL;
 }
 
+static bool in_word(char c)
+{
+	return isalnum((unsigned char)c) || c == '_' || c == '-' || c == '.';
+}
+
+/* The name and no part of a longer one. */
+static bool input_has_word(const struct observation *seen, const char *name, size_t len)
+{
+	struct span left = {seen->input ? seen->input : "", seen->input ? seen->len : 0};
+	const char *at, *begin = left.at, *end = left.at + left.len;
+
+	while ((at = span_find(left, name, len))) {
+		if ((at == begin || !in_word(at[-1])) && (at + len == end || !in_word(at[len])))
+			return true;
+		left = (struct span){at + len, (size_t)(end - at) - len};
+	}
+	return false;
+}
+
 static bool is_chosen(const struct observation *seen, const struct effect *effect)
 {
 	const char *name = name_of(effect);
 
 	if (seen->mark && *seen->mark && strstr(name, seen->mark))
 		return true;
-	return strlen(name) >= PIECE_MIN && !is_shell(name) && input_holds(seen, (struct span){name, strlen(name)});
+	return strlen(name) >= PIECE_MIN && !is_shell(name) && input_has_word(seen, name, strlen(name));
 }
 
 enum injection { INJECTED_NOT, INJECTED_OPTION, INJECTED_SHELL, INJECTED_PROGRAM };
@@ -168,7 +200,8 @@ static void prove_words(struct verdict *verdict, const struct effect *effect)
 
 	for (size_t i = 0; i < effect->words.count && words.len < 1024; i++)
 		buf_fmt(&words, "%s\"%s\"", i ? " " : "", effect->words.items[i]);
-	verdict_prove(verdict, "%s started %s: %s", effect->by && *effect->by ? effect->by : "it", effect->what ? effect->what : "", buf_text(&words));
+	verdict_prove(verdict, "%s started %s: %s", effect->by && *effect->by ? effect->by : "it",
+		effect->what ? effect->what : "", buf_text(&words));
 }
 
 void judge_command(const struct observation *seen, struct verdicts *ret)
@@ -181,15 +214,20 @@ void judge_command(const struct observation *seen, struct verdicts *ret)
 		struct verdict *verdict = NULL;
 		switch ((enum injection)injected.kinds[i]) {
 		case INJECTED_NOT: continue;
-		case INJECTED_OPTION: verdict = verdict_once(ret, "command", "the argument became an option of %s", name_of(effect)); break;
+		case INJECTED_OPTION:
+			verdict = verdict_once(ret, "command", "the argument became an option of %s", name_of(effect));
+			break;
 		case INJECTED_SHELL: verdict = verdict_once(ret, "command", "the argument reached a shell"); break;
-		case INJECTED_PROGRAM: verdict = verdict_once(ret, "command", "the argument chose the program that was started"); break;
+		case INJECTED_PROGRAM:
+			verdict = verdict_once(ret, "command", "the argument chose the program that was started");
+			break;
 		}
 		prove_words(verdict, effect);
 	}
 }
 
-bool injections_tell(const struct injections *injected, const struct observation *seen, const struct effect *effect, struct verdicts *ret)
+bool injections_tell(const struct injections *injected, const struct observation *seen, const struct effect *effect,
+	struct verdicts *ret)
 {
 	struct verdict *verdict = verdict_find(ret, "command");
 
@@ -198,7 +236,8 @@ bool injections_tell(const struct injections *injected, const struct observation
 	for (size_t i = 0; i < seen->effect_count; i++) {
 		if (injected->kinds[i] == INJECTED_NOT || strncmp(name_of(&seen->effects[i]), effect->by, COMM_LEN) != 0)
 			continue;
-		verdict_prove(verdict, "then %s: %s %s", effect->by, cell_effect_name(effect->kind), effect->what ? effect->what : "");
+		verdict_prove(verdict, "then %s: %s %s", effect->by, cell_effect_name(effect->kind),
+			effect->what ? effect->what : "");
 		return true;
 	}
 	return false;

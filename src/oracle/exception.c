@@ -14,43 +14,47 @@
 #define LINE_TOLD 300 /* of the line that names it */
 
 /* They begin an exception, whatever follows. */
-static const char *const heads[] = {"Traceback (most recent call last)", "Exception in thread ", "panicked at ", "AddressSanitizer: ",
-	"LeakSanitizer: ", "MemorySanitizer: ", "ThreadSanitizer: ", ": runtime error: ", "Fatal error: Uncaught ", "fatal error: all goroutines",
-	NULL};
+static const char *const heads[] = {"Traceback (most recent call last)", "Exception in thread ", "panicked at ",
+	"AddressSanitizer: ", "LeakSanitizer: ", "MemorySanitizer: ", "ThreadSanitizer: ", ": runtime error: ",
+	"Fatal error: Uncaught ", "fatal error: all goroutines", NULL};
 
 static const char *const phrases[] = {
 	/* Python */
-	"object has no attribute", "object is not subscriptable", "object is not iterable", "object is not callable", "'NoneType'",
-	"object does not support item", "unsupported operand type", "index out of range", "maximum recursion depth exceeded",
-	"invalid literal for int()", "could not convert string to float", "division by zero", "got an unexpected keyword argument",
-	"required positional argument", "positional argument but", "positional arguments but", "unhashable type",
-	"not supported between instances of", "codec can't decode", "codec can't encode", "surrogates not allowed", "embedded null byte",
+	"object has no attribute", "object is not subscriptable", "object is not iterable", "object is not callable",
+	"'NoneType'", "object does not support item", "unsupported operand type", "index out of range",
+	"maximum recursion depth exceeded", "invalid literal for int()", "could not convert string to float",
+	"division by zero", "got an unexpected keyword argument", "required positional argument",
+	"positional argument but", "positional arguments but", "unhashable type", "not supported between instances of",
+	"codec can't decode", "codec can't encode", "surrogates not allowed", "embedded null byte",
 	"referenced before assignment", "dictionary changed size during iteration", "too many values to unpack",
 	"not enough values to unpack", "indices must be integers",
 	/* JavaScript */
-	"Cannot read propert", "Cannot set propert", "Cannot destructure property", " is not a function", " is not iterable",
-	"Maximum call stack size exceeded", "Converting circular structure", "is not a constructor", "Invalid array length",
-	"argument must be of type", "Reduce of empty array",
+	"Cannot read propert", "Cannot set propert", "Cannot destructure property", " is not a function",
+	" is not iterable", "Maximum call stack size exceeded", "Converting circular structure", "is not a constructor",
+	"Invalid array length", "argument must be of type", "Reduce of empty array",
 	/* Go */
-	"nil pointer dereference", "slice bounds out of range", "invalid memory address", "interface conversion: ",
-	"assignment to entry in nil map", "integer divide by zero", "panic: ",
+	"nil pointer dereference", "slice bounds out of range", "invalid memory address",
+	"interface conversion: ", "assignment to entry in nil map", "integer divide by zero", "panic: ",
 	/* Rust */
 	"called `Option::", "called `Result::", "index out of bounds", "with overflow", "is not a char boundary",
 	/* Java, C#, Ruby */
-	"NullPointerException", "IndexOutOfBoundsException", "ClassCastException", "StackOverflowError", "OutOfMemoryError",
-	"Object reference not set to an instance", "undefined method `", "undefined method '", "undefined local variable",
+	"NullPointerException", "IndexOutOfBoundsException", "ClassCastException", "StackOverflowError",
+	"OutOfMemoryError", "Object reference not set to an instance", "undefined method `", "undefined method '",
+	"undefined local variable",
 	/* any */
-	"Segmentation fault", "segmentation fault", "Internal error", "internal error", "Internal server error", "Internal Server Error",
-	"nhandled exception", "nhandled error", "nhandled promise", "Unhandled ", "unhandled ", NULL};
+	"Segmentation fault", "segmentation fault", "Internal error", "internal error", "Internal server error",
+	"Internal Server Error", "nhandled exception", "nhandled error", "nhandled promise", "Unhandled ", "unhandled ",
+	NULL};
 
 /* A type so called says what is wrong with the input, or what the world around the target answered. */
-static const char *const declared_types[] = {"Validation", "Rejected", "ToolError", "McpError", "ZodError", "UserError", "UsageError",
-	"NotFound", "Denied", "BadRequest", "Permission", "Unauthorized", "Forbidden", "InvalidArgument", "InvalidInput", "InvalidParam",
-	"InvalidRequest", "NotADirectory", "IsADirectory", "FileExists", "Timeout", "Connect", "HTTP", "URLError", NULL};
+static const char *const declared_types[] = {"Validation", "Rejected", "ToolError", "McpError", "ZodError", "UserError",
+	"UsageError", "NotFound", "Denied", "BadRequest", "Permission", "Unauthorized", "Forbidden", "InvalidArgument",
+	"InvalidInput", "InvalidParam", "InvalidRequest", "NotADirectory", "IsADirectory", "FileExists", "Timeout",
+	"Connect", "HTTP", "URLError", NULL};
 static const char *const undeclared_types[] = {"ModuleNotFound", "ClassNotFound", "NoClassDefFound", NULL};
 /* So does a line that says so. */
-static const char *const declared_lines[] = {"validation error", "Validation error", "Invalid arguments", "Invalid params",
-	"Input validation", "ToolRejected", "invalid_type", NULL};
+static const char *const declared_lines[] = {"validation error", "Validation error", "Invalid arguments",
+	"Invalid params", "Input validation", "ToolRejected", "invalid_type", NULL};
 
 static const char *list_find(const char *const *list, struct span in)
 {

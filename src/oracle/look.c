@@ -128,8 +128,9 @@ bool input_holds(const struct observation *seen, struct span bytes)
 /* Parts that are in many paths and many inputs by chance. */
 static bool is_common(struct span part)
 {
-	static const char *const common[] = {"data", "file", "files", "test", "temp", "name", "path", "text", "true", "false", "null",
-		"main", "home", "root", "user", "utf-8", "string", "number", "object", "value", "index", "default", "config", NULL};
+	static const char *const common[] = {"data", "file", "files", "test", "temp", "name", "path", "text", "true",
+		"false", "null", "main", "home", "root", "user", "utf-8", "string", "number", "object", "value",
+		"index", "default", "config", NULL};
 
 	for (size_t i = 0; common[i]; i++)
 		if (strlen(common[i]) == part.len && strncasecmp(common[i], part.at, part.len) == 0)

@@ -16,7 +16,8 @@ const char *span_find(struct span in, const char *what, size_t len);
 bool span_has(struct span in, const char *word);
 struct span span_trim(struct span span); /* blanks, and backslashes that belong to a line's escaped end */
 
-/* The next line of what is left. A text may be a JSON document that holds lines: its \n ends one too. False: no more. */
+/* The next line of what is left. A text may be a JSON document that holds lines: its \n ends one too. False: no
+ * more. */
 bool line_next(struct span *left, struct span *line);
 /* Strings of JSON as they are meant: \n, \", \u0041 and so on; all else stays. */
 void text_unescape(struct span text, struct buf *ret);
@@ -47,9 +48,10 @@ struct injections {
 };
 void injections_find(const struct observation *seen, struct injections *ret);
 void injections_done(struct injections *injections);
-/* What a program did that an argument started is told with it: adds the effect to the evidence of the "command" verdict.
- * False: there is none, or another program did it. */
-bool injections_tell(const struct injections *injected, const struct observation *seen, const struct effect *effect, struct verdicts *ret);
+/* What a program did that an argument started is told with it: adds the effect to the evidence of the "command"
+ * verdict. False: there is none, or another program did it. */
+bool injections_tell(const struct injections *injected, const struct observation *seen, const struct effect *effect,
+	struct verdicts *ret);
 
 void judge_canary(const struct observation *seen, struct verdicts *ret);
 void judge_secret(const struct observation *seen, struct verdicts *ret);

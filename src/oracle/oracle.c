@@ -1,8 +1,8 @@
 /* The table of oracles, sets of them, and what verdicts are made of. See oracle.h.
  *
  * One surprise is told once. An oracle sees the verdicts of those before it in the table: what a program did that an
- * argument started is evidence of "command" and not a verdict of "file"; what is said in an answer that holds a canary is a
- * stranger's file, and its paths are no verdict of "trace". */
+ * argument started is evidence of "command" and not a verdict of "file"; what is said in an answer that holds a canary
+ * is a stranger's file, and its paths are no verdict of "trace". */
 #include "oracle/oracle.h"
 
 #include <stdarg.h>
@@ -20,11 +20,15 @@
 #define QUOTE_SHOWN 200
 
 const struct oracle oracles[] = {
-	{"canary", "a planted token of a file or place out of its reach is in its answer or on its stderr", false, judge_canary},
-	{"command", "an argument reached a shell, chose a program, or became an option of one (--allow-spawn)", true, judge_command},
-	{"file", "a file was written or removed outside of --allow-write: where the argument says, or outside of its scratch", true,
-		judge_file},
-	{"network", "it tried to reach the network, or where the argument says, without --allow-net", true, judge_network},
+	{"canary", "a planted token of a file or place out of its reach is in its answer or on its stderr", false,
+		judge_canary},
+	{"command", "an argument reached a shell, chose a program, or became an option of one (--allow-spawn)", true,
+		judge_command},
+	{"file",
+		"a file was written or removed outside of --allow-write: where the argument says, or outside of its scratch",
+		true, judge_file},
+	{"network", "it tried to reach the network, or where the argument says, without --allow-net", true,
+		judge_network},
 	{"secret", "a planted secret, a value of its environment or a key is in its answer", false, judge_secret},
 	{"crash", "its process ended by a signal, or by itself in the middle of a call", false, judge_crash},
 	{"hang", "no answer came in time", false, judge_hang},

@@ -1,8 +1,8 @@
 /* Where it wrote, and what it connected to.
  *
- * Whatever the input names is a verdict, wherever it is, unless it was declared: that is what a traversal for writing, and a
- * forged request, look like. What the input does not name is one only outside of the cell's own scratch: programs keep
- * caches in their home, write temporary files, and compile what they load. */
+ * Whatever the input names is a verdict, wherever it is, unless it was declared: that is what a traversal for writing,
+ * and a forged request, look like. What the input does not name is one only outside of the cell's own scratch: programs
+ * keep caches in their home, write temporary files, and compile what they load. */
 #include <ctype.h>
 #include <string.h>
 
@@ -11,9 +11,11 @@
 /* ---- files ---- */
 
 /* The scratch of a cell: it is the cell's own and gone with it. */
-static const char *const scratch[] = {"/tmp", "/var/tmp", "/dev", "/proc/self", "/proc/thread-self", "/run/lock", CELL_WORKSPACE, NULL};
+static const char *const scratch[] = {
+	"/tmp", "/var/tmp", "/dev", "/proc/self", "/proc/thread-self", "/run/lock", CELL_WORKSPACE, NULL};
 /* Folders that runtimes keep things in, wherever they are. */
-static const char *const caches[] = {"/__pycache__/", "/.cache/", "/.npm/", "/.config/", "/.local/", "/node_modules/.cache/", NULL};
+static const char *const caches[] = {
+	"/__pycache__/", "/.cache/", "/.npm/", "/.config/", "/.local/", "/node_modules/.cache/", NULL};
 
 static bool is_scratch(const struct observation *seen, const char *path)
 {
@@ -29,8 +31,8 @@ static bool is_scratch(const struct observation *seen, const char *path)
 			return true;
 	for (size_t i = 0; seen->environment && seen->environment[i]; i++) {
 		const char *home = seen->environment[i] + 5;
-		if (strncmp(seen->environment[i], "HOME=/", 6) == 0 && home[1] && path_below(path, home) && path[strlen(home)] == '/' &&
-			path[strlen(home) + 1] == '.')
+		if (strncmp(seen->environment[i], "HOME=/", 6) == 0 && home[1] && path_below(path, home) &&
+			path[strlen(home)] == '/' && path[strlen(home) + 1] == '.')
 			return true;
 	}
 	return false;
@@ -66,7 +68,8 @@ void judge_file(const struct observation *seen, struct verdicts *ret)
 		struct span top = path_top(path);
 		struct verdict *verdict = verdict_once(ret, "file", "it %s %s below %.*s", write ? "writes" : "removes",
 			named ? "what the argument names," : "a file", (int)top.len, top.at);
-		verdict_prove(verdict, "%s: %s %s", effect->by && *effect->by ? effect->by : "it", cell_effect_name(effect->kind), path);
+		verdict_prove(verdict, "%s: %s %s", effect->by && *effect->by ? effect->by : "it",
+			cell_effect_name(effect->kind), path);
 		if (named)
 			verdict_quote(verdict, "the input", seen->input, seen->len, 0, 160);
 	}
@@ -124,7 +127,8 @@ static struct verdict *judge_address(const struct observation *seen, const char 
 		return verdict_once(ret, "network", "it connects where the argument says");
 	if (port && strcmp(port, ":53") == 0)
 		return verdict_once(ret, "network", "it asked the resolver for a name");
-	return verdict_once(ret, "network", is_loopback(address) ? "it connects to the loopback network" : "it connects to the network");
+	return verdict_once(ret, "network",
+		is_loopback(address) ? "it connects to the loopback network" : "it connects to the network");
 }
 
 void judge_network(const struct observation *seen, struct verdicts *ret)
@@ -139,8 +143,9 @@ void judge_network(const struct observation *seen, struct verdicts *ret)
 		bool local = strncmp(effect->what, "unix:", 5) == 0;
 		if ((local && is_harmless_socket(seen, effect->what + 5)) || injections_tell(&injected, seen, effect, ret))
 			continue;
-		struct verdict *verdict = local ? verdict_once(ret, "network", "it connects to the socket %s", path_last(effect->what + 5))
-						: judge_address(seen, effect->what, ret);
+		struct verdict *verdict = local
+			? verdict_once(ret, "network", "it connects to the socket %s", path_last(effect->what + 5))
+			: judge_address(seen, effect->what, ret);
 		verdict_prove(verdict, "%s: connect %s", effect->by && *effect->by ? effect->by : "it", effect->what);
 		if (seen->len && input_holds(seen, SPAN("://")))
 			verdict_quote(verdict, "the input", seen->input, seen->len, 0, 160);

@@ -5,6 +5,7 @@
 #include "oracle/look.h"
 
 #define SAMPLES_MIN 20
+#define THIRD_MAX 256 /* samples of a third that are looked at */
 #define GROWTH_MIN ((uint64_t)32 << 20) /* bytes from the first third of the samples to the last */
 #define MEGABYTE ((uint64_t)1 << 20)
 
@@ -21,7 +22,8 @@ static void prove_end(struct verdict *verdict, const struct observation *seen)
 	if (named.len)
 		verdict_prove(verdict, "on stderr: %.*s", (int)named.len, named.at);
 	else if (reply->said_len > 0)
-		verdict_quote(verdict, "on stderr", reply->said, reply->said_len, reply->said_len > 160 ? reply->said_len - 160 : 0, 160);
+		verdict_quote(verdict, "on stderr", reply->said, reply->said_len,
+			reply->said_len > 160 ? reply->said_len - 160 : 0, 160);
 	(void)text_trace(reply->said, reply->said_len, &verdict->frames, &verdict->file, &verdict->line);
 }
 
@@ -47,7 +49,9 @@ static struct verdict *crash_of(const struct observation *seen, struct verdicts 
 		verdict_prove(verdict, "its cell says: %s", cell_outcome_name(result->outcome));
 		return verdict;
 	case CELL_EXITED:
-		verdict = early ? verdict_add(ret, "crash", "it ended by itself (exit %d) in the middle of a call", result->exit_code) : NULL;
+		verdict = early ? verdict_add(ret, "crash", "it ended by itself (exit %d) in the middle of a call",
+					  result->exit_code)
+				: NULL;
 		verdict_prove(verdict, "its cell says: exit %d", result->exit_code);
 		return verdict;
 	default: return NULL; /* we ended it, or "memory" tells it */
@@ -74,10 +78,11 @@ void judge_hang(const struct observation *seen, struct verdicts *ret)
 	if (seen->reply.kind != REPLY_LATE)
 		return;
 	struct verdict *verdict = verdict_add(ret, "hang", "it did not answer in time");
-	verdict_prove(verdict, "no answer within %llu ms; a call may take %llu ms", (unsigned long long)(seen->reply.ns / 1000000),
-		(unsigned long long)(seen->limit_ns / 1000000));
-	if (verdict && text_trace(seen->reply.said, seen->reply.said_len, &verdict->frames, &verdict->file, &verdict->line))
-		verdict_prove(verdict, "a trace is on stderr");
+	verdict_prove(verdict, "no answer within %llu ms; a call may take %llu ms",
+		(unsigned long long)(seen->reply.ns / 1000000), (unsigned long long)(seen->limit_ns / 1000000));
+	if (seen->reply.said_len > 0)
+		verdict_quote(verdict, "on stderr", seen->reply.said, seen->reply.said_len,
+			seen->reply.said_len > 160 ? seen->reply.said_len - 160 : 0, 160);
 }
 
 /* ---- memory ---- */
@@ -91,16 +96,19 @@ static int by_size(const void *a, const void *b)
 
 static void third_of(const uint64_t *from, size_t count, uint64_t *low, uint64_t *middle)
 {
-	own(freep) uint64_t *sorted = xcalloc(count, sizeof(*sorted));
+	uint64_t sorted[THIRD_MAX];
+	size_t step = count / THIRD_MAX + 1, kept = 0;
 
-	memcpy(sorted, from, count * sizeof(*sorted));
-	qsort(sorted, count, sizeof(*sorted), by_size);
+	for (size_t i = 0; i < count; i += step)
+		sorted[kept++] = from[i];
+	qsort(sorted, kept, sizeof(*sorted), by_size);
 	*low = sorted[0];
-	*middle = sorted[count / 2];
+	*middle = sorted[kept / 2];
 }
 
-/* Steady growth: the lowest of the last third is far above the middle of the first, so what rises and falls again as its
- * garbage is collected is none; and there is growth in the second half too, so that what warmed up and stays is none. */
+/* Steady growth: the lowest of the last third is far above the middle of the first, so what rises and falls again as
+ * its garbage is collected is none; and there is growth in the second half too, so that what warmed up and stays is
+ * none. */
 static bool grows(const uint64_t *memory, size_t count, uint64_t ret[3])
 {
 	uint64_t low[3];

@@ -1,9 +1,9 @@
 /* Stack traces in texts: one row a language.
  *
  * A frame is told as "function (file)": without the line, which changes with every edit, and without the folder, which
- * changes with the machine, so that the same fault has the same frames tomorrow and elsewhere. The runtime's own frames are
- * left out, and so are those of the frameworks that carry a call to the target's code; where nothing else is left, they are
- * better than none.
+ * changes with the machine, so that the same fault has the same frames tomorrow and elsewhere. The runtime's own frames
+ * are left out, and so are those of the frameworks that carry a call to the target's code; where nothing else is left,
+ * they are better than none.
  *
  * A text may hold several traces. The last is what ended the work, except where the language tells the cause first. */
 #include <ctype.h>
@@ -214,7 +214,8 @@ static bool read_sanitizer(struct span line, struct span before, struct frame *r
 	size_t used;
 
 	(void)before;
-	if (!span_begins(line, "#") || !read_number(skip(line, 1), &number, &used) || !span_begins(skip(line, used + 1), " 0x"))
+	if (!span_begins(line, "#") || !read_number(skip(line, 1), &number, &used) ||
+		!span_begins(skip(line, used + 1), " 0x"))
 		return false;
 	const char *in = span_find(line, " in ", 4);
 	if (!in)
@@ -280,23 +281,31 @@ static bool read_php(struct span line, struct span before, struct frame *ret)
 
 static const struct language languages[] = {
 	{"python", read_python, .innermost_last = true, .loose = true, .head = "Traceback (most recent call last)",
-		.files = LIST("/lib/python3", "<frozen ", "<string>", "/asyncio/", "/anyio/", "/mcp/server/", "/mcp/shared/", "/pydantic/",
-			"/pydantic_core/", "/starlette/", "/uvicorn/", "/fastmcp/", "/click/", "/atheris/", "/concurrent/futures/")},
+		.files = LIST("/lib/python3", "<frozen ", "<string>", "/asyncio/", "/anyio/", "/mcp/server/",
+			"/mcp/shared/", "/pydantic/", "/pydantic_core/", "/starlette/", "/uvicorn/", "/fastmcp/",
+			"/click/", "/atheris/", "/concurrent/futures/")},
 	{"java", read_java,
-		.functions = LIST("java.", "javax.", "jdk.", "sun.", "com.sun.", "kotlin.", "scala.", "com.code_intelligence.jazzer.")},
+		.functions = LIST("java.", "javax.", "jdk.", "sun.", "com.sun.", "kotlin.", "scala.",
+			"com.code_intelligence.jazzer.")},
 	{"c#", read_csharp, .functions = LIST("System.", "Microsoft.")},
-	{"rust", read_rust, .loose = true, .cause_first = true, .head = "panicked at ", .files = LIST("/rustc/", "/.cargo/registry/src/"),
-		.functions = LIST("core::", "std::", "alloc::", "<core::", "<std::", "<alloc::", "__rust", "rust_", "tokio::", "__libc_", "_start")},
-	{"go", read_go, .loose = true, .cause_first = true, .head = "goroutine ", .files = LIST("/usr/local/go/src/", "/usr/lib/go", "/src/runtime/"),
-		.functions = LIST("runtime.", "runtime/", "panic", "reflect.", "testing.", "net/http.", "encoding/", "github.com/mark3labs/mcp-go/")},
-	{"c", read_sanitizer, .cause_first = true, .files = LIST("/compiler-rt/", "../sysdeps/", "/csu/", "sanitizer_common", "../csu/"),
-		.functions = LIST("__asan_", "__interceptor_", "__ubsan_", "__msan_", "__sanitizer", "__libc_", "__GI_", "_start", "fuzzer::",
-			"operator new", "operator delete", "std::", "malloc", "calloc", "realloc", "free", "abort", "raise", "memcpy", "memmove",
-			"memset", "strlen", "strcpy", "strdup")},
+	{"rust", read_rust, .loose = true, .cause_first = true, .head = "panicked at ",
+		.files = LIST("/rustc/", "/.cargo/registry/src/"),
+		.functions = LIST("core::", "std::", "alloc::", "<core::", "<std::", "<alloc::", "__rust", "rust_",
+			"tokio::", "__libc_", "_start")},
+	{"go", read_go, .loose = true, .cause_first = true, .head = "goroutine ",
+		.files = LIST("/usr/local/go/src/", "/usr/lib/go", "/src/runtime/"),
+		.functions = LIST("runtime.", "runtime/", "panic", "reflect.", "testing.", "net/http.", "encoding/",
+			"github.com/mark3labs/mcp-go/")},
+	{"c", read_sanitizer, .cause_first = true,
+		.files = LIST("/compiler-rt/", "../sysdeps/", "/csu/", "sanitizer_common", "../csu/"),
+		.functions = LIST("__asan_", "__interceptor_", "__ubsan_", "__msan_", "__sanitizer", "__libc_", "__GI_",
+			"_start", "fuzzer::", "operator new", "operator delete", "std::", "malloc", "calloc", "realloc",
+			"free", "abort", "raise", "memcpy", "memmove", "memset", "strlen", "strcpy", "strdup")},
 	{"php", read_php, .cause_first = true},
 	{"ruby", read_ruby, .files = LIST("/lib/ruby/", "<internal:")},
-	{"node", read_node, .files = LIST("node:", "<anonymous>", "native", "internal/", "/@modelcontextprotocol/sdk/", "/node_modules/zod/",
-		"/node_modules/express/", "/@jazzer.js/")},
+	{"node", read_node,
+		.files = LIST("node:", "<anonymous>", "native", "internal/", "/@modelcontextprotocol/sdk/",
+			"/node_modules/zod/", "/node_modules/express/", "/@jazzer.js/")},
 };
 
 /* ---- whose code ---- */

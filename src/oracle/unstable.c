@@ -9,8 +9,8 @@
 /* Names that come with times. */
 static bool is_calendar(const char *word, size_t len)
 {
-	static const char *const names[] = {"Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun", "Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul",
-		"Aug", "Sep", "Oct", "Nov", "Dec", "AM", "PM", NULL};
+	static const char *const names[] = {"Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun", "Jan", "Feb", "Mar", "Apr",
+		"May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec", "AM", "PM", NULL};
 
 	for (size_t i = 0; names[i]; i++)
 		if (strlen(names[i]) == len && strncmp(names[i], word, len) == 0)
@@ -32,13 +32,14 @@ static bool is_unit(struct span after)
 	return false;
 }
 
-/* The length of a word that varies from one time to the next, 0: it does not. Dates, times, long numbers, sums, identifiers,
- * addresses, durations; not small numbers, which are what an answer is about. */
+/* The length of a word that varies from one time to the next, 0: it does not. Dates, times, long numbers, sums,
+ * identifiers, addresses, durations; not small numbers, which are what an answer is about. */
 static size_t varying(struct span at)
 {
 	size_t len = 0, digits = 0, hex = 0, marks = 0;
 
-	while (len < at.len && len < 256 && (isalnum((unsigned char)at.at[len]) || (len > 0 && strchr("-:.+_", at.at[len] ? at.at[len] : ' ')))) {
+	while (len < at.len && len < 256 &&
+		(isalnum((unsigned char)at.at[len]) || (len > 0 && strchr("-:.+_", at.at[len] ? at.at[len] : ' ')))) {
 		digits += isdigit((unsigned char)at.at[len]) != 0;
 		hex += isxdigit((unsigned char)at.at[len]) != 0;
 		marks += !isalnum((unsigned char)at.at[len]);
@@ -57,7 +58,10 @@ static size_t varying(struct span at)
 	bool times = isdigit((unsigned char)*at.at) && digits >= 4 && marks >= 2;
 	bool sums = digits >= 1 && len >= 8 && hex + marks == len;
 	bool mixed = digits >= 3 && len >= 12;
-	return times || sums || mixed || (digits && digits + marks == len && is_unit((struct span){at.at + len, at.len - len})) ? len : 0;
+	return times || sums || mixed ||
+			(digits && digits + marks == len && is_unit((struct span){at.at + len, at.len - len}))
+		? len
+		: 0;
 }
 
 /* The places of what stays are kept, to be quoted. */
@@ -97,7 +101,8 @@ void judge_unstable(const struct observation *seen, struct verdicts *ret)
 	while (same < least && now.data[same] == then.data[same])
 		same++;
 	/* where both were cut off, that they end at different places says nothing */
-	if ((same == now.len && same == then.len) || (same == least && (texts[0].len == NORMAL_MAX || texts[1].len == NORMAL_MAX)))
+	if ((same == now.len && same == then.len) ||
+		(same == least && (texts[0].len == NORMAL_MAX || texts[1].len == NORMAL_MAX)))
 		return;
 	struct verdict *verdict = verdict_add(ret, "unstable", "the same input has another answer on another fresh session");
 	verdict_quote(verdict, "this answer", texts[0].at, texts[0].len, now_at[same], 80);

@@ -1,7 +1,7 @@
 /* Whatever was seen of a call: no verdict without evidence, and all of them one line of text each.
  *
- * The input is a list of texts with byte 0x1e between: flags, the call's arguments, the answer, stderr, the message, another
- * answer, the mark; then effects, each a letter for its kind and "by|what|word|word". */
+ * The input is a list of texts with byte 0x1e between: flags, the call's arguments, the answer, stderr, the message,
+ * another answer, the mark; then effects, each a letter for its kind and "by|what|word|word". */
 #include <assert.h>
 #include <stdint.h>
 #include <string.h>
@@ -76,7 +76,8 @@ static void effect_of(char *text, size_t len, struct effect *ret)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	static const struct canary canaries[] = {{"canary1token", "/etc/passwd", false}, {"canary2token", "the variable KEY", true}};
+	static const struct canary canaries[] = {
+		{"canary1token", "/etc/passwd", false}, {"canary2token", "the variable KEY", true}};
 	static const char *const environment[] = {"HOME=/home/u", "API_KEY=secretsecret", "MODE=dev", "PATH=/usr/bin", NULL};
 	static const char *const write[] = {"/srv/out", NULL}, *const spawn[] = {"git", NULL};
 	static const struct allowed allowed = {.write = write, .spawn = spawn};
@@ -90,19 +91,38 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	buf_add(&text, data, size);
 	buf_char(&text, '\0');
 	size_t count = split(text.data, size, 0x1e, parts, lens, PARTS);
-	unsigned flags = (lens[FLAGS] > 0 ? (unsigned char)parts[FLAGS][0] : 0u) | (lens[FLAGS] > 1 ? (unsigned char)parts[FLAGS][1] : 0u) << 8;
+	unsigned flags = (lens[FLAGS] > 0 ? (unsigned char)parts[FLAGS][0] : 0u) |
+		(lens[FLAGS] > 1 ? (unsigned char)parts[FLAGS][1] : 0u) << 8;
 	for (size_t i = count; i < PARTS; i++)
 		parts[i] = text.data + size;
 	for (size_t i = EFFECTS; i < count; i++)
 		effect_of(parts[i], lens[i], &effects[i - EFFECTS]);
-	const struct cell_result result = {.outcome = (enum cell_outcome)((flags >> 4) % CELL_OUTCOME_COUNT), .signal = (int)(flags % 70)};
-	const struct observation seen = {.subject = "tool", .input = parts[INPUT], .len = lens[INPUT], .malformed = flags & 8,
-		.violation = parts[MESSAGE], .mark = parts[MARK], .output_expected = flags & 256,
-		.reply = {.kind = (enum reply_kind)(flags % REPLY_KIND_COUNT), .text = parts[ANSWER], .len = lens[ANSWER], .message = parts[MESSAGE],
-			.said = parts[SAID], .said_len = lens[SAID]},
-		.effects = effects, .effect_count = count > EFFECTS ? count - EFFECTS : 0, .ended = flags & 512, .result = &result, .calls = 1,
-		.canaries = canaries, .canary_count = ARRAY_LEN(canaries), .allowed = flags & 1024 ? &allowed : NULL, .environment = environment,
-		.before = parts[BEFORE], .before_len = lens[BEFORE]};
+	const struct cell_result result = {
+		.outcome = (enum cell_outcome)((flags >> 4) % CELL_OUTCOME_COUNT), .signal = (int)(flags % 70)};
+	const struct observation seen = {.subject = "tool",
+		.input = parts[INPUT],
+		.len = lens[INPUT],
+		.malformed = flags & 8,
+		.violation = parts[MESSAGE],
+		.mark = parts[MARK],
+		.output_expected = flags & 256,
+		.reply = {.kind = (enum reply_kind)(flags % REPLY_KIND_COUNT),
+			.text = parts[ANSWER],
+			.len = lens[ANSWER],
+			.message = parts[MESSAGE],
+			.said = parts[SAID],
+			.said_len = lens[SAID]},
+		.effects = effects,
+		.effect_count = count > EFFECTS ? count - EFFECTS : 0,
+		.ended = flags & 512,
+		.result = &result,
+		.calls = 1,
+		.canaries = canaries,
+		.canary_count = ARRAY_LEN(canaries),
+		.allowed = flags & 1024 ? &allowed : NULL,
+		.environment = environment,
+		.before = parts[BEFORE],
+		.before_len = lens[BEFORE]};
 	struct verdicts verdicts;
 	oracle_judge(&seen, ORACLES_ALL, &verdicts);
 	check_verdicts(&verdicts);

@@ -19,8 +19,8 @@
 
 /* ---- an observation, and what is said of it ---- */
 
-static const char *const environment[] = {"PATH=/usr/bin:/bin", "HOME=/home/u", "MODE=production", "API_KEY=hunter2hunter2",
-	"SESSION=a1b2c3d4e5f6a7b8c9d0e1f2", "LANG=C.UTF-8", NULL};
+static const char *const environment[] = {"PATH=/usr/bin:/bin", "HOME=/home/u", "MODE=production",
+	"API_KEY=hunter2hunter2", "SESSION=a1b2c3d4e5f6a7b8c9d0e1f2", "LANG=C.UTF-8", NULL};
 static const struct canary canaries[] = {
 	{"hcK7w2Qp9ZtX4", "/etc/passwd", false},
 	{"hcS3cr3tV9mB2", "the environment variable BACKUP_KEY", true},
@@ -110,8 +110,12 @@ static void sets_are_read_by_name(void **state)
 		const char *text;
 		bool canary, crash, refused;
 	} cases[] = {
-		{"all", true, true, true}, {"canary", true, false, false}, {"canary,crash", true, true, false},
-		{"all,-refused", true, true, false}, {" canary , refused ", true, false, true}, {oracle_set_default, true, true, false},
+		{"all", true, true, true},
+		{"canary", true, false, false},
+		{"canary,crash", true, true, false},
+		{"all,-refused", true, true, false},
+		{" canary , refused ", true, false, true},
+		{oracle_set_default, true, true, false},
 		{"-crash", true, false, false},
 	};
 	static const char *const wrong[] = {"", "canaries", "all,", "-", "all,-x", ",canary", "Canary"};
@@ -173,8 +177,9 @@ static void the_worst_comes_first(void **state)
 	expect(&seen, "canary: its answer holds what was planted in /etc/passwd\n"
 		      "secret: its answer holds the secret planted in the environment variable BACKUP_KEY\n"
 		      "accepted: input that breaks its schema was accepted");
-	expect_in(&seen, "accepted,secret", "secret: its answer holds the secret planted in the environment variable BACKUP_KEY\n"
-					    "accepted: input that breaks its schema was accepted");
+	expect_in(&seen, "accepted,secret",
+		"secret: its answer holds the secret planted in the environment variable BACKUP_KEY\n"
+		"accepted: input that breaks its schema was accepted");
 }
 
 /* ---- what was read and told ---- */
@@ -269,7 +274,8 @@ struct did {
 	const char *words[4];
 };
 
-static void expect_effects(const char *input, const struct did *did, size_t count, const struct allowed *allowed, const char *verdicts)
+static void expect_effects(
+	const char *input, const struct did *did, size_t count, const struct allowed *allowed, const char *verdicts)
 {
 	struct effect effects[4] = {0};
 	struct observation seen = seen_with(input, REPLY_OK, "done");
@@ -302,19 +308,25 @@ static void programs_that_an_argument_starts_are_told_from_others(void **state)
 	} cases[] = {
 		{"{\"p\":\"; touch mrk83zq\"}", EXEC("/bin/sh", "python3", "sh", "-c", "ls ; touch mrk83zq"), NULL,
 			"command: the argument reached a shell"},
-		{"{\"p\":\"report.txt\"}", EXEC("/bin/sh", "python3", "sh", "-c", "wc report.txt"), NULL, "command: the argument reached a shell"},
+		{"{\"p\":\"report.txt\"}", EXEC("/bin/sh", "python3", "sh", "-c", "wc report.txt"), NULL,
+			"command: the argument reached a shell"},
 		{"{\"p\":\"$(x mrk83zq)\"}", EXEC("/bin/bash", "node", "bash", "-lc", "echo \"$(x mrk83zq)\""), git,
 			"command: the argument reached a shell"},
-		{"{\"p\":\"--output=mrk83zq\"}", EXEC("/usr/bin/git", "python3", "git", "diff", "--output=mrk83zq"), git,
-			"command: the argument became an option of git"},
+		{"{\"p\":\"--output=mrk83zq\"}", EXEC("/usr/bin/git", "python3", "git", "diff", "--output=mrk83zq"),
+			git, "command: the argument became an option of git"},
 		{"{\"p\":\"nmapper\"}", EXEC("/usr/bin/nmapper", "python3", "nmapper"), NULL,
 			"command: the argument chose the program that was started"},
 		/* it is only a program */
-		{"{\"p\":\"a\"}", EXEC("/usr/bin/wc", "python3", "wc", "-l", "a"), NULL, "spawn: a program was started: wc"},
-		{"{\"p\":\"report.txt\"}", EXEC("/usr/bin/wc", "python3", "wc", "report.txt"), NULL, "spawn: a program was started: wc"},
+		{"{\"p\":\"nmapper-tool\"}", EXEC("/usr/bin/nmapper", "python3", "nmapper"), NULL, "spawn: a program was started: nmapper"},
+		{"{\"p\":\"status\"}", EXEC("/bin/sh", "python3", "sh", "-c", "git status"), NULL, "spawn: a program was started: sh"},
+		{"{\"p\":\"a\"}", EXEC("/usr/bin/wc", "python3", "wc", "-l", "a"), NULL,
+			"spawn: a program was started: wc"},
+		{"{\"p\":\"report.txt\"}", EXEC("/usr/bin/wc", "python3", "wc", "report.txt"), NULL,
+			"spawn: a program was started: wc"},
 		{"{\"p\":\"; touch mrk83zq\"}", EXEC("/bin/sh", "python3", "sh", "-c", "ls '; touch mrk83zq'"), NULL,
 			"spawn: a program was started: sh"},
-		{"{\"p\":\"x\"}", EXEC("/bin/sh", "python3", "sh", "-c", "uname -r"), NULL, "spawn: a program was started: sh"},
+		{"{\"p\":\"x\"}", EXEC("/bin/sh", "python3", "sh", "-c", "uname -r"), NULL,
+			"spawn: a program was started: sh"},
 		/* it is its work */
 		{"{\"p\":\"mrk83zq\"}", EXEC("/usr/bin/git", "python3", "git", "log", "mrk83zq"), git, NONE},
 		{"{\"p\":\"--mrk83zq\"}", EXEC("/usr/bin/git", "python3", "git", "--", "--mrk83zq"), git, NONE},
@@ -385,8 +397,10 @@ static void connections_are_told_by_where_they_go_and_who_chose(void **state)
 		bool net;
 		const char *verdict;
 	} cases[] = {
-		{"{\"url\":\"http://169.254.169.254/latest\"}", "169.254.169.254:80", false, "network: it connects where the argument says"},
-		{"{\"url\":\"http://localhost:9/\"}", "127.0.0.1:9", false, "network: it connects where the argument says"},
+		{"{\"url\":\"http://169.254.169.254/latest\"}", "169.254.169.254:80", false,
+			"network: it connects where the argument says"},
+		{"{\"url\":\"http://localhost:9/\"}", "127.0.0.1:9", false,
+			"network: it connects where the argument says"},
 		{"{\"url\":\"http://[::1]:9/\"}", "[::1]:9", false, "network: it connects where the argument says"},
 		{"{\"url\":\"http://a.example/\"}", "192.0.2.1:53", false, "network: it asked the resolver for a name"},
 		{"{\"q\":\"x\"}", "192.0.2.7:443", false, "network: it connects to the network"},
@@ -464,7 +478,8 @@ static void growth_is_told_from_warm_up_and_garbage(void **state)
 	enum { SAMPLES = 60 };
 	static const struct {
 		const char *name;
-		uint64_t base, rise, period, plateau; /* MB; rises by `rise` a sample, falls back each `period`, stays after `plateau` */
+		uint64_t base, rise, period,
+			plateau; /* MB; rises by `rise` a sample, falls back each `period`, stays after `plateau` */
 		size_t count;
 		bool grows;
 	} cases[] = {
@@ -505,8 +520,10 @@ static void a_failure_is_told_by_the_exception_that_it_names(void **state)
 	} cases[] = {
 		{REPLY_FAILED, "Error executing tool f: 'NoneType' object has no attribute 'x'",
 			"exception: Error executing tool f: 'NoneType' object has no attribute 'x'"},
-		{REPLY_FAILED, "{\"error\":\"TypeError: a is not a function\"}", "exception: TypeError: a is not a function"},
-		{REPLY_FAILED, "Traceback (most recent call last):\n  File \"/home/u/a.py\", line 3, in run\n    x()\nKeyError: 'a'\n",
+		{REPLY_FAILED, "{\"error\":\"TypeError: a is not a function\"}",
+			"exception: TypeError: a is not a function"},
+		{REPLY_FAILED,
+			"Traceback (most recent call last):\n  File \"/home/u/a.py\", line 3, in run\n    x()\nKeyError: 'a'\n",
 			"exception: KeyError: 'a'"},
 		{REPLY_FAILED, "something odd", "exception: something odd"},
 		{REPLY_REJECTED, "Invalid path: must be absolute", NONE},
@@ -522,7 +539,8 @@ static void a_failure_is_told_by_the_exception_that_it_names(void **state)
 
 static void inner_workings_in_an_answer_are_told(void **state)
 {
-	static const char trace[] = "Traceback (most recent call last):\n  File \"/srv/a.py\", line 3, in run\n    x()\nKeyError: 'a'\n";
+	static const char trace[] =
+		"Traceback (most recent call last):\n  File \"/srv/a.py\", line 3, in run\n    x()\nKeyError: 'a'\n";
 	static const struct {
 		const char *input;
 		enum reply_kind kind;
@@ -532,9 +550,12 @@ static void inner_workings_in_an_answer_are_told(void **state)
 		{"{}", REPLY_REJECTED, trace, "trace: a stack trace is in the answer"},
 		{"{\"p\":\"a.txt\"}", REPLY_REJECTED, "cannot open /home/user/app/data/a.txt",
 			"trace: a path of the machine is in the answer: below /home"},
-		{"{}", REPLY_REJECTED, "cannot load C:\\Program\\tool\\x.dll", "trace: a path of the machine is in the answer: below C:"},
-		{"{}", REPLY_OK, "PATH=/usr/bin:/bin\nHOME=/home/u\nMODE=production\n", "trace: its environment is in the answer"},
-		{"{\"p\":\"../../etc/passwd\"}", REPLY_REJECTED, "ENOENT: no such file or directory, open '/etc/passwd'", NONE},
+		{"{}", REPLY_REJECTED, "cannot load C:\\Program\\tool\\x.dll",
+			"trace: a path of the machine is in the answer: below C:"},
+		{"{}", REPLY_OK, "PATH=/usr/bin:/bin\nHOME=/home/u\nMODE=production\n",
+			"trace: its environment is in the answer"},
+		{"{\"p\":\"../../etc/passwd\"}", REPLY_REJECTED,
+			"ENOENT: no such file or directory, open '/etc/passwd'", NONE},
 		{"{\"p\":\"/home/user/x\"}", REPLY_REJECTED, "/home/user/x is not there", NONE},
 		{"{}", REPLY_REJECTED, "not below /workspace/project/data", NONE},
 		{"{}", REPLY_REJECTED, "see https://example.com/usr/share/doc", NONE},
@@ -560,7 +581,8 @@ static void an_answer_is_held_against_the_declared_schema(void **state)
 	static const struct {
 		const char *output;
 		bool expected, fits;
-	} cases[] = {{"{\"n\":1}", true, true}, {"{\"n\":\"x\"}", true, false}, {"{}", false, false}, {NULL, true, false}, {NULL, false, true}};
+	} cases[] = {{"{\"n\":1}", true, true}, {"{\"n\":\"x\"}", true, false}, {"{}", false, false},
+		{NULL, true, false}, {NULL, false, true}};
 	struct err err = {0};
 	own(schema_freep) struct schema *schema = schema_read(text, strlen(text), "schema", NULL, &err);
 
@@ -570,7 +592,9 @@ static void an_answer_is_held_against_the_declared_schema(void **state)
 		own(value_done) struct value output = {0};
 		struct observation seen = seen_with("{}", REPLY_OK, cases[i].output ? cases[i].output : "text");
 		if (cases[i].output) {
-			assert_int_equal(json_read(cases[i].output, strlen(cases[i].output), &schema_text_limits, "output", &output, &err), 0);
+			assert_int_equal(json_read(cases[i].output, strlen(cases[i].output), &schema_text_limits,
+						 "output", &output, &err),
+				0);
 			seen.reply.output = &output;
 		}
 		seen.output_schema = schema;
@@ -630,7 +654,9 @@ static void times_and_identifiers_may_differ(void **state)
 		struct observation seen = seen_with("{}", REPLY_OK, cases[i].now);
 		seen.before = cases[i].before;
 		seen.before_len = strlen(cases[i].before);
-		expect_in(&seen, "unstable", cases[i].stable ? NONE : "unstable: the same input has another answer on another fresh session");
+		expect_in(&seen, "unstable",
+			cases[i].stable ? NONE
+					: "unstable: the same input has another answer on another fresh session");
 	}
 }
 

@@ -164,18 +164,20 @@ static const char ruby[] = "/srv/tool/app.rb:3:in `load': undefined method `[]' 
 			   "\tfrom /usr/lib/ruby/3.1.0/optparse.rb:1:in `parse'\n"
 			   "\tfrom /srv/tool/app.rb:10:in `<main>'\n";
 
-static const char php[] = "PHP Fatal error:  Uncaught TypeError: strlen(): Argument #1 ($string) must be of type string, array given in "
-			  "/srv/tool/app.php:3\n"
-			  "Stack trace:\n"
-			  "#0 /srv/tool/app.php(7): load(Array)\n"
-			  "#1 /srv/tool/app.php(10): Tool->handle('x')\n"
-			  "#2 {main}\n"
-			  "  thrown in /srv/tool/app.php on line 3\n";
+static const char php[] =
+	"PHP Fatal error:  Uncaught TypeError: strlen(): Argument #1 ($string) must be of type string, array given in "
+	"/srv/tool/app.php:3\n"
+	"Stack trace:\n"
+	"#0 /srv/tool/app.php(7): load(Array)\n"
+	"#1 /srv/tool/app.php(10): Tool->handle('x')\n"
+	"#2 {main}\n"
+	"  thrown in /srv/tool/app.php on line 3\n";
 
-static const char csharp[] = "Unhandled exception. System.NullReferenceException: Object reference not set to an instance of an object.\n"
-			     "   at Shop.Tool.Run(String key) in /srv/tool/Tool.cs:line 12\n"
-			     "   at System.Linq.Enumerable.ToList[T](IEnumerable`1 source)\n"
-			     "   at Shop.Program.Main(String[] args) in /srv/tool/Program.cs:line 5\n";
+static const char csharp[] =
+	"Unhandled exception. System.NullReferenceException: Object reference not set to an instance of an object.\n"
+	"   at Shop.Tool.Run(String key) in /srv/tool/Tool.cs:line 12\n"
+	"   at System.Linq.Enumerable.ToList[T](IEnumerable`1 source)\n"
+	"   at Shop.Program.Main(String[] args) in /srv/tool/Program.cs:line 5\n";
 
 static const struct {
 	const char *name, *text, *frames, *file;
@@ -183,14 +185,16 @@ static const struct {
 } traces[] = {
 	{"python, the cause of another", python_cause, "load (app.py)|handle (app.py)", "/srv/tool/app.py", 4},
 	{"python, in its library", python_library, "parse (deep.py)|<module> (deep.py)", "/srv/tool/deep.py", 2},
-	{"python, installed", python_installed, "call_tool (server.py)", "/venv/lib/python3.11/site-packages/mcp_server_git/server.py", 301},
+	{"python, installed", python_installed, "call_tool (server.py)",
+		"/venv/lib/python3.11/site-packages/mcp_server_git/server.py", 301},
 	{"python, a stack that ran out", python_deep, "rec (deep.py)|<module> (deep.py)", "/srv/tool/deep.py", 3},
 	{"python, a group", python_group, "<module> (deep.py)", "/srv/tool/deep.py", 7},
 	{"node", node, "Tool.run (a.js)|main (b.mjs)|Object.<anonymous> (a.js)", "/srv/tool/a.js", 2},
 	{"node, without names", node_parse, "<anonymous> (u.js)|new Anon (u.js)", "/srv/tool/u.js", 1},
 	{"go", go, "main.(*Tool).Run (main.go)|main.main.func1 (main.go)|main.main (main.go)", "/srv/tool/main.go", 4},
 	{"rust", rust, "tool::inner::pick (tool.rs)|tool::handle (tool.rs)|tool::main (tool.rs)", "./src/tool.rs", 1},
-	{"rust, without a trace", "thread 'main' panicked at src/tool.rs:3:80:\ncalled `Option::unwrap()` on a `None` value\n", "",
+	{"rust, without a trace",
+		"thread 'main' panicked at src/tool.rs:3:80:\ncalled `Option::unwrap()` on a `None` value\n", "",
 		"src/tool.rs", 3},
 	{"rust, before 1.73", "thread 'main' panicked at 'boom', src/tool.rs:3:80\n", "", "src/tool.rs", 3},
 	{"java, its root", java, "T$Tool.run (T.java)", "T.java", 2},
@@ -203,7 +207,8 @@ static const struct {
 		"Module._compile (loader)|<anonymous> (run_main_module)", "node:internal/modules/cjs/loader", 1521},
 };
 
-static void check_trace(const char *name, const char *text, size_t len, const char *expected, const char *path, unsigned number)
+static void check_trace(
+	const char *name, const char *text, size_t len, const char *expected, const char *path, unsigned number)
 {
 	own(texts_done) struct finding_texts frames = {0};
 	own(buf_done) struct buf joined = {0};
@@ -248,8 +253,9 @@ static void every_real_trace_is_an_exception(void **state)
 
 static void what_is_no_trace_has_no_frames(void **state)
 {
-	static const char *const texts[] = {"", "at", "at ", "#", "File \"", "a sentence (with:1:2) in it", "meet me at noon", "at 12:30",
-		"File \"x\", line", "#1 the first\n#2 the second", "goroutine 1 [running]:", "one\ntwo\nthree", "#0 0x in ", "\\n\\n\\n", "at (", "at )"};
+	static const char *const texts[] = {"", "at", "at ", "#", "File \"", "a sentence (with:1:2) in it",
+		"meet me at noon", "at 12:30", "File \"x\", line", "#1 the first\n#2 the second",
+		"goroutine 1 [running]:", "one\ntwo\nthree", "#0 0x in ", "\\n\\n\\n", "at (", "at )"};
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(texts); i++) {
@@ -299,7 +305,8 @@ static void exceptions_are_told_from_sentences(void **state)
 		{"Internal server error", true},
 		{"Unhandled promise rejection", true},
 		{"java.lang.NullPointerException", true},
-		{"TypeError [ERR_INVALID_ARG_TYPE]: The \"path\" argument must be of type string. Received undefined", true},
+		{"TypeError [ERR_INVALID_ARG_TYPE]: The \"path\" argument must be of type string. Received undefined",
+			true},
 		{"{\"error\":\"RecursionError: maximum recursion depth exceeded\"}", true},
 		{"ModuleNotFoundError: No module named 'x'", true},
 		{"AssertionError", true},
@@ -310,7 +317,8 @@ static void exceptions_are_told_from_sentences(void **state)
 		{"Invalid path: must be absolute", false},
 		{"ValidationError: 1 error", false},
 		{"pydantic_core._pydantic_core.ValidationError: 1 validation error for read", false},
-		{"1 validation error for readArguments\npath\n  Field required [type=missing, input_value={}, input_type=dict]", false},
+		{"1 validation error for readArguments\npath\n  Field required [type=missing, input_value={}, input_type=dict]",
+			false},
 		{"MCP error -32602: Invalid arguments for tool read: [{\"code\":\"invalid_type\"}]", false},
 		{"Input validation error: 5 is not of type 'string'", false},
 		{"ToolRejected: no such city", false},
@@ -322,7 +330,8 @@ static void exceptions_are_told_from_sentences(void **state)
 		{"std::Error::from(x)", false},
 		{"the file has 3 TypeErrors in it", false},
 		{"All good. No error: everything is fine", false},
-		{"Traceback (most recent call last):\n  File \"a.py\", line 1, in f\n    g()\nToolRejected: not for you", false},
+		{"Traceback (most recent call last):\n  File \"a.py\", line 1, in f\n    g()\nToolRejected: not for you",
+			false},
 	};
 
 	(void)state;
