@@ -92,6 +92,30 @@ static int tool_check(const struct target *target, struct err *err)
 	return 0;
 }
 
+/* Nobody can say where the start of a line server ends: what it did until its first answer, but not for the same call again, is
+ * its start. */
+static void startup_learn(struct target *target, struct session *session, const struct exchange *first, const struct made *made)
+{
+	size_t count = first->effect_count;
+	struct effect *effects = xcalloc(count + 1, sizeof(*effects));
+	struct err ignored;
+
+	for (size_t i = 0; i < count; i++)
+		effect_copy(&effects[i], &first->effects[i]);
+	const struct exchange *again = session_call(session, &target->subjects.list[0], made->text, made->len, &ignored);
+	target->startup = xcalloc(count + 1, sizeof(*effects));
+	for (size_t i = 0; i < count; i++) {
+		bool both = false;
+		for (size_t j = 0; again && j < again->effect_count; j++)
+			both = both || effect_same(&effects[i], &again->effects[j]);
+		if (both)
+			effect_done(&effects[i]);
+		else
+			target->startup[target->startup_count++] = effects[i];
+	}
+	free(effects);
+}
+
 /* Calls it with the simplest input. */
 static int tool_try(struct target *target, bool *ret_ended, struct err *err)
 {
@@ -105,7 +129,7 @@ static int tool_try(struct target *target, bool *ret_ended, struct err *err)
 	draw_replay(&draw, (const uint64_t[]){0}, 0);
 	int rc = generator_make(target->subjects.list[0].generator, &draw, &made, err);
 	draw_done(&draw);
-	if (rc < 0) {
+	if (rc < 0) { /* its words are the generator's until it makes another */
 		err->code = ERR_USAGE;
 		return err_wrap(err, "make an input");
 	}
@@ -113,6 +137,8 @@ static int tool_try(struct target *target, bool *ret_ended, struct err *err)
 	if (!seen)
 		return -1;
 	*ret_ended = seen->reply.kind == REPLY_ENDED;
+	if (target->spec.effects && !target->mode->single && !seen->ended)
+		startup_learn(target, session, seen, &made);
 	if (seen->result && seen->result->outcome == CELL_SETUP_FAILED)
 		return err_set(err, seen->result->err.code ? seen->result->err.code : EPROTO, "'%s' does not start: %s", target->name, seen->result->err.text);
 	return 0;
@@ -176,7 +202,7 @@ struct target *target_open(const struct target_options *options, struct loop *lo
 	term_line(shown, strlen(shown), 200, &name);
 	target->name = xstrdup(buf_text(&name));
 	target->spec.limits.timeout_ms = target->mode->single ? (options->call_ns + NS_PER_MS - 1) / NS_PER_MS : SESSION_MS;
-	if (target_ask(target, err) < 0)
+	if ((target->mode->http && bridge_place(target, err) < 0) || target_ask(target, err) < 0)
 		return NULL;
 	/* The next one is made while this one is spoken with. Without it, starting takes longer, and that is all. */
 	(void)!cell_pool_warm(pool, &target->spec, target->mode->single ? 2 : 1, &ignored);
@@ -187,6 +213,10 @@ struct target *target_free(struct target *target)
 {
 	if (!target)
 		return NULL;
+	bridge_remove(target);
+	for (size_t i = 0; i < target->startup_count; i++)
+		effect_done(&target->startup[i]);
+	free(target->startup);
 	subjects_done(&target->subjects);
 	texts_done(&target->remarks);
 	free(target->name);

@@ -135,7 +135,21 @@ struct target {
 	struct subjects subjects;
 	struct finding_texts remarks;
 	bool sees_effects; /* its cells tell them */
+	struct effect *startup; /* of a line server: what it does before its first call, whatever that is */
+	size_t startup_count;
+	char bridge[40]; /* a file of ours; "": none */
+	struct cell_mount *mounts; /* the spec's, with it */
 };
+
+#define TARGET_BRIDGE "/hotcell-bridge" /* as its cells see it */
+/* link.c: makes the file, and a mount of it. Removing is fine without. */
+MUST_CHECK int bridge_place(struct target *target, struct err *err);
+void bridge_remove(struct target *target);
+/* What our own bridge does is nobody's effect; that the target does the same is none either. */
+bool bridge_effect(const struct target *target, const struct cell_effect *effect);
+void effect_copy(struct effect *to, const struct effect *from);
+void effect_done(struct effect *effect);
+bool effect_same(const struct effect *a, const struct effect *b);
 
 #define TARGET_FAIL_NS (UINT64_C(2) * 1000 * 1000 * 1000) /* that a program gets to end by itself, where nothing else is waited for */
 

@@ -6,13 +6,14 @@
 #include <stdint.h>
 
 #include <cmocka.h>
-#include <errno.h>
+#include <arpa/inet.h>
+#include <netinet/in.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 
 #include "base/clock.h"
-#include "base/fs.h"
 #include "fuzz/target.h"
 
 /* One file, a way to misbehave a word. */
@@ -132,6 +133,38 @@ static const char servers[] =
 "            elif a == 'method': say({'jsonrpc': '2.0', 'id': id, 'error': {'code': -32601, 'message': 'oops'}})\n"
 "            elif a == 'content': result({'content': 'text'})\n"
 "            else: result(ok)\n"
+"def http():\n"
+"    from http.server import BaseHTTPRequestHandler, HTTPServer\n"
+"    port, how = int(sys.argv[2]), sys.argv[3]\n"
+"    class Handler(BaseHTTPRequestHandler):\n"
+"        protocol_version = 'HTTP/1.1'\n"
+"        def log_message(self, *args): pass\n"
+"        def send(self, status, body, type='application/json'):\n"
+"            self.send_response(status); self.send_header('Content-Type', type)\n"
+"            self.send_header('Mcp-Session-Id', 'abc')\n"
+"            self.send_header('Content-Length', str(len(body)))\n"
+"            if how == 'close': self.send_header('Connection', 'close')\n"
+"            self.end_headers(); self.wfile.write(body); self.wfile.flush()\n"
+"        def do_POST(self):\n"
+"            m = json.loads(self.rfile.read(int(self.headers['Content-Length'])))\n"
+"            method, id, p = m.get('method'), m.get('id'), m.get('params') or {}\n"
+"            if method != 'initialize' and self.headers['Mcp-Session-Id'] != 'abc': return self.send(404, b'')\n"
+"            if id is None: return self.send(202, b'')\n"
+"            a = p.get('arguments', {}).get('a')\n"
+"            if a == 'status': return self.send(500, b'it broke')\n"
+"            if a == 'refuse': return self.send(422, b'a is wrong')\n"
+"            if a == 'crash': os.kill(os.getpid(), signal.SIGSEGV)\n"
+"            if a == 'junk': self.wfile.write(b'junk\\r\\n\\r\\n'); return\n"
+"            if a == 'spawn': os.system('true spawned')\n"
+"            r = {'initialize': {'protocolVersion': '2025-03-26', 'capabilities': {'tools': {}}, 'serverInfo': {'name': 'h', 'version': '2'}},\n"
+"                 'tools/list': {'tools': TOOLS[:1]}}.get(method) or {'content': [], 'structuredContent': {'a': a}}\n"
+"            body = json.dumps({'jsonrpc': '2.0', 'id': id, 'result': r}).encode()\n"
+"            if how != 'sse': return self.send(200, body)\n"
+"            self.send_response(200); self.send_header('Content-Type', 'text/event-stream'); self.send_header('Mcp-Session-Id', 'abc')\n"
+"            self.send_header('Transfer-Encoding', 'chunked'); self.end_headers()\n"
+"            for part in (b': hello\\n\\nevent: message\\ndata: ' + body[:9], body[9:] + b'\\n\\n', b''):\n"
+"                self.wfile.write(b'%x\\r\\n%s\\r\\n' % (len(part), part)); self.wfile.flush()\n"
+"    time.sleep(0.2); HTTPServer(('127.0.0.1', port), Handler).serve_forever()\n"
 "globals()[mode]()\n";
 
 struct world {
@@ -199,7 +232,7 @@ static void prepare(struct world *world, enum target_mode mode, const char *serv
 	world->argv[2] = server;
 	world->argv[3] = word;
 	world->options = (struct target_options){.mode = mode, .spec = &world->spec, .start_ns = 20 * NS_PER_S, .call_ns = 10 * NS_PER_S};
-	if (mode == TARGET_MCP)
+	if (mode == TARGET_MCP || mode == TARGET_MCP_HTTP)
 		return;
 	world->options.schema_text = schema;
 	world->options.schema_len = strlen(schema);
@@ -609,6 +642,55 @@ static void lists_without_end_are_bounded(void **state)
 	assert_non_null(strstr(target_remarks(world->target)->items[0], "more than 100 pages"));
 }
 
+/* ---- MCP over HTTP ---- */
+
+/* A port that nobody uses now, for the backend that shares the machine's. */
+static uint16_t free_port(void)
+{
+	struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+	socklen_t len = sizeof(address);
+	own(fd_closep) int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+	assert_int_equal(bind(fd, (struct sockaddr *)&address, len), 0);
+	assert_int_equal(getsockname(fd, (struct sockaddr *)&address, &len), 0);
+	return ntohs(address.sin_port);
+}
+
+static void a_server_that_listens_is_spoken_with(void **state)
+{
+	static const char *const ways[] = {"json", "sse", "close"};
+	struct world *world = *state;
+
+	for (size_t i = 0; i < ARRAY_LEN(ways); i++) {
+		char port[8];
+		prepare(world, TARGET_MCP_HTTP, "http", port);
+		world->argv[4] = ways[i];
+		world->options.port = free_port();
+		(void)snprintf(port, sizeof(port), "%u", world->options.port);
+		struct err err = {0};
+		world->target = target_open(&world->options, world->loop, world->pool, &err);
+		if (!world->target)
+			fail_msg("%s: %s", ways[i], err.text);
+		assert_string_equal(target_version(world->target), "h 2");
+		world->session = session_open(world->target, &err);
+		if (!world->session)
+			fail_msg("%s: %s", ways[i], err.text);
+		for (int j = 0; j < 20; j++)
+			expect(world, "{\"a\": \"x\"}", REPLY_OK, "");
+		assert_string_equal(value_get(world->seen->reply.output, "a")->text, "x");
+		expect(world, "{\"a\": \"refuse\"}", REPLY_REJECTED, "a is wrong");
+		expect(world, "{\"a\": \"status\"}", REPLY_FAILED, "it broke");
+		assert_int_equal(session_restarts(world->session), 0);
+		expect(world, "{\"a\": \"junk\"}", REPLY_BROKEN, "its answer is not HTTP");
+		expect(world, "{\"a\": \"crash\"}", REPLY_ENDED, "signal 11");
+		assert_int_equal(world->seen->result->signal, 11);
+		expect(world, "{\"a\": \"x\"}", REPLY_OK, "");
+		assert_int_equal(session_restarts(world->session), 2);
+		world->session = session_free(world->session);
+		world->target = target_free(world->target);
+	}
+}
+
 /* ---- several at once ---- */
 
 static void sessions_wait_beside_each_other(void **state)
@@ -661,6 +743,7 @@ int main(void)
 		T(a_server_says_what_it_offers),
 		T(an_mcp_answer_is_of_its_kind),
 		T(lists_without_end_are_bounded),
+		T(a_server_that_listens_is_spoken_with),
 		T(sessions_wait_beside_each_other),
 	};
 
