@@ -73,6 +73,11 @@ static const char servers[] =
 "    if os.fork() == 0:\n"
 "        while True: os.write(2, b'noise ' * 1000)\n"
 "    echo()\n"
+"def spawns():\n"
+"    os.system('true at-start')\n"
+"    for value in lines():\n"
+"        if value.get('a'): os.system('true ' + value['a'])\n"
+"        say({})\n"
 "def says():\n"
 "    for value in lines(): print('about', value, file=sys.stderr, flush=True); say({})\n"
 "def rejects():\n"
@@ -472,6 +477,35 @@ static void a_rejection_is_told_from_an_exception(void **state)
 	expect(world, "{\"a\": \"\"}", REPLY_FAILED, "KeyError");
 }
 
+/* How many programs were started with this among their words. */
+static size_t spawned(const struct exchange *seen, const char *word)
+{
+	size_t count = 0;
+
+	for (size_t i = 0; i < seen->effect_count; i++)
+		for (size_t j = 0; j < seen->effects[i].words.count; j++)
+			count += seen->effects[i].kind == CELL_EFFECT_EXEC && strstr(seen->effects[i].words.items[j], word) != NULL;
+	return count;
+}
+
+static void an_effect_belongs_to_its_call(void **state)
+{
+	struct world *world = *state;
+
+	prepare(world, TARGET_LINES, "spawns", NULL);
+	world->spec.effects = true;
+	open_target(world);
+	assert_int_equal(session_sees_effects(world->session), world->is_cell); /* a cell's, on kernels that are supported */
+	for (int i = 0; i < 2; i++) {
+		expect(world, "{\"a\": \"one\"}", REPLY_OK, "");
+		assert_int_equal(spawned(world->seen, "one") > 0, world->is_cell);
+		assert_int_equal(spawned(world->seen, "at-start"), 0);
+		expect(world, "{}", REPLY_OK, "");
+		assert_int_equal(world->seen->effect_count, 0);
+		session_restart(world->session);
+	}
+}
+
 /* ---- opening ---- */
 
 static void what_does_not_start_is_a_sentence(void **state)
@@ -736,6 +770,7 @@ int main(void)
 		T(a_flood_on_stderr_holds_nobody_up),
 		T(stderr_belongs_to_its_call),
 		T(a_rejection_is_told_from_an_exception),
+		T(an_effect_belongs_to_its_call),
 		T(what_does_not_start_is_a_sentence),
 		T(a_schema_of_the_users_is_checked_first),
 		T(a_process_a_call_is_judged_by_its_end),
