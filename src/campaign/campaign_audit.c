@@ -74,9 +74,27 @@ void worker_audit_start(struct worker *worker)
 	audit_end(worker->campaign->audit);
 }
 
+static struct door_audit_run run_of(const struct worker *worker)
+{
+	return (struct door_audit_run){.campaign = worker->campaign->status.campaign.name, .run = worker->run.number,
+		.cell = worker->run.cell};
+}
+
+void worker_audit_verdict(struct worker *worker, const struct doors_verdict *verdict)
+{
+	const struct door_audit_run of = run_of(worker);
+
+	door_audit_add(&worker->verdicts, worker->campaign->audit, &of, verdict);
+	if (!audit_clean(worker->campaign->audit))
+		batch_soon(worker->campaign);
+}
+
 void worker_audit_end(struct worker *worker, const struct cell_result *result)
 {
 	struct campaign *campaign = worker->campaign;
+	const struct door_audit_run of = run_of(worker);
+
+	door_audit_end(&worker->verdicts, campaign->audit, &of, &worker->run.network);
 	struct json *json = begin(campaign, "cell-end");
 
 	put_run(worker, json);

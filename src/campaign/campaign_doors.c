@@ -115,6 +115,17 @@ bool campaign_may_go_on(struct campaign *campaign)
 	return true;
 }
 
+static void on_verdict(void *data, uint64_t run, const struct doors_verdict *verdict)
+{
+	struct campaign *campaign = data;
+
+	for (unsigned i = 0; i < campaign->status.campaign.plan.workers; i++) {
+		struct worker *worker = &campaign->workers[i];
+		if (worker->busy && !worker->over && worker->run.number == run)
+			worker_audit_verdict(worker, verdict);
+	}
+}
+
 /* ---- a run's ---- */
 
 /* As the campaign that was recorded called it: it may have had more runs, or fewer, and so other digits. */
@@ -152,7 +163,8 @@ int worker_open_doors(struct worker *worker, uint64_t number, struct err *err)
 
 int campaign_open_doors(struct campaign *campaign, const struct campaign_setup *setup, struct err *err)
 {
-	const struct doors_events events = { .spent = on_spent, .said = on_said, .data = campaign };
+	const struct doors_events events = { .spent = on_spent, .said = on_said, .verdict = on_verdict,
+		.data = campaign };
 
 	if (setup->policy == NULL)
 		return 0;

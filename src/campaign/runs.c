@@ -250,6 +250,7 @@ static void fill_record(struct campaign *campaign, struct worker *worker, const 
 		.exit_code = -1, .worker = worker->index, .seed = plan_seed(record->plan.seed, run->number),
 		.started_ms = batch_now_ms() };
 	worker->ours = run->ours;
+	door_audit_done(&worker->verdicts);
 	if (run->number >= record->next)
 		record->next = run->number + 1;
 }
@@ -324,6 +325,7 @@ void worker_free(struct worker *worker)
 		doors_run_close(worker->doors, NULL, NULL);
 	worker->doors = NULL;
 	worker->result = NULL;
+	door_audit_done(&worker->verdicts);
 	free(worker->spent);
 	worker->spent = NULL;
 	worker->cell = cell_free(worker->cell);

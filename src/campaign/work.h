@@ -5,6 +5,7 @@
 
 #include "audit/audit.h"
 #include "campaign/campaign.h"
+#include "campaign/door_audit.h"
 #include "campaign/sched.h"
 #include "campaign/session.h"
 #include "door/doors.h"
@@ -24,6 +25,7 @@ struct worker {
 	struct run_record run;
 	unsigned ours; /* see sched_run */
 	struct doors_run *doors; /* NULL: none, or closed */
+	struct door_audit verdicts; /* of them, in the audit log */
 	const struct cell_result *result; /* its cell is over, its doors are not yet */
 	char *spent; /* that a budget of its own or of all is used up, in a sentence; NULL: none is */
 	struct scrub scrub[2]; /* its stdout and stderr on their way to its logs */
@@ -109,6 +111,7 @@ void campaign_close_audit(struct campaign *campaign);
 void campaign_audit_begin(struct campaign *campaign); /* the plan, and what was decided */
 void campaign_audit_note(struct campaign *campaign, const char *kind, const char *text);
 void worker_audit_start(struct worker *worker);
+void worker_audit_verdict(struct worker *worker, const struct doors_verdict *verdict);
 void worker_audit_end(struct worker *worker, const struct cell_result *result);
 
 /* ---- batch.c ---- */

@@ -310,6 +310,8 @@ static int run_cell(struct run *run, struct cell_spec *spec)
 	run->loop = loop_open(&err);
 	if (!run->loop || take_signals(run, &err) < 0)
 		return run_refused(run, &err);
+	run->audit.loop = run->loop;
+	run->doors.audit = &run->audit;
 	run->pool = cell_pool_open(run->backend, run->loop, &err);
 	if (!run->pool || run_doors_open(&run->doors, run->loop, &err) < 0)
 		return run_refused(run, &err);
@@ -453,7 +455,7 @@ static const struct cli_option options_table[] = {
 	 .hint = CLI_HINT_FILE,
 	 .help = "write the result to FILE, in JSON"},
 	{.name = "audit", .value = "FILE", .kind = CLI_TEXT, INTO(audit), .hint = CLI_HINT_FILE,
-	 .help = "append what was decided, its beginning and its end to an audit log"},
+	 .help = "append what was decided, its beginning, verdicts of its doors and its end to an audit log"},
 	{.name = "quiet", .letter = 'q', .kind = CLI_FLAG, INTO(quiet),
 	 .help = "no verdict on stderr"},
 	{.name = "verbose", .letter = 'v', .kind = CLI_FLAG, INTO(verbose),

@@ -2,8 +2,11 @@
 
 #include <stdio.h>
 
+#include "base/clock.h"
 #include "campaign/cell_audit.h"
 #include "campaign/secrets.h"
+
+#define WAIT_NS (NS_PER_S / 10) /* of verdicts: there may be thousands in a second */
 
 int run_audit_open(struct run_audit *ret, const char *path, const char *backend, const struct cell_spec *spec,
 	const struct door_policy *policy, struct err *err)
@@ -22,6 +25,8 @@ int run_audit_open(struct run_audit *ret, const char *path, const char *backend,
 
 void run_audit_done(struct run_audit *audit)
 {
+	audit->timer = loop_remove(audit->timer);
+	door_audit_done(&audit->verdicts);
 	audit->audit = audit_free(audit->audit);
 	audit->redactor = redactor_free(audit->redactor);
 }
@@ -38,11 +43,31 @@ int run_audit_start(struct run_audit *audit, const char *cell, struct err *err)
 	return audit_flush(audit->audit, err);
 }
 
+static void on_timer(void *data)
+{
+	struct run_audit *audit = data;
+	struct err err = {0};
+
+	audit->timer = loop_remove(audit->timer);
+	(void)!audit_flush(audit->audit, &err);
+}
+
+void run_audit_verdict(struct run_audit *audit, const struct doors_verdict *verdict)
+{
+	if (!audit->audit)
+		return;
+	door_audit_add(&audit->verdicts, audit->audit, &(struct door_audit_run){.cell = audit->cell}, verdict);
+	if (audit->loop && !audit->timer && !audit_clean(audit->audit))
+		audit->timer = loop_add_timer(audit->loop, clock_now() + WAIT_NS, on_timer, audit);
+}
+
 int run_audit_end(struct run_audit *audit, const struct cell_result *result, const struct door_totals *network,
 	struct err *err)
 {
 	if (!audit->audit)
 		return 0;
+	if (network)
+		door_audit_end(&audit->verdicts, audit->audit, &(struct door_audit_run){.cell = audit->cell}, network);
 	struct json *json = audit_begin(audit->audit, "cell-end");
 	if (audit->cell[0])
 		json_put_string(json, "cell", audit->cell);

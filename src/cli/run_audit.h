@@ -1,9 +1,11 @@
-/* What `run --audit FILE` writes: what was decided, the beginning and the end of the cell. Without a file everything here
- * does nothing. */
+/* What `run --audit FILE` writes: what was decided, the beginning and the end of the cell, and each verdict of its doors.
+ * Without a file everything here does nothing. */
 #ifndef HOTCELL_CLI_RUN_AUDIT_H
 #define HOTCELL_CLI_RUN_AUDIT_H
 
 #include "audit/audit.h"
+#include "base/loop.h"
+#include "campaign/door_audit.h"
 #include "cell/cell.h"
 #include "door/policy.h"
 
@@ -13,6 +15,9 @@ struct run_audit { /* zero: none */
 	const struct cell_spec *spec;
 	const char *profile; /* of the spec, which outlives it; NULL: none */
 	char cell[32]; /* its id; "": it has not begun */
+	struct loop *loop; /* NULL: verdicts wait for what is written next */
+	struct loop_source *timer; /* they wait */
+	struct door_audit verdicts;
 };
 
 /* `path` NULL: none. Writes what was decided: a log that cannot be written fails before anything runs. */
@@ -23,6 +28,8 @@ MUST_CHECK int run_audit_start(struct run_audit *audit, const char *cell, struct
 /* `network`: NULL without doors. */
 MUST_CHECK int run_audit_end(struct run_audit *audit, const struct cell_result *result, const struct door_totals *network,
 	struct err *err);
+/* Written within a tenth of a second; one that cannot be is tried again with what comes next. */
+void run_audit_verdict(struct run_audit *audit, const struct doors_verdict *verdict);
 /* A program that `hotcell exec` brings into the cell. */
 MUST_CHECK int run_audit_exec(struct run_audit *audit, int asker, const char *const *argv, struct err *err);
 MUST_CHECK int run_audit_exec_end(struct run_audit *audit, int wait_status, const struct err *how, struct err *err);

@@ -107,9 +107,18 @@ static void on_said(void *data, const char *text)
 		cli_say("%s", text);
 }
 
+static void on_verdict(void *data, uint64_t run, const struct doors_verdict *verdict)
+{
+	const struct run_doors *doors = data;
+
+	(void)run;
+	run_audit_verdict(doors->audit, verdict);
+}
+
 int run_doors_open(struct run_doors *doors, struct loop *loop, struct err *err)
 {
-	const struct doors_events events = {.spent = on_spent, .said = on_said, .data = doors};
+	const struct doors_events events = {.spent = on_spent, .said = on_said, .data = doors,
+		.verdict = doors->audit && doors->audit->audit ? on_verdict : NULL};
 
 	if (!run_doors_any(doors))
 		return 0;

@@ -5,6 +5,7 @@
 #ifndef HOTCELL_CLI_RUN_DOORS_H
 #define HOTCELL_CLI_RUN_DOORS_H
 
+#include "cli/run_audit.h"
 #include "cli/run_spec.h"
 #include "door/doors.h"
 
@@ -15,6 +16,7 @@ struct run_doors {
 	int log, record, replay, output; /* -1: none */
 	char *spent; /* that the budget is used up, in a sentence; NULL: it is not */
 	struct door_totals totals; /* when it is over */
+	struct run_audit *audit; /* where each verdict goes; NULL: nowhere but to the log */
 	bool quiet;
 };
 #define RUN_DOORS_NONE { .log = -1, .record = -1, .replay = -1, .output = -1 }

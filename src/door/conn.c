@@ -10,6 +10,7 @@
 #include <time.h>
 
 #include "base/clock.h"
+#include "door/proto.h"
 
 #define LOG_MAX (16u << 20) /* bytes of a run's record */
 #define LINES_MAX (16u << 10) /* that wait */
@@ -112,6 +113,39 @@ void run_write(struct door_run *run)
 	run->lines.len = 0;
 }
 
+/* ---- to the supervisor ---- */
+
+static void put_text(const struct conn *conn, struct buf *message, struct buf *text)
+{
+	if (text->len > 0)
+		(void)scrub_text(conn->run->doord->log_words, text->data, text->len);
+	wire_put_str(message, buf_text(text));
+}
+
+static void tell(const struct conn *conn, enum doors_judged judged)
+{
+	own(buf_done) struct buf message = { 0 }, host = { 0 }, reason = { 0 }, rule = { 0 }, request = { 0 };
+
+	if (!conn->run->tell)
+		return;
+	buf_str(&host, conn->host);
+	buf_str(&reason, conn->reason);
+	if (conn->rule != NULL)
+		rule_text(conn->rule, &rule);
+	if (conn->kind->asked != NULL)
+		conn->kind->asked(conn, &request);
+	wire_put_u32(&message, PROTO_VERDICT);
+	wire_put_u64(&message, conn->run->id);
+	wire_put_u32(&message, judged);
+	wire_put_u32(&message, conn->port);
+	wire_put_str(&message, conn->door);
+	put_text(conn, &message, &host);
+	put_text(conn, &message, &reason);
+	wire_put_str(&message, buf_text(&rule));
+	put_text(conn, &message, &request);
+	doord_say(conn->run->doord, &message);
+}
+
 /* ---- accounts ---- */
 
 static void count(struct conn *conn, enum door_count what, uint64_t amount)
@@ -126,17 +160,28 @@ static void count(struct conn *conn, enum door_count what, uint64_t amount)
 void conn_judged(struct conn *conn, enum verdict verdict, const char *reason)
 {
 	static const enum door_count counts[] = { [VERDICT_REFUSED] = COUNT_REFUSED, [VERDICT_FAILED] = COUNT_FAILED };
+	static const enum doors_judged told[] = { [VERDICT_ALLOWED] = DOORS_ALLOWED, [VERDICT_REFUSED] = DOORS_REFUSED,
+		[VERDICT_FAILED] = DOORS_FAILED };
 
 	if (conn->verdict == VERDICT_REFUSED || conn->verdict == VERDICT_FAILED)
 		return;
 	conn->verdict = verdict;
 	(void)snprintf(conn->reason, sizeof(conn->reason), "%s", reason);
+	tell(conn, told[verdict]);
 	if (verdict != VERDICT_ALLOWED) {
 		count(conn, counts[verdict], 1);
 		return;
 	}
 	count(conn, COUNT_CONNECTIONS, 1);
 	count(conn, COUNT_REQUESTS, 1);
+}
+
+void conn_cut(struct conn *conn, const char *reason)
+{
+	(void)snprintf(conn->reason, sizeof(conn->reason), "%s", reason);
+	if (!conn->cut)
+		tell(conn, DOORS_CUT);
+	conn->cut = true;
 }
 
 /* What still counts when something is under way: bytes. That there may be no more requests, or no more money, is for
@@ -187,7 +232,7 @@ bool conn_passed(struct conn *conn, size_t sent, size_t received)
 		count(conn, COUNT_RECEIVED, received);
 	if (!is_spent(conn, true, NULL))
 		return true;
-	(void)snprintf(conn->reason, sizeof(conn->reason), "cut off: a budget is used up");
+	conn_cut(conn, "cut off: a budget is used up");
 	return false;
 }
 

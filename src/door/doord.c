@@ -15,6 +15,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -38,6 +39,26 @@
 static void tell(const struct doord *doord, const struct buf *message)
 {
 	(void)!wire_send(doord->control, message->data, message->len, NULL, 0); /* if it is gone, so are we */
+}
+
+/* Nothing passes that is not told, as long as the supervisor is only slow. One that stands still must not make us: then
+ * it would take us for dead. */
+void doord_say(struct doord *doord, const struct buf *message)
+{
+	struct pollfd wait = { .fd = doord->control, .events = POLLOUT };
+
+	for (;;) {
+		if (send(doord->control, message->data, message->len, MSG_DONTWAIT | MSG_NOSIGNAL) >= 0) {
+			doord->unheard = false;
+			return;
+		}
+		if (errno == EINTR)
+			continue;
+		if (errno != EAGAIN || doord->unheard || poll(&wait, 1, PROTO_PATIENCE_MS) <= 0) {
+			doord->unheard = true;
+			return;
+		}
+	}
 }
 
 static void tell_failed(const struct doord *doord, const struct err *err)
@@ -111,7 +132,7 @@ static void run_open(struct doord *doord, struct wire_reader *reader, int *fds, 
 		return;
 	struct door_run *run = xcalloc(1, sizeof(*run));
 	*run = (struct door_run){ .doord = doord, .id = id, .number = number, .totals = &doord->totals[index], .log = -1,
-		.record = -1, .next = doord->runs };
+		.record = -1, .tell = (flags & PROTO_TELL) != 0, .next = doord->runs };
 	doord->runs = run;
 	doord->run_count++;
 	if ((flags & PROTO_LOG) != 0 && at < count)
@@ -181,7 +202,7 @@ static void look_at(struct conn *conn, uint64_t now)
 	}
 	if (conn->relay != NULL) {
 		if (now - relay_active_ns(conn->relay) > IDLE_NS) {
-			(void)snprintf(conn->reason, sizeof(conn->reason), "cut off: idle for too long");
+			conn_cut(conn, "cut off: idle for too long");
 			conn_free(conn);
 		}
 		return;

@@ -5,6 +5,7 @@
 #include "base/json.h"
 #include "base/loop.h"
 #include "door/dial.h"
+#include "door/doors.h"
 #include "door/exchange.h"
 #include "door/policy.h"
 #include "door/relay.h"
@@ -31,6 +32,7 @@ struct doord {
 	size_t run_count;
 	size_t files; /* descriptors we may have */
 	bool told_spent;
+	bool unheard; /* the supervisor does not read: see doord_say */
 	bool over;
 };
 
@@ -57,6 +59,7 @@ struct door_run {
 	size_t conn_count;
 	size_t shaking; /* of them: those that begin TLS, see secret.c */
 	bool told_spent, deaf;
+	bool tell; /* the supervisor wants each verdict */
 	struct door_run *next;
 };
 
@@ -66,6 +69,7 @@ struct door_kind {
 	void (*late)(struct conn *conn); /* its deadline has passed; NULL: it is ended */
 	void (*freed)(struct conn *conn); /* its own part goes; may be NULL */
 	void (*describe)(const struct conn *conn, struct json *json); /* more for the record; may be NULL */
+	void (*asked)(const struct conn *conn, struct buf *ret); /* what was asked for, without what is secret; may be NULL */
 };
 extern const struct door_kind door_proxy, door_service, door_secret;
 
@@ -89,7 +93,9 @@ struct conn {
 	char host[HOST_MAX + 1];
 	unsigned port;
 	enum verdict verdict;
+	const struct door_rule *rule; /* that allows it; NULL: none */
 	char reason[120];
+	bool cut;
 	uint64_t since_ns, since_ms, deadline_ns;
 	uint64_t sent, received;
 	size_t discarded; /* while it lingers */
@@ -101,9 +107,11 @@ struct conn {
 struct conn *conn_new(struct door_run *run, size_t listener, int client);
 /* Ends it and writes its line of the record. */
 void conn_free(struct conn *conn);
-/* The verdict, for the record and the totals. The first that refuses or fails stays. */
 /* A member of its line in the record, without what is secret; *text is changed. */
 void conn_put_text(const struct conn *conn, struct json *json, const char *key, struct buf *text);
+/* What was allowed does not go on: for the record, and told. */
+void conn_cut(struct conn *conn, const char *reason);
+/* The verdict, for the record and the totals, and told. The first that refuses or fails stays. */
 void conn_judged(struct conn *conn, enum verdict verdict, const char *reason);
 /* Bytes passed. False: a budget is used up, and nothing more shall pass. */
 bool conn_passed(struct conn *conn, size_t sent, size_t received);
@@ -125,6 +133,8 @@ void run_write(struct door_run *run); /* what is left of its record */
 /* ---- doord.c ---- */
 
 void doord_write_soon(struct doord *doord); /* the records of all runs */
+/* A verdict. Without effect if the supervisor does not hear us: it finds from the totals that some were not told. */
+void doord_say(struct doord *doord, const struct buf *message);
 void doord_spent(struct doord *doord, uint64_t number, enum budget_kind kind);
 int doord_main(void);
 

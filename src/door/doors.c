@@ -214,6 +214,8 @@ static void tell_open(const struct doors_run *run)
 			fds[count++] = all[i].fd;
 			flags |= all[i].flag;
 		}
+	if (run->doors->events.verdict != NULL)
+		flags |= PROTO_TELL;
 	if (run->replay >= 0)
 		(void)lseek(run->replay, 0, SEEK_SET); /* an earlier one may have read it */
 	wire_put_u32(&message, PROTO_OPEN);
@@ -305,6 +307,36 @@ static void heard_spent(struct doors *doors, uint64_t number, uint32_t kind)
 	doors->events.spent(doors->events.data, number, buf_text(&sentence));
 }
 
+const char *const doors_judged_names[] = {
+	[DOORS_ALLOWED] = "allowed", [DOORS_REFUSED] = "refused", [DOORS_FAILED] = "failed", [DOORS_CUT] = "cut off",
+};
+
+static const char *get_text(struct wire_reader *reader)
+{
+	const char *text = wire_get_str(reader);
+
+	return text == NULL ? "" : text;
+}
+
+/* Of a run that is over nobody wants to know: it was closed without waiting. */
+static void heard_verdict(struct doors *doors, struct wire_reader *reader)
+{
+	uint64_t id = wire_get_u64(reader);
+	uint32_t judged = wire_get_u32(reader);
+	struct doors_verdict verdict = { .judged = (enum doors_judged)judged, .port = wire_get_u32(reader) };
+	const struct doors_run *run = doors->runs;
+
+	verdict.door = get_text(reader);
+	verdict.name = get_text(reader);
+	verdict.reason = get_text(reader);
+	verdict.rule = get_text(reader);
+	verdict.request = get_text(reader);
+	while (run != NULL && run->id != id)
+		run = run->next;
+	if (run != NULL && !reader->bad && judged < DOORS_JUDGED_COUNT && doors->events.verdict != NULL)
+		doors->events.verdict(doors->events.data, run->number, &verdict);
+}
+
 static void heard_failed(struct doors *doors, struct wire_reader *reader)
 {
 	uint32_t code = wire_get_u32(reader);
@@ -347,6 +379,7 @@ static void on_word(void *data, int fd, uint32_t events)
 			heard_spent(doors, number, kind);
 		break;
 	}
+	case PROTO_VERDICT: heard_verdict(doors, &reader); break;
 	default: break;
 	}
 }

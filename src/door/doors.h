@@ -13,11 +13,28 @@
 struct doors;
 struct doors_run;
 
+/* As it was judged; all texts are hostile, but for what is secret in them: that is out. */
+struct doors_verdict {
+	enum doors_judged {
+		DOORS_ALLOWED, /* "cut off" is said of one of these later on */
+		DOORS_REFUSED,
+		DOORS_FAILED,
+		DOORS_CUT,
+		DOORS_JUDGED_COUNT
+	} judged;
+	const char *door, *name; /* of the door; of where it leads */
+	unsigned port;
+	const char *reason, *rule, *request; /* "" for none; request: "POST /v1/messages", of secret doors */
+};
+extern const char *const doors_judged_names[DOORS_JUDGED_COUNT];
+
 struct doors_events {
 	/* A budget of one run (its number; 0: of all) is used up. Told once for each. */
 	void (*spent)(void *data, uint64_t run, const char *sentence);
 	/* doord died and was started again, or cannot be started: for people. */
 	void (*said)(void *data, const char *text);
+	/* Each verdict on a connection of this run, when it is judged; before `closed`. NULL: nobody wants them. */
+	void (*verdict)(void *data, uint64_t run, const struct doors_verdict *verdict);
 	void *data;
 };
 

@@ -265,6 +265,7 @@ static void dial(struct conn *conn, const struct door_rule *rule)
 	const struct dial_place place = { .host = conn->host, .port = (uint16_t)conn->port, .private_ok = rule->private_ok,
 		.proxy_host = doord->policy.upstream_host, .proxy_port = doord->policy.upstream_port };
 
+	conn->rule = rule;
 	conn_judged(conn, VERDICT_ALLOWED, "");
 	conn->deadline_ns = clock_now() + 2 * HEAD_NS;
 	conn->dial = dial_start(doord->loop, doord->resolver, &place, on_dialled, conn);

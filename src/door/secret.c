@@ -21,6 +21,7 @@
 
 #define DIAL_NS (30 * NS_PER_S)
 #define PATH_SHOWN 500
+#define METHOD_SHOWN 32
 #define SHAKES_MAX 16 /* of one run at a time: beginning TLS takes long enough for others to notice */
 #define WANTED_MAX (64u << 20) /* bytes of all requests that wait to be compared: of those beyond only the path is */
 
@@ -318,7 +319,7 @@ static void end_stall(struct conn *conn)
 {
 	struct carrying *own = conn->own;
 
-	(void)snprintf(conn->reason, sizeof(conn->reason), "cut off: the cell does not read its answer");
+	conn_cut(conn, "cut off: the cell does not read its answer");
 	own->gone = true;
 	conn->deadline_ns = clock_now() + IDLE_NS;
 	carry_on(conn);
@@ -359,15 +360,33 @@ static void freed(struct conn *conn)
 	conn->own = NULL;
 }
 
-static void describe(const struct conn *conn, struct json *json)
+/* What follows a question mark is the client's own. */
+static void put_path(const struct carrying *own, struct buf *ret)
+{
+	size_t len = own->target != NULL ? strcspn(own->target, "?") : 0;
+
+	buf_add(ret, own->target, len < PATH_SHOWN ? len : PATH_SHOWN);
+}
+
+static void asked(const struct conn *conn, struct buf *ret)
 {
 	const struct carrying *own = conn->own;
-	size_t len = own->target != NULL ? strcspn(own->target, "?") : 0;
 
 	if (own->method == NULL)
 		return;
+	buf_add(ret, own->method, strnlen(own->method, METHOD_SHOWN));
+	buf_char(ret, ' ');
+	put_path(own, ret);
+}
+
+static void describe(const struct conn *conn, struct json *json)
+{
+	const struct carrying *own = conn->own;
 	own(buf_done) struct buf path = { 0 };
-	buf_add(&path, own->target, len < PATH_SHOWN ? len : PATH_SHOWN);
+
+	if (own->method == NULL)
+		return;
+	put_path(own, &path);
 	json_put_string(json, "method", own->method);
 	conn_put_text(conn, json, "path", &path);
 	if (own->status != 0)
@@ -375,7 +394,8 @@ static void describe(const struct conn *conn, struct json *json)
 	meter_describe(&own->meter, json);
 }
 
-const struct door_kind door_secret = { .accepted = accepted, .late = late, .freed = freed, .describe = describe };
+const struct door_kind door_secret = { .accepted = accepted, .late = late, .freed = freed, .describe = describe,
+	.asked = asked };
 
 /* An earlier one that trusts the same. */
 static const struct tls *find_same(const struct doord *doord, size_t index)
