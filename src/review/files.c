@@ -334,14 +334,6 @@ const struct review_attack review_files[] = {
 		.tries = 2,
 	},
 	{
-		.id = "files.race",
-		.technique = "swap a mount's source for a link while it is being mounted",
-		.cve = "CVE-2021-30465",
-		.safe = "the link is never followed",
-		.outcomes = "exited setup-failed",
-		.alone = files_race,
-	},
-	{
 		.id = "files.target-links",
 		.technique = "a link in one mount where another is to be mounted",
 		.cve = "CVE-2021-30465",

@@ -6,7 +6,6 @@
 
 /* files_runs.c: several runs each */
 void files_workdir(struct review_try *try);
-void files_race(struct review_try *try);
 void files_target_links(struct review_try *try);
 void files_image_links(struct review_try *try);
 void files_image_devices(struct review_try *try);

@@ -1,17 +1,8 @@
 /* Attacks on files that take more than one run. */
-#include <errno.h>
 #include <fcntl.h>
-#include <signal.h>
 #include <stdarg.h>
-#include <stdatomic.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
-#include <sys/prctl.h>
-#include <sys/stat.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include "review/files.h"
 #include "review/props.h"
@@ -19,8 +10,6 @@
 
 #define EXIT_USAGE 2
 #define EXIT_REFUSED 125
-#define RACES 16
-#define SWAPS_PER_RACE 2 /* fewer, and a run may have seen but one state */
 
 /* hotcell said no, before or while it made a cell: that is a try, and was held if nothing else happened. */
 static bool is_refused(const struct review_try *try)
@@ -85,44 +74,6 @@ void files_workdir(struct review_try *try)
 }
 
 /* ---- mounting ---- */
-
-/* Swaps two names for ever, and counts how often that was done. */
-static pid_t swapper(const char *one, const char *other, atomic_uint *swaps)
-{
-	pid_t pid = fork();
-
-	if (pid != 0)
-		return pid;
-	(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
-	for (;;)
-		if (renameat2(AT_FDCWD, one, AT_FDCWD, other, RENAME_EXCHANGE) == 0)
-			atomic_fetch_add(swaps, 1);
-}
-
-void files_race(struct review_try *try)
-{
-	own(freep) char *source = props_path(try, "source"), *link = props_path(try, "link");
-
-	if (!needs_mounts(try))
-		return;
-	props_file(try, "source/file", "plain", 0644);
-	props_file(try, "elsewhere/file", "{token}", 0644);
-	props_link(try, "link", "{dir}/elsewhere");
-	atomic_uint *swaps = mmap(NULL, sizeof(*swaps), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-	pid_t pid = swaps == MAP_FAILED ? -1 : swapper(source, link, swaps);
-	if (pid < 0) {
-		try_failed(try, "nobody swaps: %s", strerror(errno));
-		return;
-	}
-	for (unsigned i = 0; i < RACES; i++)
-		attempt(try, "paths read /p/file", "--mount {dir}/source:/p");
-	(void)kill(pid, SIGKILL);
-	(void)waitpid(pid, NULL, 0);
-	if (atomic_load(swaps) < SWAPS_PER_RACE * RACES)
-		try_failed(try, "the names were swapped only %u times in %d runs", atomic_load(swaps), RACES);
-	(void)munmap(swaps, sizeof(*swaps));
-	at_least(try, RACES);
-}
 
 void files_target_links(struct review_try *try)
 {
