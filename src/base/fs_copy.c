@@ -80,7 +80,7 @@ static bool copy_rename(struct copy *copy, const char *name)
 	for (size_t i = 0; i < len;) {
 		int size = utf8_char(name + i, len - i);
 		size_t read = size > 0 ? (size_t)size : 1;
-		if (size > 0 && !utf8_is_control(name + i, size)) {
+		if ((size > 0 && !utf8_is_control(name + i, size)) || weakened("collect-names")) {
 			buf_add(&copy->name, name + i, read);
 		} else {
 			for (size_t k = 0; k < read; k++)
@@ -191,7 +191,7 @@ static int copy_file_to(struct copy *copy, int from, const struct stat *st, cons
 	int folder = fs_walk_top(&copy->walk)->to;
 	bool renamed = copy_rename(copy, name);
 	uint64_t bytes = 0;
-	mode_t mode = st->st_mode & S_IXUSR ? 0755 : 0644;
+	mode_t mode = weakened("collect-kinds") ? st->st_mode & 07777 : st->st_mode & S_IXUSR ? 0755 : 0644;
 	own(fd_closep) int to = openat(folder, buf_text(&copy->name), flags, mode);
 
 	if (to < 0)
@@ -263,7 +263,7 @@ static int copy_open(struct copy *copy, const char *name, int flags, mode_t need
 
 static int copy_file(struct copy *copy, const char *name, struct stat *st)
 {
-	if ((uint64_t)st->st_size > copy->caps->bytes && data_size(st) <= copy->caps->bytes) {
+	if ((uint64_t)st->st_size > copy->caps->bytes && data_size(st) <= copy->caps->bytes && !weakened("collect-sparse")) {
 		copy_skip(copy, "sparse");
 		return 0;
 	}
@@ -274,7 +274,7 @@ static int copy_file(struct copy *copy, const char *name, struct stat *st)
 	own(fd_closep) int from = copy_open(copy, name, O_RDONLY, 0400, st);
 	if (from < 0)
 		return 0;
-	if ((uint64_t)st->st_size > copy->caps->bytes) {
+	if ((uint64_t)st->st_size > copy->caps->bytes && !weakened("collect-sparse")) {
 		copy_skip(copy, "changed meanwhile");
 		return 0;
 	}
@@ -283,7 +283,7 @@ static int copy_file(struct copy *copy, const char *name, struct stat *st)
 
 static int copy_folder(struct copy *copy, const char *name, struct stat *st)
 {
-	if (copy->walk.depth >= copy->caps->depth || copy->walk.depth >= FS_DEPTH_MAX) {
+	if ((copy->walk.depth >= copy->caps->depth && !weakened("collect-caps")) || copy->walk.depth >= FS_DEPTH_MAX) {
 		copy_cap(copy, "depth", "too deep");
 		return 0;
 	}
@@ -334,11 +334,13 @@ static int copy_entry(struct copy *copy, const char *name)
 		own(fd_closep) int from = openat(fs_walk_fd(&copy->walk), name, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
 		return from < 0 || fstat(from, &st) < 0 ? 0 : copy_file_to(copy, from, &st, name);
 	}
+	if (!S_ISREG(st.st_mode) && !S_ISDIR(st.st_mode) && weakened("collect-kinds"))
+		return mknodat(fs_walk_top(&copy->walk)->to, name, st.st_mode, 0) & 0;
 	if (!S_ISREG(st.st_mode) && !S_ISDIR(st.st_mode)) {
 		copy_skip(copy, odd_kind(st.st_mode));
 		return 0;
 	}
-	if (copy->report->files + copy->report->folders >= copy->caps->entries) {
+	if (copy->report->files + copy->report->folders >= copy->caps->entries && !weakened("collect-caps")) {
 		copy_cap(copy, "entries", "too many");
 		copy->stop = true;
 		return 0;

@@ -8,6 +8,7 @@
 
 #include "base/size.h"
 #include "base/utf8.h"
+#include "base/weaken.h"
 
 /* ---- bytes ---- */
 
@@ -33,6 +34,10 @@ static void put_char(struct buf *out, const char *at, int size)
 {
 	uint32_t code = code_point(at, size);
 
+	if (weakened("page-escapes")) {
+		buf_add(out, at, (size_t)size);
+		return;
+	}
 	switch (code) {
 	case '&': buf_str(out, "&amp;"); return;
 	case '<': buf_str(out, "&lt;"); return;

@@ -14,10 +14,13 @@ const char *const weaken_names[] = {
 	"output-limit", "wall-clock", "clean-descriptors", "clean-environment", "own-session", "kill-all",
 
 	"mount-nosuid", "mount-nodev", "mounts-read-only", "tmp-noexec", "tmp-size", "shm-size", "core-limit",
-	"proc-read-only", "proc-covers", "collect-links", "terminal-filter",
+	"proc-read-only", "proc-covers", "mount-links", "init-hidden",
+	"collect-links", "collect-kinds", "collect-names", "collect-sparse", "collect-caps", "output-folder",
+	"terminal-filter", "page-escapes",
 	"seccomp-namespaces", "seccomp-mounts", "seccomp-handles", "seccomp-setid", "seccomp-io-uring", "seccomp-bpf",
 	"seccomp-keys", "seccomp-sockets", "seccomp-foreign", "seccomp-unknown", "seccomp-tiocsti", "seccomp-ptrace",
-	"door-rules", "door-addresses", "door-sni", "door-syntax",
+	"door-rules", "door-names", "door-addresses", "door-sni", "door-syntax", "door-one-request",
+	"door-heads", "door-deadlines", "door-scrub",
 	NULL,
 };
 

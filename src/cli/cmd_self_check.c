@@ -90,10 +90,16 @@ static bool check_row(const struct review_attack *attack, struct buf *out)
 {
 	own(freep) char *copy = xstrdup(attack->without ? attack->without : "");
 	char *rest = copy;
-	bool good = !attack->harsh || !attack->without;
+	bool good = true;
 
-	if (!good)
+	if ((attack->without || attack->wants) == (attack->by != NULL)) {
+		buf_fmt(out, "not ok %s must say either what holds it or why that cannot be left out\n", attack->id);
+		good = false;
+	}
+	if (attack->harsh && attack->without) {
 		buf_fmt(out, "not ok %s names what it is never tried without: it is harsh\n", attack->id);
+		good = false;
+	}
 	for (char *name; (name = strsep(&rest, " "));) {
 		if (!*name || weaken_known(name))
 			continue;

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/own.h"
+#include "base/weaken.h"
 
 #define LABEL_MAX 63
 
@@ -53,6 +54,17 @@ static bool label_ok(const char *label, size_t len)
 	return true;
 }
 
+static size_t name_bytes(const char *bytes, size_t len)
+{
+	size_t count = 0;
+
+	while (count < len && (bytes[count] == '.' || label_ok((const char[]){'a', lower(bytes[count]), 'a'}, 3)))
+		count++;
+	while (count > 0 && bytes[count - 1] == '.')
+		count--;
+	return count;
+}
+
 /* Digits (decimal or octal), or 0x and hexadecimal digits, if any: wider than what inet_aton takes,
  * which differs between C libraries. No top-level domain looks like this. */
 static bool label_is_number(const char *label)
@@ -74,6 +86,8 @@ enum host_kind host_canonical(const char *bytes, size_t len, char ret[HOST_MAX +
 
 	if (len > 0 && is_ipv6(bytes, len))
 		return HOST_LITERAL;
+	if (weakened("door-names")) /* as who reads it up to the first byte that is none of a name, and drops dots */
+		len = name_bytes(bytes, len);
 	if (len > 0 && bytes[len - 1] == '.')
 		len--;
 	if (len == 0 || len > HOST_MAX)

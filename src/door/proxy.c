@@ -44,6 +44,8 @@ static size_t body_gate(void *data, const char *bytes, size_t len)
 	struct proxying *own = ((struct conn *)data)->own;
 	size_t used = 0;
 
+	if (weakened("door-one-request"))
+		return len;
 	while (used < len && !own->body.done && !own->body.bad) {
 		struct span piece;
 		size_t now = http_body_take(&own->body, bytes + used, len - used, &piece);

@@ -235,7 +235,7 @@ struct door_verdict rules_judge(
 		if (rule->port == port && is_closer(rule, verdict.rule))
 			verdict.rule = rule;
 	}
-	if (host_is_encoded(verdict.host) &&
+	if (host_is_encoded(verdict.host) && !weakened("door-names") &&
 		(!named_exactly || (verdict.rule && verdict.rule->below))) {
 		verdict.rule = NULL;
 		return refused(verdict, 400, "an encoded name (xn--) that no rule names");

@@ -149,8 +149,9 @@ static uint64_t blocks_below(const char *folder)
 
 static void judge_sparse(struct review_try *try)
 {
-	own(freep) char *out = xfmt("%s/out", try->dir);
+	own(freep) char *out = xfmt("%s/out", try->dir), *hole = xfmt("%s/out/hole", try->dir);
 	uint64_t bytes = blocks_below(out);
+	struct stat st;
 
 	const char *written = try_said(try, "pwrite");
 
@@ -159,6 +160,8 @@ static void judge_sparse(struct review_try *try)
 		try_failed(try, "the file of holes was not made");
 	if (bytes > MB)
 		try_escaped(try, "a file of holes took %llu bytes of the host's disk", (unsigned long long)bytes);
+	if (lstat(hole, &st) == 0)
+		try_escaped(try, "a file that is larger than all that may be taken back was taken back");
 }
 
 static void judge_core(struct review_try *try)
@@ -299,6 +302,7 @@ const struct review_attack review_exhaustion[] = {
 		.id = "exhaustion.memory-locked",
 		.technique = "lock memory so that it cannot be swapped",
 		.safe = "a few megabytes at most",
+		.by = "the kernel itself: its own limit of locked memory, of 8 MB, is the same for everybody without capabilities",
 		.flags = "-m 64M",
 		.program = "exhaust locked 128",
 		.outcomes = "exited oom",
@@ -330,6 +334,7 @@ const struct review_attack review_exhaustion[] = {
 		.id = "exhaustion.message-queues",
 		.technique = "fill message queues, whose memory is the kernel's",
 		.safe = "a megabyte at most",
+		.by = "the kernel itself: a namespace's queues and a user's bytes in them are few",
 		.program = "exhaust mqueue",
 		.tries = 2,
 		.judge = judge_bounds,
@@ -338,6 +343,7 @@ const struct review_attack review_exhaustion[] = {
 		.id = "exhaustion.page-cache",
 		.technique = "read every file there is, write and drop files, so that the page cache never rests",
 		.safe = "the host stays quick; the cell's share stays within its memory",
+		.by = "the kernel itself: pages that a cell reads and writes count as its memory, and go first",
 		.flags = "-m 64M --disk 32M",
 		.program = "exhaust churn 900 2000",
 		.tries = 1,
@@ -397,6 +403,7 @@ const struct review_attack review_exhaustion[] = {
 		.id = "exhaustion.sparse",
 		.technique = "leave a file of four terabytes that is one hole, to be collected",
 		.safe = "counted by its blocks, inside and on the host",
+		.without = "collect-sparse",
 		.flags = "--file-size 8T --output {dir}/out --max-collect 8M",
 		.program = "exhaust sparse hole 4398046511104",
 		.tries = 2,

@@ -118,6 +118,15 @@ static void many_judge(struct review_try *try)
 	try->tries += (unsigned)taken;
 }
 
+static void deep_judge(struct review_try *try)
+{
+	const char *cap = try_result(try, "output.capped");
+
+	taken_judge(try);
+	if (!cap || strcmp(cap, "depth") != 0)
+		try_escaped(try, "folders were taken back however deep they are");
+}
+
 static void sealed_judge(struct review_try *try)
 {
 	own(freep) char *inside = props_path(try, "out/closed/inside");
@@ -344,6 +353,7 @@ const struct review_attack review_output[] = {
 		.id = "output.kinds",
 		.technique = "a FIFO, a socket, a device, set-id and sticky bits as results",
 		.safe = "left behind and told, nobody waits for a FIFO; files come back with plain modes",
+		.without = "collect-kinds",
 		.flags = "--output {dir}/out",
 		.program = "leave kinds",
 		.but = "*",
@@ -355,6 +365,7 @@ const struct review_attack review_output[] = {
 		.id = "output.names",
 		.technique = "names with newlines, escape sequences, invalid UTF-8, shell's letters, 255 bytes",
 		.safe = "written so that they are plain text; none is lost unsaid",
+		.without = "collect-names",
 		.flags = "--output {dir}/out",
 		.program = "leave bytes",
 		.before = not_outside,
@@ -365,6 +376,7 @@ const struct review_attack review_output[] = {
 		.id = "output.odd-names",
 		.technique = "names that look like options, substitutions, other systems' devices, or turn text around",
 		.safe = "plain files of that name, or so that they are plain text",
+		.without = "collect-names",
 		.flags = "--output {dir}/out",
 		.program = "leave names",
 		.before = not_outside,
@@ -374,6 +386,7 @@ const struct review_attack review_output[] = {
 		.id = "output.changing",
 		.technique = "processes that stay behind change files, links and FIFOs while they are taken back",
 		.safe = "everything is dead before the first is read",
+		.without = "pid-namespace kill-all",
 		.flags = "--output {dir}/out",
 		.program = "leave writers {canary}",
 		.before = not_outside,
@@ -384,6 +397,7 @@ const struct review_attack review_output[] = {
 		.id = "output.sparse",
 		.technique = "a file of 4 TiB that holds nothing, and one with holes",
 		.safe = "counted by what it holds; holes stay holes",
+		.without = "collect-sparse",
 		.flags = "--output {dir}/out --file-size 8T",
 		.program = "leave sparse",
 		.but = "*",
@@ -395,6 +409,7 @@ const struct review_attack review_output[] = {
 		.id = "output.many",
 		.technique = "more files than may be taken back",
 		.safe = "no more than were allowed",
+		.without = "collect-caps",
 		.flags = "--output {dir}/out --max-collect-files 500",
 		.program = "leave many 1500",
 		.before = not_outside,
@@ -405,16 +420,18 @@ const struct review_attack review_output[] = {
 		.id = "output.deep",
 		.technique = "folders in folders, further down than a path can name",
 		.safe = "taken back as far as is allowed",
+		.by = "how deep it walks is the size of a table of its own",
 		.flags = "--output {dir}/out",
 		.program = "leave deep 600",
 		.before = not_outside,
-		.judge = taken_judge,
+		.judge = deep_judge,
 		.tries = 1,
 	},
 	{
 		.id = "output.sealed",
 		.technique = "files and folders without any permission, the workspace itself among them",
 		.safe = "taken back and readable",
+		.by = "who takes back may open them: root as root, others by changing the mode of what is theirs",
 		.flags = "--output {dir}/out",
 		.program = "leave sealed",
 		.before = not_outside,
@@ -424,12 +441,14 @@ const struct review_attack review_output[] = {
 		.id = "output.archives",
 		.technique = "archives with '..', absolute names, links to write through, hard links out, bombs",
 		.safe = "nothing unpacks them",
+		.by = "nothing of hotcell unpacks any",
 		.alone = no_archives,
 	},
 	{
 		.id = "output.folder",
 		.technique = "an output folder that is a link, a file, or holds something",
 		.safe = "refused, and what it holds is as it was",
+		.without = "output-folder",
 		.alone = folder_alone,
 	},
 	{
@@ -445,12 +464,14 @@ const struct review_attack review_output[] = {
 		.technique = "markup, scripts and escape sequences in what a campaign's page and summary show, and its logs on a terminal",
 		.cve = "CVE-2021-25743",
 		.safe = "text, and nothing else",
+		.without = "page-escapes",
 		.alone = page_alone,
 	},
 	{
 		.id = "output.forged",
 		.technique = "a forged result on stdout, stderr and in the workspace",
 		.safe = "the verdict is hotcell's own",
+		.by = "the result comes by a socket that no program of a cell has; what is printed is never read",
 		.flags = "--json --output {dir}/out",
 		.program = "leave forge 7",
 		.outcomes = "exited",
@@ -461,12 +482,14 @@ const struct review_attack review_output[] = {
 		.id = "output.codes",
 		.technique = "exit codes and signals that look like a timeout, a failure of ours, or too little memory",
 		.safe = "the result tells them apart",
+		.by = "the kernel's own word on how it ended; what is printed is never read",
 		.alone = codes_alone,
 	},
 	{
 		.id = "output.errors",
 		.technique = "secrets in what is asked for wrongly: do they come back in the error?",
 		.safe = "no message repeats one",
+		.by = "no message has a value in it, so that there is nothing to take out",
 		.alone = errors_alone,
 	},
 	{0},

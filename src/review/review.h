@@ -34,6 +34,8 @@ struct review_attack {
 	const char *without;
 	/* Further ones for want of which getting through is `degraded`, and which are never left out to see it: of `harsh` rows. */
 	const char *wants;
+	/* Why neither names anything: what holds it is the kernel's, or no part that could be left out. In a line; or NULL. */
+	const char *by;
 
 	const char *flags; /* further words for `hotcell run`; or NULL. Here and below "{name}" stands for what attack.h lists */
 	const char *program; /* the words after the attack program's name: "kernel namespaces" */

@@ -38,7 +38,10 @@ static void put_group(const struct review_group *group, struct buf *out)
 		buf_str(out, " | ");
 		put_cell(out, attack->safe);
 		buf_str(out, " | ");
-		put_words(out, attack->without ? attack->without : attack->wants);
+		if (attack->by)
+			put_cell(out, attack->by);
+		else
+			put_words(out, attack->without ? attack->without : attack->wants);
 		buf_fmt(out, " | %s |\n", attack->cve ? attack->cve : "-");
 	}
 }
@@ -58,8 +61,16 @@ static const struct {
 	{"core-limit", "a crash writes no core"},
 	{"proc-read-only", "the kernel's knobs in /proc cannot be turned"},
 	{"proc-covers", "what in /proc tells about the kernel is covered"},
+	{"mount-links", "no link is followed where something is mounted from, where it is mounted, or in an image"},
+	{"init-hidden", "a cell's first process cannot be looked into"},
 	{"collect-links", "no link is followed when files are taken back"},
+	{"collect-kinds", "only plain files and folders are taken back, with plain modes"},
+	{"collect-names", "names that are taken back are plain text"},
+	{"collect-sparse", "a file that is larger than all that may be taken back stays, whatever it holds"},
+	{"collect-caps", "so many files are taken back, and no more"},
+	{"output-folder", "the folder of the output is new or empty, and no link"},
 	{"terminal-filter", "escapes that it prints are shown, not obeyed"},
+	{"page-escapes", "what it printed is text in a page, and nothing else"},
 	{"seccomp-namespaces", "no namespace can be made or entered"},
 	{"seccomp-mounts", "nothing can be mounted"},
 	{"seccomp-handles", "no file can be opened by its handle"},
@@ -73,9 +84,14 @@ static const struct {
 	{"seccomp-tiocsti", "nothing can be typed into a terminal"},
 	{"seccomp-ptrace", "what has to do with other processes' memory is held"},
 	{"door-rules", "only names that are allowed are reached"},
+	{"door-names", "a name is its canonical form or none; one that looks like another is allowed only by itself"},
 	{"door-addresses", "an allowed name leads to no address of this machine or its network"},
 	{"door-sni", "TLS in a tunnel is for the tunnel's name"},
 	{"door-syntax", "a request that can be read in two ways is refused"},
+	{"door-one-request", "behind a plain request nothing more passes"},
+	{"door-heads", "a request has so many fields, and no more"},
+	{"door-deadlines", "who says nothing is sent away"},
+	{"door-scrub", "a credential that a server says back does not reach the cell"},
 };
 
 static void put_tests(const char *name, struct buf *out)

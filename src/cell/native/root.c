@@ -118,7 +118,7 @@ static void builder_done(struct builder *b)
 static int tree_open(int dir, const char *path, uint64_t attributes, struct err *err)
 {
 	own(fd_closep) int tree = open_tree(dir, path,
-		OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | AT_SYMLINK_NOFOLLOW | AT_RECURSIVE | AT_EMPTY_PATH);
+		OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | (weakened("mount-links") ? 0 : AT_SYMLINK_NOFOLLOW) | AT_RECURSIVE | AT_EMPTY_PATH);
 	struct mount_attr attr = { .attr_set = attributes };
 
 	if (tree < 0)
@@ -317,7 +317,7 @@ static int collect_image_hosts(struct builder *b, int image, struct err *err)
 
 static int collect_image(struct builder *b, struct err *err)
 {
-	own(fd_closep) int image = open(b->t->image, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	own(fd_closep) int image = open(b->t->image, O_RDONLY | O_DIRECTORY | (weakened("mount-links") ? 0 : O_NOFOLLOW) | O_CLOEXEC);
 	struct dirent *entry;
 	int failed = 0;
 
@@ -333,7 +333,7 @@ static int collect_image(struct builder *b, struct err *err)
 			continue;
 		if (!is_ours(name))
 			failed = collect_entry(b, image, name, name, err);
-		else if (fstatat(image, name, &st, AT_SYMLINK_NOFOLLOW) == 0 && !S_ISDIR(st.st_mode))
+		else if (fstatat(image, name, &st, AT_SYMLINK_NOFOLLOW) == 0 && !S_ISDIR(st.st_mode) && !weakened("mount-links"))
 			failed = err_set(err, ERR_USAGE,
 				"the image '%s' has a '/%s' that is not a folder: a cell does not start on it",
 				b->t->image, name);
@@ -433,6 +433,8 @@ static int open_below(int dir, const char *name, uint64_t flags)
 	struct open_how how = { .flags = flags | O_CLOEXEC | O_NOFOLLOW,
 		.resolve = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS };
 
+	if (weakened("mount-links")) /* but not out of the cell's root: that would change the machine */
+		how = (struct open_how){ .flags = flags | O_CLOEXEC, .resolve = RESOLVE_IN_ROOT };
 	return (int)syscall(SYS_openat2, dir, name, &how, sizeof(how));
 }
 
