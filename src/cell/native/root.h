@@ -1,0 +1,52 @@
+/* What the files that make a cell's root share: what is to be placed in it, and who builds it. */
+#ifndef HOTCELL_CELL_NATIVE_ROOT_H
+#define HOTCELL_CELL_NATIVE_ROOT_H
+
+#include <sys/mount.h>
+#include <sys/types.h>
+
+#include "cell/native/native.h"
+
+/* One thing to be placed in the new root. */
+struct piece {
+	char *target; /* relative to the new root */
+	char *link; /* a symbolic link with this text, or */
+	char *text; /* a small file with this content, or */
+	size_t text_len;
+	int copy; /* a copy of this one, as long as that, or */
+	bool cover; /* over a file of that name, which the image has */
+	int tree; /* a detached mount, or */
+	dev_t device; /* a device to be made, where we may; else bound: `tree` is the file itself, no mount yet */
+	bool is_dir;
+	const struct cell_mount *mount; /* the user's, for which names may be hidden */
+};
+
+struct builder {
+	const struct template *t;
+	uint32_t outer_uid, outer_gid;
+	struct piece *pieces;
+	size_t count, cap;
+	char *parent; /* the folder last placed into, kept open: neighbours come one after another */
+	int parent_fd;
+	enum hide_how hide;
+	unsigned layer;
+	bool layers_made;
+};
+
+/* As all mounts of a cell are, but for those that it may write to: MOUNT_ATTR_... */
+uint64_t root_nothing_special(void);
+#define RO (MOUNT_ATTR_RDONLY | root_nothing_special())
+
+/* Whether the host's /proc is lent to the root until each cell has its own: a user namespace may mount proc only where one
+ * is in full view. */
+bool root_proc_lent(uint32_t outer_uid);
+
+/* ---- root_collect.c ---- */
+
+/* Everything that is to be placed, opened and thereby pinned, while the host's tree is still in place. */
+MUST_CHECK int root_collect(struct builder *b, bool need_visible_proc, struct err *err);
+/* A mount of its own of what `path` names below `dir`, with these attributes. */
+MUST_CHECK int tree_open(int dir, const char *path, uint64_t attributes, struct err *err);
+void piece_done(struct piece *piece);
+
+#endif

@@ -1,0 +1,399 @@
+/* Of a cell's root: what is to be placed in it, taken from the host or an image while the host's tree is still in place. */
+#include "cell/native/root.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mount.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/sysmacros.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/weaken.h"
+
+#define COPY_MAX (128 * 1024)
+#define COPY_TREE_MAX 4 /* entries: a folder as small is copied, since every cell pays for every mount */
+
+/* What a host image shows of /etc: nothing with secrets, enough for ordinary programs to start. */
+const char *const native_etc[] = { "ld.so.cache", "alternatives", "ssl/certs", "ssl/openssl.cnf", "pki/tls/certs",
+	"pki/ca-trust", "crypto-policies", "localtime", "mime.types", "services", "protocols", "nsswitch.conf",
+	"os-release", "fonts", "perl", "python3", "python3.11", "python3.12", "python3.13", "java-17-openjdk",
+	"java-21-openjdk", NULL };
+
+static struct piece *piece_add(struct builder *b, const char *target)
+{
+	if (b->count == b->cap) {
+		b->cap = b->cap == 0 ? 64 : b->cap * 2;
+		b->pieces = xrealloc(b->pieces, b->cap, sizeof(*b->pieces));
+	}
+	struct piece *piece = &b->pieces[b->count++];
+	*piece = (struct piece){ .target = xstrdup(target), .copy = -1, .tree = -1 };
+	return piece;
+}
+
+/* A small file of the root's own; takes the content. */
+static void piece_text(struct builder *b, const char *target, struct buf *content)
+{
+	struct piece *piece = piece_add(b, target);
+
+	piece->text_len = content->len;
+	piece->text = buf_take(content);
+}
+
+/* A copy of a small file; takes the descriptor. */
+static void piece_copy(struct builder *b, const char *target, int *file, size_t size)
+{
+	struct piece *piece = piece_add(b, target);
+
+	piece->text_len = size;
+	piece->copy = fd_take(file);
+}
+
+void piece_done(struct piece *piece)
+{
+	free(piece->target);
+	free(piece->link);
+	free(piece->text);
+	fd_close(&piece->copy);
+	fd_close(&piece->tree);
+}
+
+/* ---- what is placed ---- */
+
+int tree_open(int dir, const char *path, uint64_t attributes, struct err *err)
+{
+	own(fd_closep) int tree = open_tree(dir, path,
+		OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | (weakened("mount-links") ? 0 : AT_SYMLINK_NOFOLLOW) | AT_RECURSIVE | AT_EMPTY_PATH);
+	struct mount_attr attr = { .attr_set = attributes };
+
+	if (tree < 0)
+		return err_errno(err, errno, "bind '%s'", path);
+	if (attributes != 0 && mount_setattr(tree, "", AT_EMPTY_PATH | AT_RECURSIVE, &attr, sizeof(attr)) < 0)
+		return err_errno(err, errno, "restrict the mount of '%s'", path);
+	return fd_take(&tree);
+}
+
+/* Takes one entry of the image as what it is: a link stays a link, a small file is copied, the rest
+ * is bound read-only. */
+static int collect_known(struct builder *b, int dir, const char *name, const char *target, const struct stat *known,
+	struct err *err)
+{
+	struct stat st = *known;
+	char link[4096];
+
+	if (S_ISLNK(st.st_mode)) {
+		ssize_t len = readlinkat(dir, name, link, sizeof(link) - 1);
+		if (len < 0)
+			return err_errno(err, errno, "read the link '%s'", name);
+		link[len] = '\0';
+		piece_add(b, target)->link = xstrdup(link);
+		return 0;
+	}
+	if (S_ISREG(st.st_mode) && st.st_size <= COPY_MAX && strcmp(b->t->image, "host") == 0) { /* unreadable: left out */
+		own(fd_closep) int file = openat(dir, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+		if (file >= 0 && fstat(file, &st) == 0 && S_ISREG(st.st_mode) && st.st_size <= COPY_MAX)
+			piece_copy(b, target, &file, (size_t)st.st_size);
+		return 0;
+	}
+	if (!S_ISDIR(st.st_mode) && !S_ISREG(st.st_mode))
+		return 0;
+	int tree = tree_open(dir, name, weakened("read-only-root") ? root_nothing_special() : RO, err);
+	if (tree < 0)
+		return -1;
+	struct piece *piece = piece_add(b, target);
+	piece->tree = tree;
+	piece->is_dir = S_ISDIR(st.st_mode);
+	return 0;
+}
+
+/* A missing one is fine. */
+static int collect_entry(struct builder *b, int dir, const char *name, const char *target, struct err *err)
+{
+	struct stat st;
+
+	return fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) < 0 ? 0 : collect_known(b, dir, name, target, &st, err);
+}
+
+struct listing {
+	_Alignas(struct dirent64) char room[1024]; /* what needs more is not small */
+	size_t len;
+};
+
+/* The names in a folder, "." and ".." among them; false if they are more than a few. */
+static bool list_small(int folder, struct listing *ret)
+{
+	ssize_t got;
+
+	for (ret->len = 0; (got = getdents64(folder, ret->room + ret->len, sizeof(ret->room) - ret->len)) > 0;
+		ret->len += (size_t)got)
+		;
+	return got == 0;
+}
+
+static bool is_dots(const char *name)
+{
+	return strcmp(name, ".") == 0 || strcmp(name, "..") == 0;
+}
+
+static unsigned listing_count(const struct listing *list)
+{
+	unsigned count = 0;
+
+	for (size_t at = 0; at < list->len; at += ((const struct dirent64 *)(list->room + at))->d_reclen)
+		count += !is_dots(((const struct dirent64 *)(list->room + at))->d_name);
+	return count;
+}
+
+static bool collect_tree(struct builder *b, int dir, const char *name, const char *target, unsigned *left);
+
+/* One of few: a folder as small, a link or a small file, if anybody may read it. */
+static bool collect_small(struct builder *b, int folder, const char *name, const char *target, unsigned *left)
+{
+	own(freep) char *below = xfmt("%s/%s", target, name);
+	struct stat st;
+	struct err none;
+
+	if (fstatat(folder, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
+		return false;
+	if (S_ISDIR(st.st_mode))
+		return (st.st_mode & 0005) == 0005 && collect_tree(b, folder, name, below, left);
+	return (S_ISLNK(st.st_mode) || (S_ISREG(st.st_mode) && (st.st_mode & 0004) != 0)) && st.st_size <= COPY_MAX &&
+		collect_known(b, folder, name, below, &st, &none) == 0;
+}
+
+/* Takes what is in a folder as pieces of their own, if that is little and anybody may read it. */
+static bool collect_tree(struct builder *b, int dir, const char *name, const char *target, unsigned *left)
+{
+	own(fd_closep) int folder = openat(dir, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	struct listing list;
+
+	if (folder < 0 || !list_small(folder, &list))
+		return false;
+	unsigned count = listing_count(&list);
+	if (count == 0 || count > *left) /* an empty folder is no piece */
+		return false;
+	*left -= count;
+	for (size_t at = 0; at < list.len; at += ((struct dirent64 *)(list.room + at))->d_reclen) {
+		const char *entry = ((struct dirent64 *)(list.room + at))->d_name;
+		if (!is_dots(entry) && !collect_small(b, folder, entry, target, left))
+			return false;
+	}
+	return true;
+}
+
+/* An entry of /etc, bound as a whole or taken apart. */
+static int collect_etc(struct builder *b, int root, const char *path, struct err *err)
+{
+	unsigned left = COPY_TREE_MAX;
+	size_t before = b->count;
+	struct stat st;
+
+	if (fstatat(root, path, &st, AT_SYMLINK_NOFOLLOW) < 0)
+		return 0;
+	/* a large one is not even listed: it is as large as it once was, on most file systems */
+	if (S_ISDIR(st.st_mode) && st.st_size <= 4096 && collect_tree(b, root, path, path, &left))
+		return 0;
+	while (b->count > before)
+		piece_done(&b->pieces[--b->count]);
+	return collect_known(b, root, path, path, &st, err);
+}
+
+static int collect_host(struct builder *b, struct err *err)
+{
+	static const char *const top[] = { "usr", "bin", "sbin", "lib", "lib32", "lib64", "libx32" };
+	own(fd_closep) int root = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
+
+	for (size_t i = 0; i < ARRAY_LEN(top); i++)
+		if (collect_entry(b, root, top[i], top[i], err) < 0)
+			return -1;
+	for (size_t i = 0; native_etc[i] != NULL; i++) {
+		own(freep) char *path = xfmt("etc/%s", native_etc[i]);
+		if (collect_etc(b, root, path, err) < 0)
+			return -1;
+	}
+	/* without a user namespace the cell's user has its outer number inside too */
+	uint32_t uid = b->t->user_ns ? b->t->uid : b->outer_uid, gid = b->t->user_ns ? b->t->gid : b->outer_gid;
+	struct buf passwd = { 0 }, group = { 0 }, hosts = { 0 }, hostname = { 0 }, resolv = { 0 };
+	buf_fmt(&passwd,
+		"root:x:0:0:root:/:/bin/sh\ncell:x:%u:%u:cell:" CELL_WORKSPACE ":/bin/sh\n"
+		"nobody:x:65534:65534:nobody:/:/bin/false\n",
+		uid, gid);
+	buf_fmt(&group, "root:x:0:\ncell:x:%u:\nnogroup:x:65534:\n", gid);
+	hosts_of_host(b->t, &hosts);
+	buf_str(&hostname, "cell\n");
+	piece_text(b, "etc/passwd", &passwd);
+	piece_text(b, "etc/group", &group);
+	piece_text(b, "etc/hosts", &hosts);
+	piece_text(b, "etc/hostname", &hostname);
+	piece_text(b, "etc/resolv.conf", &resolv);
+	piece_add(b, "var/tmp")->link = xstrdup("/tmp");
+	piece_add(b, "var/run")->link = xstrdup("/run");
+	return 0;
+}
+
+/* Places that every cell has as its own, whatever the image holds there. */
+static bool is_ours(const char *name)
+{
+	static const char *const ours[] = { "dev", "proc", "sys", "tmp", "run", "workspace" };
+
+	for (size_t i = 0; i < ARRAY_LEN(ours); i++)
+		if (strcmp(name, ours[i]) == 0)
+			return true;
+	return false;
+}
+
+static int collect_image_hosts(struct builder *b, int image, struct err *err)
+{
+	own(buf_done) struct buf hosts = { 0 };
+
+	if (hosts_of_image(b->t, image, &hosts, err) < 0)
+		return -1;
+	piece_text(b, "etc/hosts", &hosts);
+	b->pieces[b->count - 1].cover = true;
+	return 0;
+}
+
+static int collect_image(struct builder *b, struct err *err)
+{
+	own(fd_closep) int image = open(b->t->image, O_RDONLY | O_DIRECTORY | (weakened("mount-links") ? 0 : O_NOFOLLOW) | O_CLOEXEC);
+	struct dirent *entry;
+	int failed = 0;
+
+	if (image < 0)
+		return err_errno(err, errno, "open the image '%s'", b->t->image);
+	DIR *dir = fdopendir(dup(image));
+	if (dir == NULL)
+		return err_errno(err, errno, "list the image '%s'", b->t->image);
+	while (failed == 0 && (entry = readdir(dir)) != NULL) {
+		const char *name = entry->d_name;
+		struct stat st;
+		if (is_dots(name))
+			continue;
+		if (!is_ours(name))
+			failed = collect_entry(b, image, name, name, err);
+		else if (fstatat(image, name, &st, AT_SYMLINK_NOFOLLOW) == 0 && !S_ISDIR(st.st_mode) && !weakened("mount-links"))
+			failed = err_set(err, ERR_USAGE,
+				"the image '%s' has a '/%s' that is not a folder: a cell does not start on it",
+				b->t->image, name);
+	}
+	(void)closedir(dir);
+	return failed == 0 && b->t->hosts != NULL ? collect_image_hosts(b, image, err) : failed;
+}
+
+static int collect_devices(struct builder *b, struct err *err)
+{
+	static const struct {
+		const char *path;
+		unsigned minor, major;
+	} devices[] = { { "dev/null", 3, 1 }, { "dev/zero", 5, 1 }, { "dev/full", 7, 1 }, { "dev/random", 8, 1 },
+		{ "dev/urandom", 9, 1 }, { "dev/tty", 0, 5 } };
+	own(fd_closep) int root = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
+
+	for (size_t i = 0; i < ARRAY_LEN(devices); i++) {
+		struct stat st;
+		own(fd_closep) int device = openat(root, devices[i].path, O_PATH | O_NOFOLLOW | O_CLOEXEC);
+		if (device < 0)
+			return err_errno(err, errno, "open '/%s'", devices[i].path);
+		/* what was opened must be the device itself, not something put in its place (CVE-2025-31133) */
+		if (fstat(device, &st) < 0 || !S_ISCHR(st.st_mode) ||
+			st.st_rdev != makedev(devices[i].major, devices[i].minor))
+			return err_set(err, EINVAL, "'/%s' is not the device it should be", devices[i].path);
+		struct piece *piece = piece_add(b, devices[i].path);
+		piece->tree = fd_take(&device);
+		piece->device = st.st_rdev;
+	}
+	piece_add(b, "dev/fd")->link = xstrdup("/proc/self/fd");
+	piece_add(b, "dev/stdin")->link = xstrdup("/proc/self/fd/0");
+	piece_add(b, "dev/stdout")->link = xstrdup("/proc/self/fd/1");
+	piece_add(b, "dev/stderr")->link = xstrdup("/proc/self/fd/2");
+	piece_add(b, "dev/ptmx")->link = xstrdup("pts/ptmx");
+	return 0;
+}
+
+/* The mount's owner appears as the cell's user, so that root's private files can be read (and what the
+ * cell writes belongs to the owner) without any real user having rights inside. Needs real root;
+ * file systems that cannot do it are bound as they are. */
+static void map_owner(struct builder *b, int tree)
+{
+	struct stat st;
+	char map[64];
+	struct err err;
+
+	if (b->outer_uid == 0 || fstat(tree, &st) < 0)
+		return;
+	pid_t self = getpid(), child = (pid_t)syscall(SYS_clone, CLONE_NEWUSER | SIGCHLD, 0, 0, 0, 0);
+	if (child == 0) {
+		die_with(self);
+		for (;;)
+			(void)pause();
+	}
+	if (child < 0)
+		return;
+	own(freep) char *uid_map = xfmt("/proc/%d/uid_map", (int)child);
+	own(freep) char *gid_map = xfmt("/proc/%d/gid_map", (int)child);
+	own(freep) char *ns_path = xfmt("/proc/%d/ns/user", (int)child);
+	(void)snprintf(map, sizeof(map), "%u %u 1", (unsigned)st.st_uid, b->outer_uid);
+	bool ok = fs_write_value(AT_FDCWD, uid_map, map, &err) == 0;
+	(void)snprintf(map, sizeof(map), "%u %u 1", (unsigned)st.st_gid, b->outer_gid);
+	ok = ok && fs_write_value(AT_FDCWD, gid_map, map, &err) == 0;
+	own(fd_closep) int ns = ok ? open(ns_path, O_RDONLY | O_CLOEXEC) : -1;
+	(void)kill(child, SIGKILL);
+	(void)waitpid(child, NULL, 0);
+	struct mount_attr attr = { .attr_set = MOUNT_ATTR_IDMAP, .userns_fd = (uint64_t)ns };
+	if (ns >= 0)
+		(void)mount_setattr(tree, "", AT_EMPTY_PATH | AT_RECURSIVE, &attr, sizeof(attr));
+}
+
+static int collect_mount(struct builder *b, const struct cell_mount *mount, struct err *err)
+{
+	struct stat st;
+	own(fd_closep) int tree = tree_open(AT_FDCWD, mount->source,
+		root_nothing_special() | (mount->writable || weakened("mounts-read-only") ? 0 : MOUNT_ATTR_RDONLY) |
+			(mount->writable && b->t->no_exec ? MOUNT_ATTR_NOEXEC : 0), err);
+
+	if (tree < 0)
+		return err_wrap(err, "mount on '%s'", mount->target);
+	if (fstat(tree, &st) < 0 || (!S_ISDIR(st.st_mode) && !S_ISREG(st.st_mode)))
+		return err_set(err, ERR_USAGE, "mount source '%s' is neither a folder nor a regular file",
+			mount->source);
+	map_owner(b, tree);
+	struct piece *piece = piece_add(b, mount->target + 1);
+	piece->is_dir = S_ISDIR(st.st_mode);
+	piece->tree = fd_take(&tree);
+	piece->mount = mount;
+	return 0;
+}
+
+int root_collect(struct builder *b, bool need_visible_proc, struct err *err)
+{
+	const struct template *t = b->t;
+
+	if ((strcmp(t->image, "host") == 0 ? collect_host(b, err) : collect_image(b, err)) < 0 ||
+		collect_devices(b, err) < 0)
+		return -1;
+	for (size_t i = 0; i < t->mount_count; i++)
+		if (collect_mount(b, &t->mounts[i], err) < 0)
+			return -1;
+	if (weakened("private-tmp")) {
+		int tree = tree_open(AT_FDCWD, "/tmp", 0, err);
+		struct piece *piece = piece_add(b, "tmp");
+		piece->tree = tree;
+		piece->is_dir = true;
+	}
+	if (need_visible_proc || weakened("private-proc")) {
+		struct err none;
+		int tree = tree_open(AT_FDCWD, "/proc", 0, &none);
+		if (tree >= 0) {
+			struct piece *piece = piece_add(b, "proc");
+			piece->tree = tree;
+			piece->is_dir = true;
+		}
+	}
+	return 0;
+}
