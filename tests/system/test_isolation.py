@@ -95,9 +95,10 @@ def test_nothing_but_scratch_space_can_be_written(hostile, canary):
 def test_files_of_the_host_that_are_there_cannot_be_changed(hostile):
     before = os.stat("/usr/bin/env")
     ran = run(
-        *hostile("paths", "overwrite", "/usr/bin/env", "/etc/passwd", "/hostile/paths", "/dev/null")
-    )
-    all_refused(ran.said, but={"open:/dev/null"})
+        *hostile("paths", "system", "/usr/bin/env", "/etc/passwd", "/hostile/paths", "/dev/null")
+    )  # changes nothing where it gets through: a broken sandbox must not cost whoever runs the tests a machine
+    all_refused(ran.said, but={"access:/dev/null", "open:/dev/null"})
+    assert len(ran.said) > 15, ran
     after = os.stat("/usr/bin/env")
     assert (before.st_mtime_ns, before.st_size, before.st_mode) == (
         after.st_mtime_ns,
