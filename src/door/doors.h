@@ -33,9 +33,9 @@ struct doors_events {
 	void (*spent)(void *data, uint64_t run, const char *sentence);
 	/* doord died and was started again, or cannot be started: for people. */
 	void (*said)(void *data, const char *text);
+	void *data;
 	/* Each verdict on a connection of this run, when it is judged; before `closed`. NULL: nobody wants them. */
 	void (*verdict)(void *data, uint64_t run, const struct doors_verdict *verdict);
-	void *data;
 };
 
 /* `before`: what earlier lives of the campaign have used; NULL: nothing. The policy must live on. */

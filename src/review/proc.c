@@ -499,7 +499,7 @@ const struct review_attack review_proc[] = {
 		.id = "proc.orphans",
 		.technique = "outlive hotcell, which is killed with SIGKILL",
 		.safe = "the cell ends with it, and nobody is in its cgroup",
-		.without = "pid-namespace kill-all",
+		.without = "kill-all",
 		.tries = 1,
 		.alone = attack_orphans,
 	},

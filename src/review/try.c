@@ -437,7 +437,8 @@ static bool may_run(struct review_try *try)
 static bool run_words(struct review_try *try, char *const *argv, const struct try_command *command)
 {
 	own(pipes_done) struct pipes pipes = {-1, -1};
-	uint64_t begun = clock_now(), until = begun + TRY_TIMEOUT_MS * NS_PER_MS;
+	const uint64_t patience = try->gentle ? TRY_GENTLE_MS : TRY_TIMEOUT_MS;
+	uint64_t begun = clock_now(), until = begun + patience * NS_PER_MS;
 
 	forget(try);
 	if (!may_run(try) || (command->terminal ? start_on_terminal : start)(try, argv, &pipes) < 0)
@@ -448,7 +449,7 @@ static bool run_words(struct review_try *try, char *const *argv, const struct tr
 	try->status = wait_for(try, ended ? until : clock_now() + END_MS * NS_PER_MS);
 	try->wall_ns = clock_now() - begun;
 	if (!ended && !try->stopped)
-		try_escaped_for(try, "", "hotcell did not end within %d s", TRY_TIMEOUT_MS / 1000);
+		try_escaped_for(try, "", "hotcell did not end within %d s", (int)(patience / 1000));
 	return !try->stopped;
 }
 
