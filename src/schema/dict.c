@@ -38,6 +38,7 @@ static const struct dict_entry url_entries[] = {
 	E("http://169.254.169.254/latest/meta-data/"), E("http://metadata.google.internal/computeMetadata/v1/"), E("http://10.0.0.1/"), E("http://192.168.0.1/"), E("file:///etc/passwd"), E("gopher://127.0.0.1:6379/_PING"), E("dict://127.0.0.1:11211/"), E("ftp://127.0.0.1/"),
 	E("http://user:pass@127.0.0.1/"), E("http://example.com@127.0.0.1/"), E("http://127.0.0.1#@example.com/"), E("http://127.0.0.1%2f@example.com/"), E("//127.0.0.1/"), E("http:127.0.0.1"), E("http://\xe2\x91\xa0\xe2\x91\xa1\xe2\x91\xa6.0.0.1/"), E("http://a.b..c/"),
 	E("http://example.com:99999/"), E("http://example.com:-1/"), E("http://"), E("://"), E("data:text/html,a"), E("javascript:1"), E("http://%00/"), E("http://a/?b=%0d%0aC:d"), E("http://a/../../b"), E("https://127.0.0.1:1/"),
+	E("http://127.0.0.1/%2e%2e/%2e%2e/etc/passwd"), E("http://127.0.0.1/..%2f..%2fetc%2fpasswd"), E("http://127.0.0.1/%252e%252e/a"), E("http://127.0.0.1/a%00b"), E("http://127.0.0.1/%0d%0aX:%201"),
 };
 static const struct dict_entry header_entries[] = {
 	E("a\r\nX-Injected: 1"), E("a\nX-Injected: 1"), E("a\r\n\r\n<html>"), E("%0d%0aX-Injected:%201"), E("\xe5\x98\x8d\xe5\x98\x8aX-Injected: 1"), E("\r"), E("\n"), E("\r\n"), E("a\0b"), E(": "), E("a: b"), E("chunked"), E("identity, chunked"),

@@ -6,12 +6,16 @@
 #include <string.h>
 
 #include "base/utf8.h"
+#include "schema/dict.h"
 #include "schema/make.h"
 
 #define PART_TRIES 8
 #define WHOLE_TRIES 60
 #define CALIBRATION 12 /* values made to find the first mode */
 #define DEFAULT_DEPTH 6
+#define DEEP_DEPTH 100
+#define DEEP_VALUES 400 /* of one that is deep: it is to be narrow */
+#define DEEP_ODDS 32
 #define DEPTH_MAX 200 /* of values; recursion */
 
 /* Ways to make a value, from the richest to the one with the best chance. The first choice of every record. */
@@ -19,6 +23,8 @@ enum mode { MODE_FREE, MODE_STRICT, MODE_STRICT_MINIMAL, MODE_MINIMAL, MODE_COUN
 
 bool make_is_minimal(const struct generator *generator, unsigned depth)
 {
+	if (generator->deep)
+		return depth >= DEEP_DEPTH || generator->values > DEEP_VALUES;
 	return generator->minimal || depth >= generator->options.depth || generator->values > MADE_VALUES_MAX;
 }
 
@@ -108,7 +114,7 @@ bool make_value(struct generator *generator, struct shape *goal, unsigned depth,
 		generator->why = "it would have to be nested deeper than any value that is made";
 		return false;
 	}
-	generator->values++;
+	unsigned values = ++generator->values;
 	for (int i = 0; i < (draw->replaying ? 1 : PART_TRIES) && generator->failures < MADE_FAILURES_MAX; i++) {
 		bool minimal = make_is_minimal(generator, depth);
 		struct shape *shape = close_goal(generator, goal, minimal);
@@ -121,6 +127,7 @@ bool make_value(struct generator *generator, struct shape *goal, unsigned depth,
 		if (draw->replaying)
 			return false;
 		draw_rewind(draw, count, spans);
+		generator->values = values; /* as when it is replayed */
 		arena_rewind(&generator->arena, mark);
 	}
 	return false;
@@ -138,6 +145,7 @@ static void code_write(uint32_t code, struct buf *out)
 
 static void text_write(const char *text, size_t len, struct buf *out)
 {
+	static const char short_names[] = {['\b'] = 'b', ['\t'] = 't', ['\n'] = 'n', ['\f'] = 'f', ['\r'] = 'r', ['"'] = '"', ['\\'] = '\\'};
 	const char *end = text + len;
 
 	buf_char(out, '"');
@@ -151,9 +159,9 @@ static void text_write(const char *text, size_t len, struct buf *out)
 			break;
 		const unsigned char *at = (const unsigned char *)text;
 		int size = at[0] < 0x80 ? 1 : at[0] < 0xe0 ? 2 : at[0] < 0xf0 ? 3 : 4;
-		if (*text == '"' || *text == '\\') {
+		if (at[0] < sizeof(short_names) && short_names[at[0]]) {
 			buf_char(out, '\\');
-			buf_char(out, *text);
+			buf_char(out, short_names[at[0]]);
 		} else {
 			uint32_t code = size == 1 ? at[0] : at[0] & (0x7fu >> size);
 			for (int i = 1; i < size && text + i < end; i++)
@@ -220,6 +228,7 @@ static bool try_once(struct generator *generator, enum mode mode, enum sign sign
 	arena_reset(&generator->arena);
 	generator->values = generator->failures = 0;
 	generator->minimal = mode == MODE_MINIMAL || mode == MODE_STRICT_MINIMAL;
+	generator->deep = generator->can_be_deep && !generator->minimal && draw_rarely(generator->draw, DEEP_ODDS);
 	if (!goal || goal->dead || !make_value(generator, goal, 0, 0, ret))
 		return false;
 	if (generator->draw->count >= DRAW_MAX)
@@ -271,6 +280,20 @@ int generator_make_malformed(struct generator *generator, struct draw *draw, str
 	return make(generator, draw, MODE_FREE, BROKEN_ONCE, ret, err);
 }
 
+/* Dictionaries for the whole: a text's own name may say less than what is around it. */
+static unsigned about_hints(const struct generator *generator)
+{
+	const struct node *root = generator->schema->root;
+	const char *texts[] = {generator->options.about, root->description};
+	unsigned hints = 0;
+
+	for (size_t i = 0; i < ARRAY_LEN(texts); i++)
+		hints |= texts[i] ? dict_hints(texts[i], strlen(texts[i])) : 0;
+	for (size_t i = 0; root->map && i < root->map->property_count; i++)
+		hints |= dict_hints(root->map->properties[i].key.text, root->map->properties[i].key.len);
+	return hints;
+}
+
 /* The richest mode in which at least every fourth try comes out right: found by trying, with the same choices each time,
  * so that it does not depend on what is made later. */
 static void calibrate(struct generator *generator)
@@ -303,8 +326,10 @@ struct generator *generator_open(const struct schema *schema, const struct gener
 	generator->schema = schema;
 	if (options)
 		generator->options = *options;
+	generator->can_be_deep = !generator->options.depth && !generator->options.plain;
 	if (!generator->options.depth)
 		generator->options.depth = DEFAULT_DEPTH;
+	generator->about = about_hints(generator);
 	while (generator->options.words && generator->options.words[generator->word_count])
 		generator->word_count++;
 	shapes_init(&generator->shapes, schema);

@@ -17,7 +17,8 @@
 struct generator;
 
 struct generator_options {
-	unsigned depth; /* from which on only what must be there is made; 0: 6 */
+	unsigned depth; /* from which on only what must be there is made; 0: 6, and now and then 100 */
+	const char *about; /* what the values are for, a tool's name and description: chooses dictionaries; may be NULL */
 	const char *const *words; /* a dictionary of the caller's, used for texts everywhere; ends with NULL; may be NULL */
 	bool plain; /* no dictionaries and no trouble: only what a schema says */
 };

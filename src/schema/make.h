@@ -19,6 +19,9 @@ struct generator {
 	struct buf out, text;
 	struct draw *draw;
 	bool minimal; /* nothing but what must be there */
+	bool can_be_deep;
+	bool deep; /* narrow and nested as deep as may be */
+	unsigned about; /* dictionaries for what the whole is about */
 	unsigned first_mode; /* that has a fair chance */
 	unsigned values, failures;
 	const char *why; /* nothing could be made, if that is known */

@@ -8,6 +8,15 @@
 
 /* ---- lists ---- */
 
+/* 0 or 1; 1 nearly always. Recorded as what it is, so that it is replayed as any other. */
+static size_t deep_choice(struct generator *generator)
+{
+	size_t choice = draw_raw(generator->draw, 16) > 0;
+
+	draw_force(generator->draw, choice);
+	return choice;
+}
+
 /* How many items, and by one bit an item and `contains` which of them are to be what the list must contain. */
 static bool list_length(struct generator *generator, const struct list_plan *plan, bool minimal, size_t *ret)
 {
@@ -20,6 +29,11 @@ static bool list_length(struct generator *generator, const struct list_plan *pla
 	*ret = (size_t)plan->min;
 	if (minimal || plan->max == plan->min)
 		return true;
+	if (generator->deep && !generator->draw->replaying) {
+		draw_force(generator->draw, 0);
+		*ret += deep_choice(generator);
+		return true;
+	}
 	high += draw_rarely(generator->draw, 64) ? LONG_LIST : 3;
 	high = high > plan->max ? plan->max : high;
 	*ret += (size_t)draw_below(generator->draw, high - plan->min + 1);
@@ -63,12 +77,15 @@ static bool item_make(struct generator *generator, struct shape *shape, struct s
 
 	for (int i = 0; i < (draw->replaying ? 1 : 16); i++) {
 		size_t count = draw->count, spans = draw->span_count;
+		unsigned values = generator->values;
 		if (!make_value(generator, item, depth + 1, shape->hints, &items[at]))
 			return false;
 		if (!shape->list.unique || is_new(items, at))
 			return true;
-		if (!draw->replaying)
-			draw_rewind(draw, count, spans);
+		if (draw->replaying)
+			return false;
+		draw_rewind(draw, count, spans);
+		generator->values = values;
 	}
 	return false;
 }
@@ -128,11 +145,12 @@ static bool member_make(struct generator *generator, struct shape *shape, const 
 /* Which known members there are, as one byte each. */
 static size_t keys_choose(struct generator *generator, const struct map_plan *plan, bool minimal, unsigned char *chosen)
 {
+	bool deep = generator->deep && !generator->draw->replaying;
 	size_t count = 0;
 
 	for (size_t i = 0; i < plan->count; i++) {
 		const struct map_key *key = &plan->keys[i];
-		chosen[i] = !key->banned && (key->required || (!minimal && draw_below(generator->draw, 2)));
+		chosen[i] = !key->banned && (key->required || (!minimal && (deep ? deep_choice(generator) : draw_below(generator->draw, 2))));
 		count += chosen[i];
 	}
 	for (size_t i = plan->count; i-- > 0 && count > plan->max;) {
@@ -217,11 +235,15 @@ static bool other_make(struct generator *generator, struct shape *shape, const s
 	struct members *members, bool *ret_made)
 {
 	struct map_plan *plan = &shape->map;
+	struct draw *draw = generator->draw;
+	size_t span = draw_open(draw), count = draw->count, spans = draw->span_count;
 	bool failed = false;
 	struct value name;
 
 	*ret_made = false;
 	for (int i = 0; i < NAME_TRIES && !failed; i++) {
+		if (!draw->replaying)
+			draw_rewind(draw, count, spans);
 		if (!name_make(generator, shape, pattern, &name, &failed))
 			continue;
 		struct node_key key = {name.text, name.len};
@@ -235,8 +257,11 @@ static bool other_make(struct generator *generator, struct shape *shape, const s
 		if (!inner || inner->dead)
 			continue;
 		*ret_made = true;
-		return member_make(generator, inner, key.text, key.len, 0, depth, members);
+		bool made = member_make(generator, inner, key.text, key.len, 0, depth, members);
+		draw_close(draw, span);
+		return made;
 	}
+	draw_close(draw, span);
 	return !failed;
 }
 
@@ -274,7 +299,8 @@ bool make_map(struct generator *generator, struct shape *shape, unsigned depth, 
 	(void)keys_choose(generator, plan, minimal, chosen);
 	if (shape->risky)
 		needs_choose(shape, chosen);
-	size_t others = (plan->extra || plan->pattern_count) && !minimal && draw_rarely(generator->draw, 8)
+	/* a map whose members have no names of their own is for others */
+	size_t others = (plan->extra || plan->pattern_count) && !minimal && draw_rarely(generator->draw, plan->count ? 8 : 2)
 		? 1 + (size_t)draw_below(generator->draw, 2) : 0;
 	struct members members = {.value = ret, .room = plan->count + others + (size_t)plan->min + 2};
 	*ret = (struct value){.kind = VALUE_MAP, .keys = arena_take(arena, members.room * sizeof(*ret->keys)),

@@ -206,6 +206,7 @@ bool make_number(struct generator *generator, const struct shape *shape, struct 
 static const char alphabet[] = "abcdefghijklmnopqrstuvwxyz0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ_-."
 			       " /:,;=+*()[]{}<>|&%$#@!?'\"\\`~^";
 #define PLAIN_COUNT 65 /* of it, for texts without trouble */
+#define ASCII_COUNT 128
 #define CODE_COUNT 0x110000u
 
 static uint32_t code_of(uint64_t index)
@@ -281,7 +282,8 @@ static bool recorded_text(struct generator *generator, const struct text_plan *p
 	return text_give(generator, buf_text(&generator->text), generator->text.len, ret);
 }
 
-static bool plain_text(struct generator *generator, const struct text_plan *plan, uint64_t more, struct value *ret)
+/* Of the first so many characters. */
+static bool plain_text(struct generator *generator, const struct text_plan *plan, uint64_t more, uint64_t letters, struct value *ret)
 {
 	struct draw *draw = generator->draw;
 	uint64_t room = plan->max - plan->min < more ? plan->max - plan->min : more;
@@ -290,7 +292,7 @@ static bool plain_text(struct generator *generator, const struct text_plan *plan
 
 	draw_force(draw, len - plan->min);
 	for (uint64_t i = 0; i < len; i++)
-		text[i] = alphabet[draw_below(draw, PLAIN_COUNT)];
+		text[i] = (char)code_of(draw_below(draw, letters));
 	text[len] = '\0';
 	*ret = (struct value){.kind = VALUE_TEXT, .text = text, .len = len};
 	return true;
@@ -378,7 +380,7 @@ static bool searched_text(struct generator *generator, const struct shape *shape
 		text_record(generator->draw, shape->text.min, entry.text, entry.len);
 		return text_lend(entry.text, entry.len, ret);
 	}
-	return plain_text(generator, &shape->text, 30, ret) && shape_text_fits(shape, ret->text, ret->len);
+	return plain_text(generator, &shape->text, 30, PLAIN_COUNT, ret) && shape_text_fits(shape, ret->text, ret->len);
 }
 
 /* Without an expression, or beside it. The first choice, if there is one: 0 drawn from it, 1 as it is recorded. */
@@ -386,6 +388,8 @@ static bool free_text(struct generator *generator, const struct shape *shape, un
 {
 	const struct text_plan *plan = &shape->text;
 
+	if (way == 11 || !hints)
+		hints |= generator->about;
 	if (way >= 10 && way < 14 && listed_text(generator, shape, way == 10 || !hints ? dict_all : hints, ret))
 		return true;
 	if (plan->tree && way != 15)
@@ -395,7 +399,7 @@ static bool free_text(struct generator *generator, const struct shape *shape, un
 	else if (way == 15 && draw_raw(generator->draw, 32) == 0)
 		(void)long_text(generator, plan, ret);
 	else
-		(void)plain_text(generator, plan, way < 8 ? 8 : 24, ret);
+		(void)plain_text(generator, plan, way < 9 ? 8 : 24, way == 8 ? sizeof(alphabet) - 1 : way == 9 ? ASCII_COUNT : PLAIN_COUNT, ret);
 	return !plan->checked || shape_text_fits(shape, ret->text, ret->len);
 }
 

@@ -8,6 +8,7 @@
 #define DEFAULT_CALLS 5000u
 #define TRIES_PER_CALL 40u /* values made for each that may be looked at */
 #define HEAD_MAX 24 /* choices of a part before its first inner part that may be its size */
+#define HOIST_MAX 48 /* inner parts of one that are tried in its place */
 #define NEAR 6 /* how far apart choices are that are changed together */
 #define SEEN_MAX 4096u /* texts that were refused already, by hash */
 
@@ -147,6 +148,31 @@ static bool pass_zero_spans(struct state *state)
 			continue;
 		splice(state, span.from, span.to, state->draw.spans[i].to - span.from);
 		any |= propose_it(state);
+	}
+	return any;
+}
+
+/* A part replaced by one within it: of what is nested, only the innermost may be needed. */
+static bool pass_hoist(struct state *state)
+{
+	bool any = false;
+
+	for (size_t i = 0; i < state->span_count && !is_spent(state); i++) {
+		for (size_t j = i + 1, tried = 0; j < state->span_count && tried < HOIST_MAX; j++, tried++) {
+			struct draw_span outer = state->spans[i], inner = state->spans[j];
+			if (inner.from >= outer.to)
+				break;
+			if (inner.to - inner.from >= outer.to - outer.from || inner.from == inner.to)
+				continue;
+			state->proposal.len = 0;
+			buf_add(&state->proposal, state->best, outer.from * sizeof(*state->best));
+			buf_add(&state->proposal, state->best + inner.from, (inner.to - inner.from) * sizeof(*state->best));
+			buf_add(&state->proposal, state->best + outer.to, (state->count - outer.to) * sizeof(*state->best));
+			if (propose_it(state)) {
+				any = true;
+				j = i;
+			}
+		}
 	}
 	return any;
 }
@@ -305,7 +331,7 @@ static bool pass_redistribute(struct state *state)
 static void passes(struct state *state)
 {
 	static bool (*const all[])(struct state *) = {
-		pass_zero_spans, pass_delete_spans, pass_shorten, pass_lower, pass_trade, pass_sort, pass_redistribute};
+		pass_zero_spans, pass_hoist, pass_delete_spans, pass_shorten, pass_lower, pass_trade, pass_sort, pass_redistribute};
 	bool any = true;
 
 	while (any && !is_spent(state)) {
