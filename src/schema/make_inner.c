@@ -241,7 +241,7 @@ static bool other_make(struct generator *generator, struct shape *shape, const s
 	struct value name;
 
 	*ret_made = false;
-	for (int i = 0; i < NAME_TRIES && !failed; i++) {
+	for (int i = 0; i < (draw->replaying ? 1 : NAME_TRIES) && !failed; i++) {
 		if (!draw->replaying)
 			draw_rewind(draw, count, spans);
 		if (!name_make(generator, shape, pattern, &name, &failed))

@@ -4,6 +4,7 @@
 #include "schema/make.h"
 #include "schema/shape_private.h"
 
+#define GIVEN_SORTED_MAX 200 /* it is quadratic */
 #define WHOLE_MAX ((int64_t)9007199254740991) /* where no bound is given */
 #define SCALED_MAX ((int64_t)1 << 61)
 #define SCALE_LEAST (-17)
@@ -57,6 +58,18 @@ static bool given_keep(struct shapes *shapes, struct shape *shape, const struct 
 	return true;
 }
 
+/* Shorter texts and numbers are simpler; else as they were listed. */
+static void given_sort(struct shape *shape)
+{
+	for (size_t i = 1; i < shape->given_count; i++) {
+		const struct value *value = shape->given[i];
+		size_t at = i;
+		for (; at > 0 && shape->given[at - 1]->kind == value->kind && shape->given[at - 1]->len > value->len; at--)
+			shape->given[at] = shape->given[at - 1];
+		shape->given[at] = value;
+	}
+}
+
 /* enum and const: the shortest list, less what does not fit the whole. */
 static void given_merge(struct shapes *shapes, struct shape *shape)
 {
@@ -78,6 +91,8 @@ static void given_merge(struct shapes *shapes, struct shape *shape)
 	shape->given = arena_zeroed(&shapes->arena, count, sizeof(*shape->given));
 	for (size_t i = 0; i < count; i++)
 		(void)given_keep(shapes, shape, &items[i], shape->given, &shape->given_count);
+	if (shape->given_count <= GIVEN_SORTED_MAX)
+		given_sort(shape);
 }
 
 static void hinted_merge(struct shapes *shapes, struct shape *shape)
