@@ -1,6 +1,6 @@
 #!/bin/bash
-# Installs the packages that are missing for `make demo` or `make test`, says which and why first,
-# and does nothing where all are there. Usage: tools/setup.sh demo|test
+# Installs the packages that are missing for `make demo`, `make test` or `make bench`, says which and why first,
+# and does nothing where all are there. Usage: tools/setup.sh demo|test|bench
 set -euo pipefail
 
 wanted=${1:-demo}
@@ -135,6 +135,23 @@ fetch_schema_suite() {
 	echo "$schema_package" >"$folder/installed"
 }
 
+# What values from schemas are compared with, once, into build-peers.
+peer_python=(hypothesis==6.170.9 hypothesis-jsonschema==0.23.1) # the newer Hypothesis breaks the other
+peer_npm=json-schema-faker@0.6.3
+fetch_peers() {
+	local folder
+	folder=$(dirname "$0")/../build-peers
+	[ "$(cat "$folder/installed" 2>/dev/null)" != "${peer_python[*]} $peer_npm" ] || return 0
+	echo "setup: installing with pip and npm into build-peers, 40 MB: what hotcell's values from schemas are compared with:"
+	printf '  %s\n' "${peer_python[@]}" "$peer_npm"
+	rm -rf "$folder"
+	mkdir -p "$folder"
+	"$(system_python)" -m venv "$folder/venv" || return 1
+	"$folder/venv/bin/pip" install -q --disable-pip-version-check "${peer_python[@]}" || return 1
+	npm install --prefix "$folder/npm" --no-audit --no-fund --loglevel=error "$peer_npm" >/dev/null || return 1
+	echo "${peer_python[*]} $peer_npm" >"$folder/installed"
+}
+
 lacks gcc "compiles hotcell" has gcc
 lacks libc6-dev "the C library's headers" has_libc
 lacks meson "the build system" has meson
@@ -145,7 +162,7 @@ lacks libyaml-dev "reads campaign files" has_library yaml-0.1
 lacks libssl-dev "TLS of secret doors" has_library libssl
 lacks libpcre2-dev "regular expressions of JSON Schema" has_library libpcre2-8
 lacks libc-ares-dev "resolves names for doors" has_library libcares
-if [ "$wanted" = test ]; then
+if [ "$wanted" != demo ]; then
 	lacks libcmocka-dev "unit tests" has_library cmocka
 	lacks python3 "runs the system tests and the checks" has python3
 	lacks python3-venv "keeps pytest out of the system" has_venv
@@ -171,6 +188,9 @@ if [ "$wanted" = test ]; then
 	lacks passwd "makes the ordinary account of the tests" test -x /usr/sbin/useradd
 fi
 install_noted
+if [ "$wanted" = bench ]; then
+	fetch_peers
+fi
 if [ "$wanted" = test ]; then
 	fetch_npm
 	fetch_schema_suite
