@@ -145,7 +145,7 @@ class Schemas:
 
     @staticmethod
     def rate_of(said):
-        return said["calls"] / said["seconds"]
+        return said["calls"] / said["wall_ms"] * 1000
 
     def whole_finds(self):
         found = {}

@@ -54,12 +54,12 @@ def rate(strategy, seconds):
 
 class Search:
     def __init__(self, tool):
-        self.tool, self.begun = tool, now()
+        self.tool, self.begun, self.clock = tool, now(), time.monotonic()
         self.found, self.seconds, self.calls, self.text = None, None, 0, None
 
     def end(self, shrunk):
         said = json.loads(self.text) if self.text else None
-        say(found=self.found, seconds=now() - self.begun, calls=self.calls, shrunk=shrunk, example=said,
+        say(found=self.found, seconds=now() - self.begun, clock=time.monotonic() - self.clock, calls=self.calls, shrunk=shrunk, example=said,
             bytes=len(self.text) if self.text else None)
 
     def call(self, value):
