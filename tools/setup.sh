@@ -135,6 +135,26 @@ fetch_schema_suite() {
 	echo "$schema_package" >"$folder/installed"
 }
 
+# MCP servers that others wrote, to be fuzzed as they are, once, into build-servers. The one for SQLite was written for an
+# older SDK than the others.
+server_npm=(@modelcontextprotocol/server-{filesystem,everything,memory}@2026.8.31)
+server_python=(mcp-server-git==2026.10.19 mcp-server-time==2026.10.19 mcp-server-fetch==2026.10.24)
+server_sqlite=(mcp-server-sqlite==2025.4.25 mcp==1.30.0)
+fetch_servers() {
+	local folder python all="${server_npm[*]} ${server_python[*]} ${server_sqlite[*]}"
+	folder=$(dirname "$0")/../build-servers
+	python=$(system_python)
+	[ "$(cat "$folder/installed" 2>/dev/null)" != "$all" ] || return 0
+	echo "setup: installing with npm and pip into build-servers, 240 MB: MCP servers to be fuzzed:"
+	printf '  %s\n' "${server_npm[@]}" "${server_python[@]}" "${server_sqlite[@]}"
+	rm -rf "$folder"
+	mkdir -p "$folder"
+	npm install --prefix "$folder/npm" --no-audit --no-fund --loglevel=error "${server_npm[@]}" >/dev/null || return 1
+	"$python" -m venv "$folder/venv" && "$folder/venv/bin/pip" install -q --disable-pip-version-check "${server_python[@]}" || return 1
+	"$python" -m venv "$folder/venv-sqlite" && "$folder/venv-sqlite/bin/pip" install -q --disable-pip-version-check "${server_sqlite[@]}" || return 1
+	echo "$all" >"$folder/installed"
+}
+
 # What values from schemas are compared with, once, into build-peers.
 peer_python=(hypothesis==6.170.9 hypothesis-jsonschema==0.23.1) # the newer Hypothesis breaks the other
 peer_npm=json-schema-faker@0.6.3
@@ -194,6 +214,7 @@ fi
 if [ "$wanted" = test ]; then
 	fetch_npm
 	fetch_schema_suite
+	fetch_servers
 	fuzzer_links >/dev/null 2>&1 || { packages+=("$(runtime_package)"); reasons+=("sanitizers and libFuzzer for clang"); }
 	install_noted
 fi
