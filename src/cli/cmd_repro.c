@@ -1,0 +1,468 @@
+/* hotcell repro, hotcell findings repro, hotcell findings minimise: a finding tried again, from its capsule.
+ *
+ * A capsule is a stranger's file, and the project that holds it may be a stranger's, too. So its command is shown before it
+ * runs, it runs in a cell, and of its options those that open the cell are not taken unless the user says --trust: mounts but
+ * for read-only ones of what is at or below the current folder, variables of the environment, images, other backends,
+ * profiles but for the built-in ones. If it needs such, nothing is run, and it is said what was needed. */
+#include <fcntl.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+
+#include "base/fs.h"
+#include "base/term.h"
+#include "campaign/state.h"
+#include "cli/fuzz_setup.h"
+#include "cli/profile_options.h"
+#include "cli/verbs.h"
+
+#define TIMES 5
+#define LINE_SHOWN 400
+
+struct repro_cli {
+	const char *state;
+	uint64_t times;
+	bool json, trust, quiet;
+};
+
+/* ---- which ---- */
+
+struct held {
+	struct finding finding;
+	struct finding_store store; /* its folder is NULL if the finding is a file's */
+};
+
+static void held_done(struct held *held)
+{
+	finding_done(&held->finding);
+	store_done(&held->store);
+}
+
+static int held_file(struct held *held, const char *path, struct err *err)
+{
+	own(buf_done) struct buf text = {0};
+
+	if (fs_read_small(AT_FDCWD, path, CAPSULE_MAX, &text, err) < 0) {
+		err->code = ERR_USAGE;
+		return -1;
+	}
+	return capsule_read(&held->finding, buf_text(&text), text.len, path, err);
+}
+
+static int held_id(struct held *held, const char *id, const char *state, struct err *err)
+{
+	own(freep) char *folder = state_folder(state, false, err);
+	own(freep) char *path = folder ? xfmt("%s/examples", folder) : NULL;
+	own(buf_done) struct buf shown = {0};
+
+	if (!path || store_open(&held->store, path, err) < 0)
+		return -1;
+	const struct finding *found = store_find(&held->store, id);
+	if (found)
+		return fuzz_copy(found, &held->finding, err);
+	term_line(id, strlen(id), 80, &shown);
+	return err_set(err, ERR_USAGE, "no finding, or more than one, has an id that begins with '%s'; 'hotcell findings list' has them",
+		buf_text(&shown));
+}
+
+/* What names a file is one; an id has no such marks. */
+static int held_read(struct held *held, const char *word, bool may_file, const char *state, struct err *err)
+{
+	struct stat st;
+	size_t len = strlen(word);
+	bool file = strchr(word, '/') || (len > 5 && strcmp(word + len - 5, ".json") == 0) || lstat(word, &st) == 0;
+
+	return may_file && file ? held_file(held, word, err) : held_id(held, word, state, err);
+}
+
+/* ---- its options, as far as they are taken ---- */
+
+struct again {
+	struct repro_cli cli;
+	struct held held;
+	const struct cli_verb *verb; /* of `hotcell fuzz`, whose options the capsule has */
+	enum target_mode mode;
+	struct finding_texts words; /* for its table */
+	struct finding_texts refused; /* flags that need trust */
+	struct fuzz_cli *typed;
+	struct cli_args args;
+	struct profiled profiled;
+	struct fuzz_setup setup;
+	bool changed; /* the target is not the one that it was found in */
+};
+
+static void again_done(struct again *it)
+{
+	fuzz_setup_done(&it->setup);
+	profiled_done(&it->profiled);
+	if (it->typed)
+		cli_parse_done(it->verb, it->typed, &it->args);
+	free(it->typed);
+	texts_done(&it->words);
+	texts_done(&it->refused);
+	held_done(&it->held);
+}
+
+static void take(struct again *it, const char *flag, bool safe)
+{
+	texts_add(safe || it->cli.trust ? &it->words : &it->refused, flag);
+}
+
+static int take_flags(struct again *it, struct err *err)
+{
+	const struct finding *finding = &it->held.finding;
+	own(buf_done) struct buf shown = {0};
+
+	for (size_t i = 0; i < finding->flags.count; i++) {
+		if (flag_take(finding->flags.items[i]) == FLAG_NOT_KEPT) {
+			term_line(finding->flags.items[i], strlen(finding->flags.items[i]), 120, &shown);
+			return err_set(err, ERR_USAGE, "the capsule has an option that none can have: '%s'", buf_text(&shown));
+		}
+		take(it, finding->flags.items[i], flag_is_safe(finding->flags.items[i]));
+	}
+	for (size_t i = 0; i < finding->environment.count; i++) {
+		own(freep) char *flag = xfmt("--pass-env=%s", finding->environment.items[i]);
+		take(it, flag, false);
+	}
+	if (finding->profile) {
+		own(freep) char *flag = xfmt("--profile=%s", finding->profile);
+		take(it, flag, !strchr(finding->profile, '/') && !strstr(finding->profile, ".y"));
+	}
+	return 0;
+}
+
+static int parse_words(struct again *it, struct err *err)
+{
+	struct finding *finding = &it->held.finding;
+	bool help;
+
+	if (!target_mode_read(finding->kind, &it->mode))
+		return err_set(err, ERR_USAGE, "findings of the kind '%.40s' cannot be tried again by this version of hotcell", finding->kind);
+	it->verb = it->mode == TARGET_MCP || it->mode == TARGET_MCP_HTTP ? &verb_fuzz_mcp : &verb_fuzz_tool;
+	if (take_flags(it, err) < 0)
+		return -1;
+	texts_add(&it->words, "--");
+	for (size_t i = 0; i < finding->command.count; i++)
+		texts_add(&it->words, finding->command.items[i]);
+	it->typed = xcalloc(1, sizeof(*it->typed));
+	fuzz_options_defaults(it->typed);
+	if (cli_parse(it->verb, (int)it->words.count, it->words.items, it->typed, &it->args, &help, err) < 0)
+		return err_wrap(err, "the capsule's options");
+	if (!it->args.command)
+		return err_set(err, ERR_USAGE, "the capsule has no command");
+	it->typed->run.quiet = it->cli.quiet || it->cli.json;
+	it->typed->state = it->cli.state;
+	it->typed->seed = finding->seed;
+	it->typed->replays = it->cli.times;
+	it->typed->name = it->typed->name ? it->typed->name : finding->target;
+	return profiled_build(&it->profiled, it->verb, &it->typed->run, &it->args, err);
+}
+
+/* ---- before it runs ---- */
+
+static void put_words(const struct finding_texts *texts, struct buf *out)
+{
+	for (size_t i = 0; i < texts->count; i++) {
+		buf_str(out, i ? " " : "");
+		term_line(texts->items[i], strlen(texts->items[i]), LINE_SHOWN, out);
+	}
+}
+
+static void show_command(const struct again *it)
+{
+	own(buf_done) struct buf command = {0}, flags = {0};
+
+	put_words(&it->held.finding.command, &command);
+	put_words(&it->held.finding.flags, &flags);
+	cli_say("it runs in a cell: %s%s%s", buf_text(&command), flags.len ? "   with " : "", buf_text(&flags));
+}
+
+/* Says what is not taken from a stranger. */
+static int refuse(const struct again *it, const char *word)
+{
+	own(buf_done) struct buf shown = {0};
+
+	show_command(it);
+	for (size_t i = 0; i < it->refused.count; i++) {
+		own(buf_done) struct buf flag = {0};
+		term_line(it->refused.items[i], strlen(it->refused.items[i]), LINE_SHOWN, &flag);
+		cli_say("it needs %s, which opens the cell and is not taken from a file", buf_text(&flag));
+	}
+	term_line(word, strlen(word), LINE_SHOWN, &shown);
+	cli_say("nothing was run; if you trust the file and its command: hotcell repro --trust %s", buf_text(&shown));
+	return EXIT_USAGE;
+}
+
+static bool is_loud(const struct again *it)
+{
+	return !it->cli.quiet && !it->cli.json;
+}
+
+static int again_open(struct again *it, struct err *err)
+{
+	struct fuzz_cli *cli = it->profiled.options ? it->profiled.options : it->typed;
+	const struct finding *finding = &it->held.finding;
+
+	for (size_t i = 0; it->cli.trust && i < finding->environment.count; i++)
+		if (!getenv(finding->environment.items[i]))
+			cli_say("the variable '%.80s' that it was found with is not set here", finding->environment.items[i]);
+	if (is_loud(it))
+		show_command(it);
+	if (fuzz_setup_build(&it->setup, cli, it->mode, &it->args, err) < 0)
+		return -1;
+	it->changed = finding->target_sha256 && (!it->setup.sum || strcmp(finding->target_sha256, it->setup.sum) != 0);
+	if (it->changed && is_loud(it))
+		cli_say("the target has changed since it was found");
+	return fuzz_setup_open(&it->setup, err);
+}
+
+/* Everything up to a target that is open. Returns -1 to go on, or the exit code. */
+static int prepare(struct again *it, const char *word, bool may_file)
+{
+	struct err err = {0};
+
+	if (held_read(&it->held, word, may_file, it->cli.state, &err) < 0 || parse_words(it, &err) < 0)
+		return fuzz_setup_fail(&err);
+	if (it->refused.count)
+		return refuse(it, word);
+	if (again_open(it, &err) < 0) {
+		int code = fuzz_setup_fail(&err);
+		return code == EXIT_USAGE ? code : FUZZ_EXIT_BROKEN;
+	}
+	return -1;
+}
+
+/* ---- repro ---- */
+
+static void put_evidence(struct json *json, const struct finding_texts *texts)
+{
+	json_key(json, "evidence");
+	json_open(json, '[');
+	for (size_t i = 0; i < texts->count; i++)
+		json_string(json, texts->items[i]);
+	json_close(json, ']');
+}
+
+static int print_json(const struct again *it, const struct repro *repro)
+{
+	own(json_done) struct json json = {.pretty = true};
+
+	json_open(&json, '{');
+	json_put_string(&json, "id", it->held.finding.id);
+	json_put_string(&json, "verdict", repro_name(repro->verdict));
+	json_put_uint(&json, "seen", repro->seen);
+	json_put_uint(&json, "tried", repro->tried);
+	json_put_bool(&json, "changed", it->changed);
+	put_evidence(&json, &repro->evidence);
+	if (repro->verdict == REPRO_DIFFERENT) {
+		json_key(&json, "other");
+		capsule_write(&repro->other, &json);
+	}
+	json_close(&json, '}');
+	buf_char(&json.out, '\n');
+	return cli_print(&json.out);
+}
+
+static void put_line(struct buf *out, const char *before, const char *text)
+{
+	buf_str(out, before);
+	term_line(text, strlen(text), LINE_SHOWN, out);
+	buf_char(out, '\n');
+}
+
+static int print_text(const struct again *it, const struct repro *repro)
+{
+	const struct finding *finding = &it->held.finding;
+	own(buf_done) struct buf out = {0};
+
+	buf_fmt(&out, "%s: %s %s in ", repro_name(repro->verdict), finding->id, finding->oracle);
+	put_line(&out, "", finding->subject);
+	put_line(&out, "  ", finding->message);
+	if (repro->verdict == REPRO_DIFFERENT) {
+		buf_fmt(&out, "  instead: %s %s: ", repro->other.id, repro->other.oracle);
+		put_line(&out, "", repro->other.message);
+	}
+	buf_fmt(&out, "  seen %u of %u times%s\n", repro->seen, repro->tried, it->changed ? "; the target has changed since" : "");
+	put_line(&out, "  input: ", finding->input);
+	for (size_t i = 0; i < repro->evidence.count; i++)
+		put_line(&out, "  ", repro->evidence.items[i]);
+	return cli_print(&out);
+}
+
+/* The store learns it, if the finding is of there: one that is gone is fixed, one that came back is open. */
+static int keep(struct again *it, enum repro_verdict verdict, struct err *err)
+{
+	struct finding *finding = &it->held.finding;
+	enum finding_state before = finding->state;
+
+	if (!it->held.store.folder)
+		return 0;
+	if (verdict == REPRO_FIXED && finding->state == FINDING_OPEN)
+		finding->state = FINDING_FIXED;
+	if (verdict == REPRO_SAME && finding->state == FINDING_FIXED)
+		finding->state = FINDING_OPEN;
+	if (verdict == REPRO_SAME)
+		finding->last_seen = time(NULL);
+	return before == finding->state && verdict != REPRO_SAME ? 0 : store_put(&it->held.store, finding, err);
+}
+
+static int log_line(const struct again *it, const char *event, const char *verdict, struct err *err)
+{
+	struct audit *audit = it->setup.audit.audit;
+	struct json *json = audit_begin(audit, event);
+
+	json_put_string(json, "finding", it->held.finding.id);
+	audit_text(audit, "target", it->held.finding.target);
+	json_put_string(json, "verdict", verdict);
+	audit_end(audit);
+	return fuzz_audit_flush(audit, err);
+}
+
+static int repro(const struct repro_cli *cli, const char *word, bool may_file)
+{
+	own(again_done) struct again it = {.cli = *cli};
+	own(repro_done) struct repro done = {0};
+	struct err err = {0};
+	int code = prepare(&it, word, may_file);
+
+	if (code >= 0)
+		return code;
+	if (fuzz_repro(&it.setup.fuzz, &it.held.finding, (unsigned)cli->times, &done, &err) < 0) {
+		code = fuzz_setup_fail(&err);
+		return it.setup.signal ? 128 + it.setup.signal : code == EXIT_USAGE ? code : FUZZ_EXIT_BROKEN;
+	}
+	code = done.verdict == REPRO_FIXED ? 0 : FUZZ_EXIT_FINDINGS;
+	int told = cli->json ? print_json(&it, &done) : print_text(&it, &done);
+	if (keep(&it, done.verdict, &err) < 0 || log_line(&it, "repro", repro_name(done.verdict), &err) < 0)
+		told = cli_fail(&err);
+	return code ? code : told ? FUZZ_EXIT_BROKEN : 0;
+}
+
+static int run_repro(void *data, const struct cli_args *args)
+{
+	return repro(data, args->words[0], true);
+}
+
+static int run_findings_repro(void *data, const struct cli_args *args)
+{
+	return repro(data, args->words[0], false);
+}
+
+/* ---- minimise ---- */
+
+static int tell_smaller(const struct again *it, size_t before, bool smaller)
+{
+	const struct finding *finding = &it->held.finding;
+	own(buf_done) struct buf out = {0};
+	own(json_done) struct json json = {.pretty = true};
+
+	if (it->cli.json) {
+		json_open(&json, '{');
+		json_put_string(&json, "id", finding->id);
+		json_put_bool(&json, "smaller", smaller);
+		json_put_uint(&json, "before", before);
+		json_put_uint(&json, "after", strlen(finding->input));
+		json_put_string(&json, "input", finding->input);
+		json_close(&json, '}');
+		buf_char(&json.out, '\n');
+		return cli_print(&json.out);
+	}
+	if (smaller)
+		buf_fmt(&out, "smaller: %s, from %zu to %zu bytes\n", finding->id, before, strlen(finding->input));
+	else
+		buf_fmt(&out, "as small as it can be made: %s, %zu bytes\n", finding->id, before);
+	put_line(&out, "  input: ", finding->input);
+	return cli_print(&out);
+}
+
+static int run_minimise(void *data, const struct cli_args *args)
+{
+	own(again_done) struct again it = {.cli = *(const struct repro_cli *)data};
+	struct err err = {0};
+	bool smaller = false;
+	int code = prepare(&it, args->words[0], false);
+
+	if (code >= 0)
+		return code;
+	size_t before = strlen(it.held.finding.input);
+	if (fuzz_minimise(&it.setup.fuzz, &it.held.finding, &smaller, &err) < 0 ||
+		(smaller && store_put(&it.held.store, &it.held.finding, &err) < 0)) {
+		code = fuzz_setup_fail(&err);
+		return it.setup.signal ? 128 + it.setup.signal : code == EXIT_USAGE ? code : FUZZ_EXIT_BROKEN;
+	}
+	int told = tell_smaller(&it, before, smaller);
+	if (log_line(&it, "minimise", smaller ? "smaller" : "same", &err) < 0)
+		told = cli_fail(&err);
+	return told ? FUZZ_EXIT_BROKEN : 0;
+}
+
+/* ---- the tables ---- */
+
+static void defaults(void *options)
+{
+	((struct repro_cli *)options)->times = TIMES;
+}
+
+#define INTO(member) CLI_INTO(struct repro_cli, member)
+#define COMMON                                                                                                                             \
+	{.name = "trust", .kind = CLI_FLAG, INTO(trust), .help = "take options from the capsule that open the cell"},                       \
+	{.name = "state", .value = "DIR", .kind = CLI_TEXT, INTO(state), .hint = CLI_HINT_FOLDER,                                           \
+		.fallback = "the nearest .hotcell, here or above", .help = "folder of findings and of the audit log"},                     \
+	{.name = "json", .kind = CLI_FLAG, INTO(json), .help = "print one JSON object"},                                                   \
+	{.name = "quiet", .letter = 'q', .kind = CLI_FLAG, INTO(quiet), .help = "do not say what is run"},                                 \
+	{0}
+
+static const struct cli_option repro_table[] = {
+	{.name = "times", .letter = 'n', .value = "N", .kind = CLI_COUNT, INTO(times), .min = 1, .max = 10000, .fallback = "5",
+		.help = "how often it is tried, each time on a fresh session"},
+	COMMON,
+};
+static const struct cli_option minimise_table[] = {COMMON};
+
+#define REPRO_CODES                                                                                                                        \
+	"Exit codes: 0 it is fixed; 1 it is reproduced, or something different is wrong; 2 the command line or the capsule is wrong,\n"     \
+	"or it needs --trust; 4 it cannot be tried; 130 interrupted.\n"
+
+const struct cli_verb verb_repro = {
+	.name = "repro",
+	.summary = "try a finding again, from its capsule",
+	.usage = "[options] CAPSULE|ID",
+	.details = REPRO_CODES,
+	.options = repro_table,
+	.options_size = sizeof(struct repro_cli),
+	.defaults = defaults,
+	.words_min = 1,
+	.words_max = 1,
+	.word = "CAPSULE",
+	.word_hint = CLI_HINT_FILE,
+	.run = run_repro,
+};
+
+const struct cli_verb verb_findings_repro = {
+	.name = "findings repro",
+	.summary = "try a finding of this project again",
+	.usage = "[options] ID",
+	.details = REPRO_CODES,
+	.options = repro_table,
+	.options_size = sizeof(struct repro_cli),
+	.defaults = defaults,
+	.words_min = 1,
+	.words_max = 1,
+	.word = "ID",
+	.run = run_findings_repro,
+};
+
+const struct cli_verb verb_findings_minimise = {
+	.name = "findings minimise",
+	.summary = "make the input of a finding smaller",
+	.usage = "[options] ID",
+	.details = "Exit codes: 0 it was made smaller, or cannot be; 2 the command line is wrong, or it needs --trust; 4 it cannot be\n"
+		   "tried, or does it no more; 130 interrupted.\n",
+	.options = minimise_table,
+	.options_size = sizeof(struct repro_cli),
+	.defaults = defaults,
+	.words_min = 1,
+	.words_max = 1,
+	.word = "ID",
+	.run = run_minimise,
+};

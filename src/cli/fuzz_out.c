@@ -1,0 +1,239 @@
+#include "cli/fuzz_out.h"
+
+#include <inttypes.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/clock.h"
+#include "base/out_file.h"
+#include "base/size.h"
+#include "base/term.h"
+#include "cli/fuzz_view.h"
+#include "cli/tty.h"
+
+#define LINE_SHOWN 400
+
+static const char *const ends[] = {
+	[FUZZ_DONE] = "done", [FUZZ_ENOUGH] = "enough", [FUZZ_STOPPED] = "stopped", [FUZZ_NOTHING] = "nothing", [FUZZ_BROKEN] = "broken",
+};
+
+static struct findings findings_of(const struct fuzz_outcome *outcome, const char *title, const char *folder)
+{
+	return (struct findings){.list = outcome->list,
+		.count = outcome->count,
+		.title = title,
+		.version = HOTCELL_VERSION,
+		.gaps = &outcome->result->gaps,
+		.capsule_folder = folder,
+		.now = time(NULL)};
+}
+
+void fuzz_outcome_judge(struct fuzz_outcome *outcome)
+{
+	const struct findings findings = findings_of(outcome, "", "");
+	const struct fuzz_result *result = outcome->result;
+
+	outcome->over = findings_over(&findings, outcome->gate, outcome->baseline);
+	if (result->end == FUZZ_BROKEN)
+		outcome->code = FUZZ_EXIT_BROKEN;
+	else if (outcome->setup->signal)
+		outcome->code = 128 + outcome->setup->signal;
+	else if (outcome->over)
+		outcome->code = FUZZ_EXIT_FINDINGS;
+	else
+		outcome->code = result->end == FUZZ_NOTHING ? FUZZ_EXIT_NOTHING : 0;
+}
+
+static const struct finding_texts *gap_lists(const struct fuzz_outcome *outcome, size_t at)
+{
+	const struct finding_texts *const lists[] = {&outcome->setup->gaps, &outcome->result->gaps,
+		outcome->setup->target ? target_remarks(outcome->setup->target) : NULL};
+
+	return at < ARRAY_LEN(lists) ? lists[at] : NULL;
+}
+
+/* ---- for machines ---- */
+
+static void put_subject(const struct subject_progress *subject, struct json *json)
+{
+	json_open(json, '{');
+	json_put_string(json, "name", subject->subject->name);
+	json_put_uint(json, "calls", subject->calls);
+	json_put_uint(json, "ok", subject->ok);
+	json_put_uint(json, "rejected", subject->rejected);
+	json_put_uint(json, "failed", subject->failed);
+	json_put_uint(json, "ended", subject->ended);
+	json_put_uint(json, "late", subject->late);
+	json_put_uint(json, "broken", subject->broken);
+	json_put_uint(json, "kinds", subject->kinds);
+	json_put_uint(json, "findings", subject->findings);
+	if (subject->subject->problem)
+		json_put_string(json, "problem", subject->subject->problem);
+	json_close(json, '}');
+}
+
+static void put_texts(struct json *json, const char *key, const struct finding_texts *texts)
+{
+	json_key(json, key);
+	json_open(json, '[');
+	for (size_t i = 0; texts && i < texts->count; i++)
+		json_string(json, texts->items[i]);
+	json_close(json, ']');
+}
+
+static void put_totals(const struct fuzz_outcome *outcome, struct json *json)
+{
+	const struct fuzz_progress *totals = &outcome->result->totals;
+
+	json_put_uint(json, "calls", totals->calls);
+	json_put_uint(json, "confirm_calls", totals->confirm_calls);
+	json_put_uint(json, "restarts", totals->restarts);
+	json_put_uint(json, "kept", totals->kept);
+	json_put_uint(json, "unconfirmed", totals->unconfirmed);
+	json_put_uint(json, "wall_ms", totals->ns / NS_PER_MS);
+	json_key(json, "tools");
+	json_open(json, '[');
+	for (size_t i = 0; i < totals->subject_count; i++)
+		put_subject(&totals->subjects[i], json);
+	json_close(json, ']');
+}
+
+static void put_gaps(const struct fuzz_outcome *outcome, struct json *json)
+{
+	json_key(json, "gaps");
+	json_open(json, '[');
+	for (size_t at = 0; at < 2; at++)
+		for (size_t i = 0; i < gap_lists(outcome, at)->count; i++)
+			json_string(json, gap_lists(outcome, at)->items[i]);
+	json_close(json, ']');
+	put_texts(json, "remarks", gap_lists(outcome, 2));
+}
+
+static int print_json(const struct fuzz_outcome *outcome)
+{
+	const struct fuzz_setup *setup = outcome->setup;
+	own(json_done) struct json json = {.pretty = true};
+	own(freep) char *seed = xfmt("%" PRIu64, setup->fuzz.seed);
+
+	json_open(&json, '{');
+	json_put_string(&json, "version", HOTCELL_VERSION);
+	json_put_string(&json, "target", setup->target ? target_name(setup->target) : NULL);
+	json_put_string(&json, "says", setup->target ? target_version(setup->target) : NULL);
+	json_put_string(&json, "kind", target_mode_kind(setup->mode));
+	json_put_string(&json, "backend", setup->backend);
+	json_put_string(&json, "seed", seed);
+	json_put_string(&json, "end", ends[outcome->result->end]);
+	if (*outcome->result->why)
+		json_put_string(&json, "why", outcome->result->why);
+	put_totals(outcome, &json);
+	json_key(&json, "findings");
+	json_open(&json, '[');
+	for (size_t i = 0; i < outcome->count; i++)
+		capsule_write(outcome->list[i], &json);
+	json_close(&json, ']');
+	put_texts(&json, "new", outcome->fresh);
+	put_texts(&json, "fixed", &outcome->result->fixed);
+	put_gaps(outcome, &json);
+	json_put_string(&json, "gate", setup->cli->fail_on);
+	json_put_uint(&json, "over", outcome->over);
+	json_put_int(&json, "exit", outcome->code);
+	json_close(&json, '}');
+	buf_char(&json.out, '\n');
+	return cli_print(&json.out);
+}
+
+/* ---- for people ---- */
+
+static void put_lines(const char *before, const struct finding_texts *texts, struct buf *out)
+{
+	for (size_t i = 0; texts && i < texts->count; i++) {
+		buf_str(out, before);
+		term_line(texts->items[i], strlen(texts->items[i]), LINE_SHOWN, out);
+		buf_char(out, '\n');
+	}
+}
+
+static void put_findings(const struct fuzz_outcome *outcome, struct buf *out)
+{
+	own(freep) char *folder = fuzz_store_shown(outcome->setup->store_folder);
+	const struct findings findings = findings_of(outcome, "hotcell fuzz", folder);
+
+	if (!outcome->count)
+		return;
+	buf_char(out, '\n');
+	findings_write(&findings, FINDINGS_TABLE, out);
+	buf_str(out, "\nTo see one again:\n");
+	for (size_t i = 0; i < outcome->count; i++) {
+		buf_str(out, "  ");
+		finding_command(outcome->list[i], folder, out);
+		buf_char(out, '\n');
+	}
+}
+
+static void put_verdict(const struct fuzz_outcome *outcome, struct buf *out)
+{
+	const struct fuzz_result *result = outcome->result;
+	unsigned severities[SEVERITY_COUNT] = {0};
+	char took[24];
+
+	for (size_t i = 0; i < outcome->count; i++)
+		severities[finding_severity(outcome->list[i])]++;
+	buf_char(out, '\n');
+	if (result->end == FUZZ_NOTHING && !outcome->count) {
+		buf_str(out, "Nothing was really fuzzed: ");
+		term_line(result->why, strlen(result->why), LINE_SHOWN, out);
+		buf_str(out, ".\n");
+		return;
+	}
+	if (outcome->count) {
+		buf_fmt(out, "%zu finding%s (", outcome->count, outcome->count == 1 ? "" : "s");
+		fuzz_view_severities(severities, out);
+		buf_fmt(out, "), %zu new, %zu fixed, %zu at or above the gate '%s'", outcome->fresh->count, result->fixed.count, outcome->over,
+			outcome->setup->cli->fail_on);
+	} else {
+		buf_str(out, "Nothing found");
+		if (result->fixed.count)
+			buf_fmt(out, ", %zu fixed", result->fixed.count);
+	}
+	buf_fmt(out, "; %" PRIu64 " calls in %s, seed %" PRIu64 ".%s\n", result->totals.calls,
+		duration_text(result->totals.ns, took, sizeof(took)), outcome->setup->fuzz.seed,
+		result->end == FUZZ_STOPPED ? " It was interrupted." : result->end == FUZZ_ENOUGH ? " It ended at --max-findings." : "");
+}
+
+static int print_text(const struct fuzz_outcome *outcome)
+{
+	own(buf_done) struct buf out = {0};
+
+	fuzz_view_subjects(&outcome->result->totals, 0, 0, &out);
+	put_findings(outcome, &out);
+	if (outcome->result->fixed.count)
+		buf_char(&out, '\n');
+	put_lines("fixed: ", &outcome->result->fixed, &out);
+	put_lines("not fuzzed: ", gap_lists(outcome, 0), &out);
+	put_lines("not fuzzed: ", gap_lists(outcome, 1), &out);
+	put_lines("remark: ", gap_lists(outcome, 2), &out);
+	put_verdict(outcome, &out);
+	return cli_print(&out);
+}
+
+static int write_sarif(const struct fuzz_outcome *outcome)
+{
+	own(freep) char *folder = fuzz_store_shown(outcome->setup->store_folder);
+	own(freep) char *title = xfmt("hotcell fuzz: %s", outcome->setup->target ? target_name(outcome->setup->target) : "");
+	const struct findings findings = findings_of(outcome, title, folder);
+	own(buf_done) struct buf text = {0};
+	struct err err = {0};
+
+	findings_write(&findings, FINDINGS_SARIF, &text);
+	if (out_file_is_stdout(outcome->setup->cli->sarif))
+		return cli_print(&text);
+	return out_file_write(outcome->setup->cli->sarif, &text, true, &err) < 0 ? cli_fail(&err) : 0;
+}
+
+int fuzz_outcome_tell(const struct fuzz_outcome *outcome)
+{
+	int printed = outcome->setup->cli->run.json ? print_json(outcome) : print_text(outcome);
+	int written = outcome->setup->cli->sarif ? write_sarif(outcome) : 0;
+
+	return printed ? printed : written;
+}

@@ -1,0 +1,368 @@
+#include "cli/fuzz_setup.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+
+#include "base/clock.h"
+#include "base/fs.h"
+#include "base/term.h"
+#include "campaign/secrets.h"
+#include "campaign/state.h"
+#include "cli/backend.h"
+#include "cli/hide.h"
+#include "cli/redraw.h"
+#include "cli/signals.h"
+
+#define SCHEMA_MAX ((size_t)16 << 20)
+#define DICT_MAX ((size_t)4 << 20)
+#define MARGIN_MS UINT64_C(3600000) /* of a cell's life beyond the exploring: what was found is replayed and made small */
+#define DAY_MS UINT64_C(86400000)
+#define STORE_NAME "examples"
+
+void fuzz_setup_done(struct fuzz_setup *it)
+{
+	it->target = target_free(it->target);
+	it->pool = cell_pool_free(it->pool);
+	it->plant = plant_free(it->plant);
+	it->loop = loop_free(it->loop);
+	run_audit_done(&it->audit);
+	run_spec_done(&it->built);
+	buf_done(&it->schema);
+	buf_done(&it->output_schema);
+	texts_done(&it->dict);
+	texts_done(&it->gaps);
+	texts_done(&it->flags);
+	texts_done(&it->names);
+	free(it->words);
+	free(it->environment);
+	if (it->mounts.count)
+		free((void *)it->mounts.items[0]);
+	free((void *)it->mounts.items);
+	free(it->here);
+	free(it->state);
+	free(it->store_folder);
+	free(it->sum);
+}
+
+int fuzz_setup_fail(const struct err *err)
+{
+	int code = cli_fail(err);
+
+	return code == EXIT_USAGE ? code : err->code == ERR_MISSING ? FUZZ_EXIT_NOTHING : FUZZ_EXIT_BROKEN;
+}
+
+/* ---- what was typed ---- */
+
+static int check_options(const struct fuzz_cli *cli, struct err *err)
+{
+	const struct door_options *doors = &cli->run.doors;
+
+	if (doors->allow.count + doors->services.count + doors->secrets.count > 0)
+		return err_set(err, ERR_USAGE,
+			"what is fuzzed gets no doors, by options or by a profile: its calls are made up, and nothing outside should have "
+			"them; leave out --allow, --service and --secret-door");
+	if (cli->run.stdin_file)
+		return err_set(err, ERR_USAGE, "--stdin: what is fuzzed is called on its stdin; leave the option out");
+	return 0;
+}
+
+static int read_file(const char *option, const char *path, size_t max, struct buf *ret, struct err *err)
+{
+	if (!path || fs_read_small(AT_FDCWD, path, max, ret, err) == 0)
+		return 0;
+	err->code = ERR_USAGE;
+	return err_wrap(err, "%s", option);
+}
+
+static int read_files(struct fuzz_setup *it, struct err *err)
+{
+	const struct fuzz_cli *cli = it->cli;
+	own(buf_done) struct buf words = {0};
+
+	if (read_file("--schema", cli->schema, SCHEMA_MAX, &it->schema, err) < 0 ||
+		read_file("--output-schema", cli->output_schema, SCHEMA_MAX, &it->output_schema, err) < 0 ||
+		read_file("--dict", cli->dict, DICT_MAX, &words, err) < 0)
+		return -1;
+	if (cli->dict && dict_read(buf_text(&words), words.len, cli->dict, &it->dict, err) < 0)
+		return err_wrap(err, "--dict");
+	return 0;
+}
+
+/* A script of this folder could not be found in a cell that shows nothing of it: so the folder is shown, read-only, where it
+ * is, unless the user said what is to be shown. */
+static void show_folder(struct fuzz_setup *it)
+{
+	const struct run_options *typed = &it->cli->run;
+	const char *script = fuzz_script(it->command);
+
+	it->here = getcwd(NULL, 0);
+	it->run = *typed;
+	if (!it->here || typed->mounts.count > 0 || typed->workdir || strcmp(typed->image, "host") != 0)
+		return;
+	if (strcmp(it->backend, "none") == 0)
+		it->run.workdir = it->here;
+	if (!script || strcmp(it->backend, "none") == 0)
+		return;
+	own(freep) char *whole = realpath(script, NULL);
+	size_t len = strlen(it->here);
+	if (!whole || strncmp(whole, it->here, len) != 0 || whole[len] != '/' || strchr(it->here, ':'))
+		return;
+	if (folder_is_too_much(it->here)) {
+		if (!typed->quiet)
+			cli_say("'%s' is in your home, which is not shown to it as a whole: go to the folder of the project, or say what it may see "
+				"with --mount SRC:DST",
+				script);
+		return;
+	}
+	it->mounts.items = xcalloc(2, sizeof(*it->mounts.items));
+	it->mounts.items[0] = xfmt("%s:%s", it->here, it->here);
+	it->mounts.count = 1;
+	it->run.mounts = it->mounts;
+	it->run.workdir = it->here;
+	if (!typed->quiet)
+		cli_say("it is shown this folder, read-only; --mount says otherwise");
+}
+
+static void set_limits(struct fuzz_setup *it)
+{
+	const struct fuzz_cli *cli = it->cli;
+	uint64_t least = (cli->duration_ms ? cli->duration_ms : DAY_MS) + cli->start_ms + MARGIN_MS;
+
+	if (it->run.limits.timeout_ms < least)
+		it->run.limits.timeout_ms = least;
+}
+
+static const char **environment_given(const struct cell_spec *spec)
+{
+	size_t count = 0, kept = 0;
+
+	while (spec->env[count])
+		count++;
+	const char **list = xcalloc(count + 1, sizeof(*list));
+	for (size_t i = 0; i < count; i++)
+		if (secrets_is_given(spec->env[i]))
+			list[kept++] = spec->env[i];
+	return list;
+}
+
+static int set_state(struct fuzz_setup *it, struct err *err)
+{
+	const struct door_policy none = {0};
+	const char *log = it->cli->run.audit;
+
+	it->state = state_folder(it->cli->state, true, err);
+	if (!it->state)
+		return -1;
+	it->store_folder = xfmt("%s/" STORE_NAME, it->state);
+	own(freep) char *path = log ? xstrdup(log) : state_audit(it->state);
+	return run_audit_open(&it->audit, path, it->backend, &it->built.spec, &none, err);
+}
+
+static void set_fuzz(struct fuzz_setup *it, const struct cli_args *args)
+{
+	const struct fuzz_cli *cli = it->cli;
+
+	it->allowed = (struct allowed){.write = cli->allow_write.items, .spawn = cli->allow_spawn.items, .net = cli->allow_net};
+	it->environment = environment_given(&it->built.spec);
+	fuzz_flags(args, &it->flags, &it->names);
+	it->fuzz = (struct fuzz_options){
+		.allowed = &it->allowed,
+		.environment = it->environment,
+		.only = cli->only.items,
+		.exclude = cli->exclude.items,
+		.seed = cli->seed,
+		.max_calls = cli->max_calls,
+		.duration_ns = cli->duration_ms * NS_PER_MS,
+		.call_ns = cli->call_ms * NS_PER_MS,
+		.workers = (unsigned)cli->workers,
+		.sequence = (unsigned)cli->sequence,
+		.malformed = cli->malformed ? 4 : 0,
+		.replays = (unsigned)cli->replays,
+		.max_findings = (unsigned)cli->max_findings,
+		.flags = &it->flags,
+		.environment_names = &it->names,
+		.profile = cli->run.profile,
+		.declared = cli->declared ? cli->declared : cli->schema ? cli->schema : fuzz_script(it->command),
+	};
+	it->sum = fuzz_target_sum(it->command);
+}
+
+int fuzz_setup_build(struct fuzz_setup *ret, const struct fuzz_cli *cli, enum target_mode mode, const struct cli_args *args,
+	struct err *err)
+{
+	oracle_set set;
+
+	*ret = (struct fuzz_setup){.cli = cli, .mode = mode, .command = args->command};
+	if (check_options(cli, err) < 0 || oracle_set_read(cli->oracles, &set, err) < 0 || read_files(ret, err) < 0 ||
+		backend_choose(&cli->run, &ret->backend, err) < 0)
+		return -1;
+	show_folder(ret);
+	set_limits(ret);
+	if (run_spec_build(&ret->built, &ret->run, args->command, err) < 0)
+		return -1;
+	ret->built.spec.effects = true;
+	if (set_state(ret, err) < 0)
+		return -1;
+	set_fuzz(ret, args);
+	ret->fuzz.oracles = set;
+	return 0;
+}
+
+/* ---- starting it ---- */
+
+static void on_signal(void *data, int number)
+{
+	struct fuzz_setup *it = data;
+	bool again = it->signal != 0;
+
+	if (!again)
+		it->signal = number;
+	if (!again && it->target)
+		return; /* what there is is said, and kept */
+	redraw_end();
+	cli_say(it->target ? "stopped at once; what was confirmed is kept" : "stopped before it could be called");
+	it->plant = plant_free(it->plant);
+	_exit(128 + number); /* what runs in cells dies with us */
+}
+
+static void merge_words(struct fuzz_setup *it)
+{
+	const char *const *planted = it->plant ? plant_words(it->plant) : NULL;
+	size_t count = 0;
+
+	for (const char *const *word = planted; word && *word; word++)
+		count++;
+	it->words = xcalloc(count + it->dict.count + 1, sizeof(*it->words));
+	count = 0;
+	for (const char *const *word = planted; word && *word; word++)
+		it->words[count++] = *word;
+	for (size_t i = 0; i < it->dict.count; i++)
+		it->words[count++] = it->dict.items[i];
+}
+
+static int plant(struct fuzz_setup *it, struct err *err)
+{
+	if (strcmp(it->backend, "none") == 0) {
+		texts_add(&it->gaps, "nothing was planted and no effects were seen: there was no sandbox");
+		return 0;
+	}
+	if (it->cli->no_canaries) {
+		texts_add(&it->gaps, "nothing was planted: --no-canaries");
+		return 0;
+	}
+	it->plant = plant_open(&it->built.spec, it->fuzz.seed, err);
+	return it->plant ? 0 : err_wrap(err, "plant canaries");
+}
+
+int fuzz_setup_open(struct fuzz_setup *it, struct err *err)
+{
+	static const int ours[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT, 0};
+	const struct fuzz_cli *cli = it->cli;
+
+	cli_hide(&(struct secrets){.env = it->built.spec.env, .names = cli->run.secret_env.items});
+	cli_env_forget();
+	if (strcmp(it->backend, "none") == 0)
+		backend_warn_none();
+	it->loop = loop_open(err);
+	if (!it->loop || signals_take(it->loop, ours, on_signal, it, err) < 0)
+		return -1;
+	it->pool = cell_pool_open(it->backend, it->loop, err);
+	if (!it->pool || plant(it, err) < 0)
+		return -1;
+	merge_words(it);
+	const struct target_options options = {
+		.mode = it->mode,
+		.spec = it->plant ? plant_spec(it->plant) : &it->built.spec,
+		.name = cli->name,
+		.schema_text = cli->schema ? buf_text(&it->schema) : NULL,
+		.schema_len = it->schema.len,
+		.schema_name = cli->schema,
+		.output_schema_text = cli->output_schema ? buf_text(&it->output_schema) : NULL,
+		.output_schema_len = it->output_schema.len,
+		.output_schema_name = cli->output_schema,
+		.words = it->words,
+		.port = cli->port,
+		.path = cli->path,
+		.start_ns = cli->start_ms * NS_PER_MS,
+		.call_ns = cli->call_ms * NS_PER_MS,
+	};
+	it->target = target_open(&options, it->loop, it->pool, err);
+	if (!it->target)
+		return -1;
+	it->fuzz.target = it->target;
+	it->fuzz.plant = it->plant;
+	return 0;
+}
+
+/* ---- findings ---- */
+
+/* A path as the cell sees it, from the current folder if that is where it comes from. NULL: it comes from elsewhere. */
+static char *file_here(const struct fuzz_setup *it, const char *file)
+{
+	for (size_t i = 0; i < it->built.spec.mount_count; i++) {
+		const struct cell_mount *mount = &it->built.spec.mounts[i];
+		size_t len = strlen(mount->target), here = strlen(it->here ? it->here : "");
+		if (strncmp(file, mount->target, len) != 0 || (file[len] != '/' && file[len] != '\0'))
+			continue;
+		own(freep) char *host = xfmt("%s%s", mount->source, file + len);
+		if (here > 0 && strncmp(host, it->here, here) == 0 && host[here] == '/')
+			return xstrdup(host + here + 1);
+		return ptr_take(&host);
+	}
+	return NULL;
+}
+
+static void hide_evidence(struct finding *finding)
+{
+	for (size_t i = 0; redactor_knows(cli_hidden()) && i < finding->evidence.count; i++) {
+		struct buf shown = {0};
+		redact_show(cli_hidden(), REDACT_VALUES, finding->evidence.items[i], strlen(finding->evidence.items[i]), &shown);
+		free(finding->evidence.items[i]);
+		finding->evidence.items[i] = shown.len ? buf_take(&shown) : xstrdup("");
+	}
+}
+
+void fuzz_setup_finish(const struct fuzz_setup *it, struct finding *finding)
+{
+	char *file = finding->file && *finding->file == '/' ? file_here(it, finding->file) : NULL;
+
+	if (file) {
+		free(finding->file);
+		finding->file = file;
+	}
+	if (!finding->target_sha256 && it->sum)
+		finding->target_sha256 = xstrdup(it->sum);
+	hide_evidence(finding);
+}
+
+int fuzz_copy(const struct finding *finding, struct finding *ret, struct err *err)
+{
+	own(json_done) struct json json = {0};
+
+	capsule_write(finding, &json);
+	return capsule_read(ret, json.out.data, json.out.len, finding->id, err);
+}
+
+char *fuzz_store_shown(const char *folder)
+{
+	own(freep) char *here = getcwd(NULL, 0);
+	size_t len = here ? strlen(here) : 0;
+
+	return xstrdup(len > 1 && strncmp(folder, here, len) == 0 && folder[len] == '/' ? folder + len + 1 : folder);
+}
+
+/* ---- the audit log ---- */
+
+int fuzz_audit_flush(struct audit *audit, struct err *err)
+{
+	const struct timespec pause = {.tv_nsec = 20000000};
+	int rc = -1;
+
+	for (int tries = 0; tries < 100 && (rc = audit_flush(audit, err)) < 0 && err->code == EAGAIN; tries++)
+		(void)nanosleep(&pause, NULL);
+	return rc < 0 ? err_wrap(err, "the audit log") : 0;
+}

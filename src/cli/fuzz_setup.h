@@ -1,0 +1,61 @@
+/* From the options of `hotcell fuzz` to a target that is open in its cells: for fuzzing it, and for doing a finding again.
+ *
+ * Order: everything that the user named is read and judged; then the environment is forgotten; then the pool, which forks;
+ * what is planted; the target. */
+#ifndef HOTCELL_CLI_FUZZ_SETUP_H
+#define HOTCELL_CLI_FUZZ_SETUP_H
+
+#include "cli/fuzz_options.h"
+#include "cli/run_audit.h"
+#include "fuzz/fuzz.h"
+
+/* Exit codes of `fuzz`, `repro` and `findings minimise`. */
+enum { FUZZ_EXIT_FINDINGS = 1, FUZZ_EXIT_NOTHING = 3, FUZZ_EXIT_BROKEN = 4 };
+
+struct fuzz_setup {
+	const struct fuzz_cli *cli;
+	enum target_mode mode;
+	char *const *command;
+	const char *backend;
+	struct run_spec built;
+	struct loop *loop;
+	struct cell_pool *pool;
+	struct plant *plant; /* NULL: nothing is planted */
+	struct target *target;
+	struct run_audit audit;
+	char *state, *store_folder;
+	char *sum; /* of the target's file; NULL: not known */
+	struct fuzz_options fuzz; /* all but the limits and what is told */
+	int signal; /* that told us to end; 0: none */
+	struct finding_texts gaps; /* that follow from the options */
+	/* private */
+	struct run_options run; /* as typed, with the folder that is shown */
+	struct cli_list mounts;
+	char *here;
+	struct buf schema, output_schema;
+	struct finding_texts dict;
+	const char **words, **environment;
+	struct allowed allowed;
+	struct finding_texts flags, names;
+};
+
+/* What can be judged without running anything; makes the state folder. `args` are those that were typed. */
+MUST_CHECK int fuzz_setup_build(struct fuzz_setup *ret, const struct fuzz_cli *cli, enum target_mode mode, const struct cli_args *args,
+	struct err *err);
+/* Starts it. ERR_MISSING: it offers nothing. */
+MUST_CHECK int fuzz_setup_open(struct fuzz_setup *it, struct err *err);
+void fuzz_setup_done(struct fuzz_setup *it);
+
+/* What an error of the two makes the program end with; says it. */
+int fuzz_setup_fail(const struct err *err);
+/* Finishes a finding as it goes to the store: its file in the user's tree, its target's sum, its evidence without what the user
+ * gave as a secret. */
+void fuzz_setup_finish(const struct fuzz_setup *it, struct finding *finding);
+/* By way of its capsule. */
+MUST_CHECK int fuzz_copy(const struct finding *finding, struct finding *ret, struct err *err);
+/* Where the store is, as a command names it: from here if it lies here. The caller frees. */
+char *fuzz_store_shown(const char *folder);
+/* Writes what waits; several may do so at once. */
+MUST_CHECK int fuzz_audit_flush(struct audit *audit, struct err *err);
+
+#endif
