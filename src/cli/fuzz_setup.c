@@ -274,7 +274,7 @@ int fuzz_setup_open(struct fuzz_setup *it, struct err *err)
 	if (!it->pool || plant(it, err) < 0)
 		return -1;
 	merge_words(it);
-	const struct target_options options = {
+	it->options = (struct target_options){
 		.mode = it->mode,
 		.spec = it->plant ? plant_spec(it->plant) : &it->built.spec,
 		.name = cli->name,
@@ -290,7 +290,7 @@ int fuzz_setup_open(struct fuzz_setup *it, struct err *err)
 		.start_ns = cli->start_ms * NS_PER_MS,
 		.call_ns = cli->call_ms * NS_PER_MS,
 	};
-	it->target = target_open(&options, it->loop, it->pool, err);
+	it->target = target_open(&it->options, it->loop, it->pool, err);
 	if (!it->target)
 		return -1;
 	it->fuzz.target = it->target;

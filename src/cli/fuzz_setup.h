@@ -29,6 +29,7 @@ struct fuzz_setup {
 	int signal; /* that told us to end; 0: none */
 	struct finding_texts gaps; /* that follow from the options */
 	/* private */
+	struct target_options options;
 	struct run_options run; /* as typed, with the folder that is shown */
 	struct cli_list mounts;
 	char *here;
