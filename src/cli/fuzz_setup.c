@@ -14,6 +14,7 @@
 #include "campaign/state.h"
 #include "cli/backend.h"
 #include "cli/hide.h"
+#include "cli/manifest_check.h"
 #include "cli/redraw.h"
 #include "cli/signals.h"
 
@@ -198,7 +199,7 @@ int fuzz_setup_build(struct fuzz_setup *ret, const struct fuzz_cli *cli, enum ta
 
 	*ret = (struct fuzz_setup){.cli = cli, .mode = mode, .command = args->command};
 	if (check_options(cli, err) < 0 || oracle_set_read(cli->oracles, &set, err) < 0 || read_files(ret, err) < 0 ||
-		backend_choose(&cli->run, &ret->backend, err) < 0)
+		backend_choose(&cli->run, &ret->backend, err) < 0 || manifest_check(&cli->run.manifests, err) < 0)
 		return -1;
 	show_folder(ret);
 	set_limits(ret);

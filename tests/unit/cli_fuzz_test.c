@@ -1,0 +1,209 @@
+/* The options of fuzzing: dictionaries, what a capsule keeps and what of it is safe; and what is shown. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "cli/fuzz_options.h"
+#include "cli/fuzz_view.h"
+
+/* Brings its own: the table of verbs is main.c's. */
+const struct cli_verb *const cli_verbs[] = {NULL};
+
+static void a_dictionary_has_a_word_a_line_or_the_syntax_of_afl(void **state)
+{
+	static const char text[] = "plain words\n# a remark\n\nkeyword_1=\"a\\x41\\\\b\\\"c\"\r\n\"bare\"\nname=\"unfinished\nx=y\n";
+	static const char *const wanted[] = {"plain words", "aA\\b\"c", "bare", "name=\"unfinished", "x=y"};
+	struct finding_texts words = {0};
+	struct err err = {0};
+
+	(void)state;
+	assert_int_equal(dict_read(text, sizeof(text) - 1, "d", &words, &err), 0);
+	assert_int_equal(words.count, ARRAY_LEN(wanted));
+	for (size_t i = 0; i < words.count; i++)
+		assert_string_equal(words.items[i], wanted[i]);
+	texts_done(&words);
+}
+
+static void a_dictionary_that_is_wrong_is_refused_with_its_line(void **state)
+{
+	static const struct {
+		const char *text;
+		size_t len;
+		const char *why;
+	} cases[] = {
+		{"fine\nx=\"\\q\"\n", 11, "d:2: after a backslash"},
+		{"x=\"\\x00\"", 8, "d:1: a word cannot hold \\x00"},
+		{"x=\"\\x4\"", 7, "d:1: after a backslash"},
+		{"a\0b\n", 4, "d:1: a word cannot hold a NUL byte"},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		struct finding_texts words = {0};
+		struct err err = {0};
+		assert_int_equal(dict_read(cases[i].text, cases[i].len, "d", &words, &err), -1);
+		assert_int_equal(err.code, ERR_USAGE);
+		assert_non_null(strstr(err.text, cases[i].why));
+		texts_done(&words);
+	}
+}
+
+static void a_port_may_have_a_path(void **state)
+{
+	static const struct {
+		const char *text;
+		int rc;
+		unsigned port;
+		const char *path;
+	} cases[] = {
+		{"8000", 0, 8000, "/mcp"}, {"80/api/mcp", 0, 80, "/api/mcp"}, {"0", -1, 0, NULL}, {"70000", -1, 0, NULL}, {"x/mcp", -1, 0, NULL},
+		{"80/a b", -1, 0, NULL}, {"80/a\r\nHost: x", -1, 0, NULL},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		struct fuzz_cli cli = {0};
+		struct err err = {0};
+		assert_int_equal(fuzz_http_set(&cli, cases[i].text, &err), cases[i].rc);
+		assert_int_equal(cli.port, cases[i].port);
+		if (cases[i].path)
+			assert_string_equal(cli.path, cases[i].path);
+	}
+}
+
+static void what_opens_a_cell_needs_trust(void **state)
+{
+	static const struct {
+		const char *flag;
+		bool safe;
+	} cases[] = {
+		{"--memory=64M", true}, {"--call-timeout=1s", true}, {"--allow-write=/tmp", true}, {"--require=full", true},
+		{"--mount=sub:/app", true}, {"--mount=sub:/app:ro", true}, {"--mount=.:/app", true}, {"--schema=sub/s.json", true},
+		{"--mount=sub:/app:rw", false}, {"--mount=/etc:/e", false}, {"--mount=..:/up", false}, {"--mount=sub/../..:/up", false},
+		{"--mount=link:/app", false}, {"--mount=missing:/x", false}, {"--schema=/etc/passwd", false}, {"--schema=link/passwd", false},
+		{"--no-sandbox", false}, {"--backend=none", false}, {"--image=/x", false}, {"--tmp-exec", false}, {"--no-default-hide", false},
+		{"--env=A=b", false}, {"--pass-env=A", false}, {"--allow=example.org", false}, {"--stdin=/etc/passwd", false},
+		{"--audit=/home/x", false}, {"--export-sarif=x", false}, {"--state=/x", false}, {"--json", false}, {"memory=1", false},
+		{"--memoryx=1", false}, {"", false}, {"-", false},
+	};
+	char folder[] = "/tmp/cli-fuzz-XXXXXX";
+
+	(void)state;
+	assert_non_null(mkdtemp(folder));
+	assert_int_equal(chdir(folder), 0);
+	assert_int_equal(mkdir("sub", 0700), 0);
+	assert_int_equal(symlink("/etc", "link"), 0);
+	FILE *file = fopen("sub/s.json", "w");
+	assert_non_null(file);
+	(void)fclose(file);
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++)
+		if (flag_is_safe(cases[i].flag) != cases[i].safe)
+			fail_msg("%s is %staken", cases[i].flag, cases[i].safe ? "not " : "");
+	assert_int_equal(setenv("HOME", folder, 1), 0);
+	assert_false(flag_is_safe("--mount=.:/app")); /* a home as a whole */
+	assert_true(flag_is_safe("--mount=sub:/app"));
+	assert_int_equal(unlink("sub/s.json") + unlink("link") + rmdir("sub") + chdir("/") + rmdir(folder), 0);
+}
+
+static void a_capsule_keeps_names_of_variables_and_paths_from_here(void **state)
+{
+	char folder[] = "/tmp/cli-fuzz-XXXXXX";
+	struct finding_texts flags = {0}, names = {0};
+
+	(void)state;
+	assert_non_null(mkdtemp(folder));
+	assert_int_equal(chdir(folder), 0);
+	own(freep) char *mount = xfmt("--mount=%s:/app:ro", folder);
+	const char *given[] = {mount, "--env=TOKEN=hunter2", "--pass-env=KEY", "--json", "--max-calls=10", "--memory=64M", "--mount=/etc:/e", NULL};
+	const struct cli_args args = {.given = {given, ARRAY_LEN(given) - 1}};
+	fuzz_flags(&args, &flags, &names);
+	assert_int_equal(flags.count, 3);
+	assert_string_equal(flags.items[0], "--mount=.:/app:ro");
+	assert_string_equal(flags.items[1], "--memory=64M");
+	assert_string_equal(flags.items[2], "--mount=/etc:/e");
+	assert_int_equal(names.count, 2);
+	assert_string_equal(names.items[0], "TOKEN");
+	assert_string_equal(names.items[1], "KEY");
+	texts_done(&flags);
+	texts_done(&names);
+	assert_int_equal(chdir("/") + rmdir(folder), 0);
+}
+
+/* ---- what is shown ---- */
+
+static struct subject evil = {.name = (char[]){"\033[2Jlong-name-that-goes-on-and-on-and-on-for-ever"}}, plain = {.name = (char[]){"echo"}};
+
+static struct subject_progress rows[] = {
+	{.subject = &evil, .calls = 1234567, .ok = 1, .findings = 2},
+	{.subject = &plain, .calls = 3},
+	{.subject = &plain, .calls = 4},
+	{.subject = &plain, .calls = 5},
+};
+static const struct fuzz_progress progress = {.ns = 12 * NS_PER_S, .calls = 1234579, .rate = 99.6, .restarts = 2, .kept = 7, .subjects = rows,
+	.subject_count = ARRAY_LEN(rows), .doing = "exploring"};
+
+static void a_picture_fits_its_terminal_and_shows_no_escapes(void **state)
+{
+	static const unsigned severities[SEVERITY_COUNT] = {[SEVERITY_CRITICAL] = 1, [SEVERITY_LOW] = 3};
+
+	(void)state;
+	for (unsigned columns = 20; columns < 140; columns += 7)
+		for (unsigned lines = 4; lines < 12; lines++) {
+			const struct fuzz_look look = {.name = "\033[31mtarget", .duration_ns = 60 * NS_PER_S, .severities = severities,
+				.rows = lines, .columns = columns};
+			own(buf_done) struct buf out = {0};
+			unsigned count = 0;
+			fuzz_view_block(&progress, &look, &out);
+			assert_null(strchr(buf_text(&out), '\033'));
+			for (const char *at = buf_text(&out); *at; at += strcspn(at, "\n") + 1, count++)
+				assert_true(strcspn(at, "\n") < columns);
+			assert_true(count > 0 && count < lines);
+		}
+}
+
+static void a_line_says_how_far_it_is(void **state)
+{
+	static const unsigned severities[SEVERITY_COUNT] = {[SEVERITY_CRITICAL] = 1, [SEVERITY_LOW] = 3};
+	const struct fuzz_look look = {.name = "t", .duration_ns = 60 * NS_PER_S, .max_calls = 5000000, .severities = severities};
+	own(buf_done) struct buf out = {0};
+
+	(void)state;
+	fuzz_view_line(&progress, &look, &out);
+	assert_string_equal(buf_text(&out),
+		"12s of 60s: 1,234,579 of 5,000,000 calls, 100/s, 2 restarts, 7 kept; findings: 1 critical, 3 low; exploring");
+}
+
+static void more_tools_than_rows_are_counted(void **state)
+{
+	own(buf_done) struct buf out = {0}, all = {0};
+
+	(void)state;
+	fuzz_view_subjects(&progress, 2, 0, &out);
+	assert_non_null(strstr(buf_text(&out), "1,234,567"));
+	assert_non_null(strstr(buf_text(&out), "and 3 more\n"));
+	fuzz_view_subjects(&progress, 0, 0, &all);
+	assert_null(strstr(buf_text(&all), "more"));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_dictionary_has_a_word_a_line_or_the_syntax_of_afl),
+		cmocka_unit_test(a_dictionary_that_is_wrong_is_refused_with_its_line),
+		cmocka_unit_test(a_port_may_have_a_path),
+		cmocka_unit_test(what_opens_a_cell_needs_trust),
+		cmocka_unit_test(a_capsule_keeps_names_of_variables_and_paths_from_here),
+		cmocka_unit_test(a_picture_fits_its_terminal_and_shows_no_escapes),
+		cmocka_unit_test(a_line_says_how_far_it_is),
+		cmocka_unit_test(more_tools_than_rows_are_counted),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
