@@ -289,13 +289,11 @@ static char *from_here(const char *path, size_t len)
 
 bool flag_is_safe(const char *flag)
 {
-	const char *value = flag[2 + name_len(flag)] == '=' ? flag + 2 + name_len(flag) + 1 : "";
 	enum flag_take take = flag_take(flag);
 
-	if (take == FLAG_TAKEN)
-		return true;
 	if (take != FLAG_FILE_HERE && take != FLAG_MOUNT)
-		return false;
+		return take == FLAG_TAKEN;
+	const char *value = flag[2 + name_len(flag)] == '=' ? flag + 2 + name_len(flag) + 1 : "";
 	size_t len = take == FLAG_MOUNT ? strcspn(value, ":") : strlen(value);
 	own(freep) char *inside = from_here(value, len), *whole = real(value, len);
 	if (!inside || !whole || take == FLAG_FILE_HERE)
