@@ -23,6 +23,7 @@
 #define MARGIN_MS UINT64_C(3600000) /* of a cell's life beyond the exploring: what was found is replayed and made small */
 #define DAY_MS UINT64_C(86400000)
 #define STORE_NAME "examples"
+#define SHOWN_ELSE "/project"
 
 void fuzz_setup_done(struct fuzz_setup *it)
 {
@@ -93,6 +94,20 @@ static int read_files(struct fuzz_setup *it, struct err *err)
 	return 0;
 }
 
+/* Where a folder is shown: at its own path, which scripts of virtual environments and links rely on, or where a cell has something
+ * of its own there, at a path that is always free. */
+static const char *shown_at(const char *folder)
+{
+	static const char *const taken[] = {"/proc", "/dev", "/sys", "/tmp", CELL_WORKSPACE};
+
+	for (size_t i = 0; i < ARRAY_LEN(taken); i++) {
+		size_t len = strlen(taken[i]);
+		if (strncmp(folder, taken[i], len) == 0 && (folder[len] == '/' || folder[len] == '\0'))
+			return SHOWN_ELSE;
+	}
+	return folder;
+}
+
 /* A script of this folder could not be found in a cell that shows nothing of it: so the folder is shown, read-only, where it
  * is, unless the user said what is to be shown. */
 static void show_folder(struct fuzz_setup *it)
@@ -120,12 +135,12 @@ static void show_folder(struct fuzz_setup *it)
 		return;
 	}
 	it->mounts.items = xcalloc(2, sizeof(*it->mounts.items));
-	it->mounts.items[0] = xfmt("%s:%s", it->here, it->here);
+	it->mounts.items[0] = xfmt("%s:%s", it->here, shown_at(it->here));
 	it->mounts.count = 1;
 	it->run.mounts = it->mounts;
-	it->run.workdir = it->here;
+	it->run.workdir = shown_at(it->here);
 	if (!typed->quiet)
-		cli_say("it is shown this folder, read-only; --mount says otherwise");
+		cli_say("it is shown this folder, read-only%s; --mount says otherwise", it->run.workdir == it->here ? "" : ", as " SHOWN_ELSE);
 }
 
 static void set_limits(struct fuzz_setup *it)
