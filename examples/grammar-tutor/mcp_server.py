@@ -67,23 +67,11 @@ TOOLS = {
 }
 
 
-def check(arguments, declared):
-    """Planted: names are looked at, values are not, but for their being there."""
-    missing = [name for name in declared["required"] if name not in arguments]
-    if missing or not set(arguments) <= set(declared["properties"]):
-        raise tutor.Rejected("the arguments are " + ", ".join(declared["properties"]))
-    for name, rule in declared["properties"].items():
-        if rule.get("type") == "string" and not isinstance(arguments[name], str):
-            raise tutor.Rejected(f"'{name}' is a text")
-        if "enum" in rule and name == "tense" and arguments[name] not in rule["enum"]:
-            raise tutor.Rejected("'tense' is one of those that the schema names")
-
-
 def call(params):
     function, declared, _ = TOOLS[params["name"]]
-    arguments = params.get("arguments") or {}
+    arguments = params.get("arguments")
     try:
-        check(arguments, declared)
+        tutor.check(arguments, declared)
         said = function(**arguments)
     except tutor.Rejected as no:
         return {"isError": True, "content": [{"type": "text", "text": str(no)}]}

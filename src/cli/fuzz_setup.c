@@ -23,7 +23,7 @@
 #define MARGIN_MS UINT64_C(3600000) /* of a cell's life beyond the exploring: what was found is replayed and made small */
 #define DAY_MS UINT64_C(86400000)
 #define STORE_NAME "examples"
-#define SHOWN_ELSE "/project"
+#define SHOWN_ELSE "/srv/project"
 
 void fuzz_setup_done(struct fuzz_setup *it)
 {
@@ -290,10 +290,13 @@ int fuzz_setup_open(struct fuzz_setup *it, struct err *err)
 	if (!it->pool || plant(it, err) < 0)
 		return -1;
 	merge_words(it);
+	/* "python3" would be the name of many */
+	const char *script = fuzz_script(it->command);
+	const char *slash = script ? strrchr(script, '/') : NULL;
 	it->options = (struct target_options){
 		.mode = it->mode,
 		.spec = it->plant ? plant_spec(it->plant) : &it->built.spec,
-		.name = cli->name,
+		.name = cli->name ? cli->name : slash ? slash + 1 : script,
 		.schema_text = cli->schema ? buf_text(&it->schema) : NULL,
 		.schema_len = it->schema.len,
 		.schema_name = cli->schema,
