@@ -4,14 +4,11 @@
  * runs, it runs in a cell, and of its options those that open the cell are not taken unless the user says --trust: mounts but
  * for read-only ones of what is at or below the current folder, variables of the environment, images, other backends,
  * profiles but for the built-in ones. If it needs such, nothing is run, and it is said what was needed. */
-#include <fcntl.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <time.h>
 
-#include "base/fs.h"
 #include "base/term.h"
-#include "campaign/state.h"
+#include "cli/findings_place.h"
 #include "cli/fuzz_setup.h"
 #include "cli/profile_options.h"
 #include "cli/verbs.h"
@@ -29,50 +26,25 @@ struct repro_cli {
 
 struct held {
 	struct finding finding;
-	struct finding_store store; /* its folder is NULL if the finding is a file's */
+	struct findings_place place;
+	bool stored; /* it is the place's, and no file's */
 };
 
 static void held_done(struct held *held)
 {
 	finding_done(&held->finding);
-	store_done(&held->store);
+	findings_place_done(&held->place);
 }
 
-static int held_file(struct held *held, const char *path, struct err *err)
-{
-	own(buf_done) struct buf text = {0};
-
-	if (fs_read_small(AT_FDCWD, path, CAPSULE_MAX, &text, err) < 0) {
-		err->code = ERR_USAGE;
-		return -1;
-	}
-	return capsule_read(&held->finding, buf_text(&text), text.len, path, err);
-}
-
-static int held_id(struct held *held, const char *id, const char *state, struct err *err)
-{
-	own(freep) char *folder = state_folder(state, false, err);
-	own(freep) char *path = folder ? xfmt("%s/examples", folder) : NULL;
-	own(buf_done) struct buf shown = {0};
-
-	if (!path || store_open(&held->store, path, err) < 0)
-		return -1;
-	const struct finding *found = store_find(&held->store, id);
-	if (found)
-		return fuzz_copy(found, &held->finding, err);
-	term_line(id, strlen(id), 80, &shown);
-	return err_set(err, ERR_USAGE, "no finding, or more than one, has an id that begins with '%s'; 'hotcell findings list' has them",
-		buf_text(&shown));
-}
-
-/* What names a file is one; an id has no such marks. */
 static int held_read(struct held *held, const char *word, bool may_file, const char *state, struct err *err)
 {
-	struct stat st;
-	size_t len = strlen(word);
-	bool file = strchr(word, '/') || (len > 5 && strcmp(word + len - 5, ".json") == 0) || lstat(word, &st) == 0;
-
-	return may_file && file ? held_file(held, word, err) : held_id(held, word, state, err);
+	if (may_file && finding_is_file(word))
+		return finding_file_read(word, &held->finding, err);
+	if (findings_place_open(&held->place, state, err) < 0)
+		return -1;
+	const struct finding *found = findings_place_find(&held->place, word, err);
+	held->stored = true;
+	return found ? fuzz_copy(found, &held->finding, err) : -1;
 }
 
 /* ---- its options, as far as they are taken ---- */
@@ -295,7 +267,7 @@ static int keep(struct again *it, enum repro_verdict verdict, struct err *err)
 	struct finding *finding = &it->held.finding;
 	enum finding_state before = finding->state;
 
-	if (!it->held.store.folder)
+	if (!it->held.stored)
 		return 0;
 	if (verdict == REPRO_FIXED && finding->state == FINDING_OPEN)
 		finding->state = FINDING_FIXED;
@@ -303,7 +275,7 @@ static int keep(struct again *it, enum repro_verdict verdict, struct err *err)
 		finding->state = FINDING_OPEN;
 	if (verdict == REPRO_SAME)
 		finding->last_seen = time(NULL);
-	return before == finding->state && verdict != REPRO_SAME ? 0 : store_put(&it->held.store, finding, err);
+	return before == finding->state && verdict != REPRO_SAME ? 0 : store_put(&it->held.place.store, finding, err);
 }
 
 static int log_line(const struct again *it, const char *event, const char *verdict, struct err *err)
@@ -386,7 +358,7 @@ static int run_minimise(void *data, const struct cli_args *args)
 		return code;
 	size_t before = strlen(it.held.finding.input);
 	if (fuzz_minimise(&it.setup.fuzz, &it.held.finding, &smaller, &err) < 0 ||
-		(smaller && store_put(&it.held.store, &it.held.finding, &err) < 0)) {
+		(smaller && store_put(&it.held.place.store, &it.held.finding, &err) < 0)) {
 		code = fuzz_setup_fail(&err);
 		return it.setup.signal ? 128 + it.setup.signal : code == EXIT_USAGE ? code : FUZZ_EXIT_BROKEN;
 	}
