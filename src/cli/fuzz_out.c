@@ -44,12 +44,28 @@ void fuzz_outcome_judge(struct fuzz_outcome *outcome)
 		outcome->code = result->end == FUZZ_NOTHING ? FUZZ_EXIT_NOTHING : 0;
 }
 
-static const struct finding_texts *gap_lists(const struct fuzz_outcome *outcome, size_t at)
+static const struct finding_texts *remarks_of(const struct fuzz_outcome *outcome)
 {
-	const struct finding_texts *const lists[] = {&outcome->setup->gaps, &outcome->result->gaps,
-		outcome->setup->target ? target_remarks(outcome->setup->target) : NULL};
+	return target_remarks(outcome->setup->target);
+}
 
-	return at < ARRAY_LEN(lists) ? lists[at] : NULL;
+static bool texts_have(const struct finding_texts *texts, const char *text)
+{
+	for (size_t i = 0; i < texts->count; i++)
+		if (strcmp(texts->items[i], text) == 0)
+			return true;
+	return false;
+}
+
+/* What was not fuzzed, without what the target's own remarks say. */
+static void gaps_of(const struct fuzz_outcome *outcome, struct finding_texts *ret)
+{
+	const struct finding_texts *const lists[] = {&outcome->setup->gaps, &outcome->result->gaps};
+
+	for (size_t at = 0; at < ARRAY_LEN(lists); at++)
+		for (size_t i = 0; i < lists[at]->count; i++)
+			if (!texts_have(remarks_of(outcome), lists[at]->items[i]))
+				texts_add(ret, lists[at]->items[i]);
 }
 
 /* ---- for machines ---- */
@@ -100,13 +116,11 @@ static void put_totals(const struct fuzz_outcome *outcome, struct json *json)
 
 static void put_gaps(const struct fuzz_outcome *outcome, struct json *json)
 {
-	json_key(json, "gaps");
-	json_open(json, '[');
-	for (size_t at = 0; at < 2; at++)
-		for (size_t i = 0; i < gap_lists(outcome, at)->count; i++)
-			json_string(json, gap_lists(outcome, at)->items[i]);
-	json_close(json, ']');
-	put_texts(json, "remarks", gap_lists(outcome, 2));
+	own(texts_done) struct finding_texts gaps = {0};
+
+	gaps_of(outcome, &gaps);
+	put_texts(json, "gaps", &gaps);
+	put_texts(json, "remarks", remarks_of(outcome));
 }
 
 static int print_json(const struct fuzz_outcome *outcome)
@@ -117,8 +131,8 @@ static int print_json(const struct fuzz_outcome *outcome)
 
 	json_open(&json, '{');
 	json_put_string(&json, "version", HOTCELL_VERSION);
-	json_put_string(&json, "target", setup->target ? target_name(setup->target) : NULL);
-	json_put_string(&json, "says", setup->target ? target_version(setup->target) : NULL);
+	json_put_string(&json, "target", target_name(setup->target));
+	json_put_string(&json, "says", target_version(setup->target));
 	json_put_string(&json, "kind", target_mode_kind(setup->mode));
 	json_put_string(&json, "backend", setup->backend);
 	json_put_string(&json, "seed", seed);
@@ -202,16 +216,17 @@ static void put_verdict(const struct fuzz_outcome *outcome, struct buf *out)
 
 static int print_text(const struct fuzz_outcome *outcome)
 {
+	own(texts_done) struct finding_texts gaps = {0};
 	own(buf_done) struct buf out = {0};
 
+	gaps_of(outcome, &gaps);
 	fuzz_view_subjects(&outcome->result->totals, 0, 0, &out);
 	put_findings(outcome, &out);
 	if (outcome->result->fixed.count)
 		buf_char(&out, '\n');
 	put_lines("fixed: ", &outcome->result->fixed, &out);
-	put_lines("not fuzzed: ", gap_lists(outcome, 0), &out);
-	put_lines("not fuzzed: ", gap_lists(outcome, 1), &out);
-	put_lines("remark: ", gap_lists(outcome, 2), &out);
+	put_lines("not fuzzed: ", &gaps, &out);
+	put_lines("remark: ", remarks_of(outcome), &out);
 	put_verdict(outcome, &out);
 	return cli_print(&out);
 }
@@ -219,7 +234,7 @@ static int print_text(const struct fuzz_outcome *outcome)
 static int write_sarif(const struct fuzz_outcome *outcome)
 {
 	own(freep) char *folder = fuzz_store_shown(outcome->setup->store_folder);
-	own(freep) char *title = xfmt("hotcell fuzz: %s", outcome->setup->target ? target_name(outcome->setup->target) : "");
+	own(freep) char *title = xfmt("hotcell fuzz: %s", target_name(outcome->setup->target));
 	const struct findings findings = findings_of(outcome, title, folder);
 	own(buf_done) struct buf text = {0};
 	struct err err = {0};

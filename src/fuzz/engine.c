@@ -333,7 +333,7 @@ static void explore(struct engine *engine)
 			struct worker *worker = &engine->workers[i];
 			if (worker->busy && worker_turn(engine, worker, unstable))
 				any = true;
-			if (!worker->busy && !over && !is_over(engine) && worker_begin(engine, worker) == 0)
+			if (!worker->busy && !over && !is_over(engine) && explorer_begin(engine, worker) == 0)
 				any = true;
 			busy |= worker->busy;
 		}

@@ -200,7 +200,7 @@ void gap_add(struct fuzz_result *result, const char *format, ...) PRINTF_LIKE(2,
 
 struct quarry *quarry_choose(struct engine *engine);
 /* Begins a call of the worker's. -1: engine->broken. */
-int worker_begin(struct engine *engine, struct worker *worker);
+int explorer_begin(struct engine *engine, struct worker *worker);
 /* What came of it. Surprises are put into engine->pending. */
 void worker_take(struct engine *engine, struct worker *worker, const struct exchange *seen);
 void quarry_done(struct quarry *quarry);

@@ -165,7 +165,7 @@ static int worker_make(struct engine *engine, struct worker *worker, struct quar
 	return 0;
 }
 
-int worker_begin(struct engine *engine, struct worker *worker)
+int explorer_begin(struct engine *engine, struct worker *worker)
 {
 	struct quarry *quarry = quarry_choose(engine);
 	struct err err;
