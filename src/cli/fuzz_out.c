@@ -170,8 +170,9 @@ static void put_lines(const char *before, const struct finding_texts *texts, str
 static void put_findings(const struct fuzz_outcome *outcome, struct buf *out)
 {
 	own(freep) char *folder = fuzz_store_shown(outcome->setup->store_folder);
-	const struct findings findings = findings_of(outcome, "hotcell fuzz", folder);
+	struct findings findings = findings_of(outcome, "hotcell fuzz", folder);
 
+	findings.gaps = NULL; /* told below, with those of the options */
 	if (!outcome->count)
 		return;
 	buf_char(out, '\n');

@@ -8,6 +8,7 @@
 
 #define NORMAL_MAX 512 /* bytes of a normalised message: what comes later seldom tells two apart */
 #define FRAMES_COUNTED 3
+#define CUT_MIN 60
 
 static bool is_word(unsigned char c)
 {
@@ -24,7 +25,10 @@ static size_t quoted(const char *at)
 		return 0;
 	while (*end && *end != quote && *end != '\n')
 		end += *end == '\\' && end[1] ? 2 : 1;
-	return *end == quote ? (size_t)(end - at + 1) : 0;
+	if (*end == quote)
+		return (size_t)(end - at + 1);
+	/* a long one that does not end was cut off with its message */
+	return !*end && end - at > CUT_MIN ? (size_t)(end - at) : 0;
 }
 
 /* "/a/b/c.py" stands for c.py: where the tree lies differs from machine to machine. */

@@ -56,6 +56,8 @@ static void a_message_loses_what_varies(void **state)
 	static const struct {
 		const char *message, *normal;
 	} cases[] = {
+		{"KeyError: 'aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa", "KeyError: ''"},
+		{"he said 'no", "he said 'no"},
 		{"", ""},
 		{"file not found", "file not found"},
 		{"KeyError: 'abc' in line 17", "KeyError: '' in line #"},
