@@ -1,0 +1,109 @@
+/* Fuzzes functions with the real engines of their languages, which run inside warm cells: a cell is made once a worker, never
+ * once an input, so an engine is as fast in it as outside.
+ *
+ * A target is a function ("file.py:parse"), a harness that is there already, or all that a folder holds. A language is one row
+ * of a table that turns a target into a plan: files to write, and commands to build, run, replay and measure it. All commands
+ * of a plan run in cells, the build too: it is the target's code that is built. */
+#ifndef HOTCELL_FUZZ_FUNCTION_H
+#define HOTCELL_FUZZ_FUNCTION_H
+
+#include "base/loop.h"
+#include "cell/cell.h"
+#include "finding/store.h"
+
+/* ---- what is fuzzed ---- */
+
+struct function_target {
+	const char *language; /* a row's name: "python", "javascript", "go", "rust", "c", "java"; static */
+	char *root; /* the folder that the cells see, read-only: the project's, or the file's; absolute */
+	char *file; /* below root */
+	char *function; /* its name; a harness's own where it is one */
+	bool harness; /* it takes bytes already: nothing is generated */
+	char *name; /* for people, and in findings: "parser.py:parse" */
+};
+void function_target_done(struct function_target *target);
+
+struct function_targets {
+	struct function_target *list;
+	size_t count;
+};
+void function_targets_done(struct function_targets *targets);
+
+/* "file.py:function", "crate/path::function", a harness's file, or a folder, whose harnesses are found by their names and what
+ * is in them. Errors are ERR_USAGE and say what is missing: the file, the function, a language that is known; the nearest name. */
+MUST_CHECK int function_targets_read(const char *text, struct function_targets *ret, struct err *err);
+
+enum sanitizer { SANITIZER_DEFAULT, SANITIZER_ADDRESS, SANITIZER_UNDEFINED, SANITIZER_MEMORY, SANITIZER_NONE };
+
+struct function_progress;
+
+struct function_options {
+	const struct function_targets *targets;
+	const struct cell_spec *spec; /* of every cell, but for its command and the plan's mounts */
+	const char *state; /* the project's .hotcell: corpora are kept below it */
+	uint64_t duration_ns, max_execs; /* of all targets together; 0: no limit */
+	unsigned workers; /* at once, of all targets together */
+	uint64_t seed; /* 0: the engine's */
+	const char *seed_corpus; /* a folder; NULL: none */
+	const char *dict; /* a file in AFL's and libFuzzer's form; NULL: none but ours */
+	enum sanitizer sanitizer;
+	const char *const *expect; /* names of errors that are declared, and no findings */
+	const char *schema_text; /* inputs are values that fit it, made by hotcell; NULL: the engine's bytes */
+	size_t schema_len;
+	bool coverage; /* measured at the end */
+	int nice;
+	const struct finding_store *known;
+	void (*found)(void *data, const struct finding *finding, bool is_new);
+	void (*progress)(void *data, const struct function_progress *progress);
+	bool (*stop)(void *data);
+	void *data;
+};
+
+struct worker_progress {
+	size_t target; /* its place */
+	const char *doing; /* "building", "starting", "fuzzing", "replaying", "minimising", "measuring" */
+	uint64_t execs;
+	double rate; /* execs a second, as the engine says */
+};
+
+struct target_progress {
+	uint64_t execs, corpus, features, coverage, crashes; /* features and coverage as the engine counts them */
+	double rate;
+	uint64_t since_new_ns; /* since its last new path */
+	uint64_t first_exec_ns; /* from its start to the first execution; 0: not yet */
+	double yield; /* new features a second, lately: what power is divided by */
+};
+
+struct function_progress {
+	uint64_t ns, execs;
+	const struct worker_progress *workers;
+	size_t worker_count;
+	const struct target_progress *targets; /* as in the options */
+	size_t target_count;
+	unsigned findings, fresh;
+};
+
+struct coverage_file {
+	char *name; /* below root */
+	unsigned lines, lines_hit, functions, functions_hit;
+	unsigned char *hit; /* by line from 1: 0 no code, 1 not reached, 2 reached; NULL: not known */
+	size_t hit_count;
+};
+
+struct function_result {
+	struct finding *findings;
+	size_t count;
+	struct target_progress *totals; /* a target each */
+	struct finding_texts *problems; /* likewise: why it was not fuzzed, the build's log; empty: it was */
+	struct coverage_file *coverage; /* of all */
+	size_t coverage_count;
+	struct finding_texts gaps;
+	bool fuzzed; /* something was really executed */
+	bool stopped;
+};
+
+MUST_CHECK int function_run(const struct function_options *options, struct loop *loop, struct cell_pool *pool,
+	struct function_result *ret, struct err *err);
+void function_result_done(struct function_result *result);
+
+#endif

@@ -1,0 +1,53 @@
+/* A language: how its targets are found, built, run, replayed and measured. One file and one row each. Pure: texts in, a plan
+ * out; what is on the disk is looked at by discover.c and plan.c. */
+#ifndef HOTCELL_FUZZ_FUNCTION_LANGUAGE_H
+#define HOTCELL_FUZZ_FUNCTION_LANGUAGE_H
+
+#include "fuzz/function.h"
+
+#define FUNCTION_ROOT "/target" /* where the cells see the target's folder, read-only */
+#define FUNCTION_WORK "/work" /* a folder of ours, writable: what is built, corpus/, crashes/ */
+
+struct plan_file {
+	char *name; /* below FUNCTION_WORK */
+	char *text;
+};
+
+/* A program that must be there, and the command that installs it. */
+struct language_need {
+	const char *what; /* "atheris" */
+	const char *const *probe; /* a command that succeeds where it is; NULL-terminated */
+	const char *install; /* "pip install atheris" */
+};
+
+enum stats_kind { STATS_LIBFUZZER, STATS_GO_TEST, STATS_AFL };
+
+struct function_plan {
+	struct plan_file *files;
+	size_t file_count;
+	struct finding_texts build; /* words; empty: nothing is built */
+	struct finding_texts run; /* words; the engine's flags follow (libFuzzer's where stats says so) */
+	struct finding_texts replay; /* words; a file with the input follows */
+	struct finding_texts cover; /* words; the corpus' folder follows; leaves lcov in FUNCTION_WORK/coverage.info; empty: it cannot */
+	struct finding_texts environment; /* K=V */
+	enum stats_kind stats;
+	uint64_t memory; /* that it needs at least; 0: the default */
+	bool goes_on; /* its harness keeps going after a crash, and writes each new one to crashes/ */
+};
+void function_plan_done(struct function_plan *plan);
+
+struct language {
+	const char *name;
+	const char *const *suffixes; /* NULL-terminated */
+	const struct language_need *needs; /* ends with a `what` of NULL */
+	const char *const *roots; /* files that mark a project's top: "go.mod"; NULL-terminated */
+	/* Names in a file's text that can be fuzzed: functions, and harnesses (*harness). Called with each; the text is a stranger's. */
+	void (*names)(const char *text, size_t len, void (*name)(void *data, const char *name, size_t len, bool harness), void *data);
+	bool (*is_harness_file)(const char *path); /* by its name: discovery looks in these first */
+	int (*plan)(const struct function_target *target, const struct function_options *options, const char *text, size_t len,
+		struct function_plan *ret, struct err *err);
+};
+extern const struct language *const languages[]; /* NULL-terminated */
+extern const struct language language_python, language_javascript, language_go, language_rust, language_c, language_java;
+
+#endif
