@@ -207,7 +207,7 @@ def test_what_was_done_before_an_answer_is_told_by_then(effects):
 
 @pytest.mark.parametrize("options", [[], ["--turn"]])
 def test_a_flood_is_bounded_and_counted(effects, options):
-    count = 200000
+    count = 200000 if os.environ.get("HOTCELL_LONG") else 20000
     told = effects("os.close(os.open('/tmp/a', os.O_WRONLY | os.O_CREAT))",
                    f"for i in range({count}): os.close(os.open('/tmp/a', os.O_WRONLY))",
                    "os.mkdir('/tmp/after')", options=options)

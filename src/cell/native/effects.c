@@ -41,6 +41,12 @@ struct looked {
 	struct cell_effect effect; /* `by` and `pid` are its caller's */
 };
 
+static void looked_done(struct looked *it)
+{
+	fd_close(&it->mem);
+	buf_done(&it->records);
+}
+
 void effects_open(struct effects *effects, int control, bool proc, uint64_t mark)
 {
 	int room = ROOM;
@@ -332,9 +338,9 @@ bool effects_tell(struct effects *effects, int listener, const struct seccomp_no
 
 	if (call == NULL || drop_at_once(effects, call, notif))
 		return true;
-	struct looked it = { .effects = effects, .call = notif, .effect = { .pid = (int)notif->pid, .by = name } };
+	own(looked_done) struct looked it = { .effects = effects, .call = notif, .effect = { .pid = (int)notif->pid, .by = name } };
 	it.mem = open_of(&it, "mem");
-	own(fd_closep) int mem = it.mem, file = open_of(&it, "status");
+	own(fd_closep) int file = open_of(&it, "status");
 	ssize_t len = file < 0 ? -1 : read(file, status, sizeof(status) - 1);
 	status[len < 0 ? 0 : len] = '\0';
 	effect_status(status, name, sizeof(name), &it.effect.pid);
@@ -343,6 +349,5 @@ bool effects_tell(struct effects *effects, int listener, const struct seccomp_no
 	bool valid = ioctl(listener, SECCOMP_IOCTL_NOTIF_ID_VALID, &id) == 0;
 	if (valid)
 		send_records(&it);
-	buf_done(&it.records);
 	return valid;
 }
