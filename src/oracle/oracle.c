@@ -154,6 +154,10 @@ static struct verdict *add(struct verdicts *ret, const char *oracle, char *messa
 		free(message);
 		return NULL;
 	}
+	if (!*message) { /* it began with a byte that ends a text */
+		free(message);
+		message = xstrdup(rule->title);
+	}
 	ret->list = xrealloc(ret->list, ret->count + 1, sizeof(*ret->list));
 	ret->list[ret->count] = (struct verdict){.oracle = rule->oracle, .message = message};
 	return &ret->list[ret->count++];
