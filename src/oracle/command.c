@@ -11,7 +11,7 @@
 
 #define PIECE_MIN 4 /* bytes of a word that is in the input not by chance */
 #define PLAIN_MIN 8 /* of one of small letters only */
-#define PIECES_LOOKED 64 /* of one text */
+#define PIECES_LOOKED 32 /* of one text */
 #define COMM_LEN 15 /* of a process's name, as the kernel keeps it */
 
 static const char *const shells[] = {"sh", "bash", "dash", "ash", "zsh", "ksh", "busybox", NULL};

@@ -6,6 +6,7 @@
 
 #include "base/utf8.h"
 
+#define UNESCAPED_MAX 4096 /* bytes of an input */
 #define PARTS_MAX 64 /* of a path's end that are looked for in the input */
 
 /* ---- pieces ---- */
@@ -115,10 +116,17 @@ void text_unescape(struct span text, struct buf *ret)
 bool input_holds(const struct observation *seen, struct span bytes)
 {
 	struct span input = {seen->input, seen->len};
+	own(json_done) struct json escaped = {0};
 
 	if (span_find(input, bytes.at, bytes.len))
 		return true;
-	if (!input.len || !memchr(input.at, '\\', input.len))
+	if (!bytes.len || !input.len || !memchr(input.at, '\\', input.len))
+		return false;
+	json_bytes(&escaped, bytes.at, bytes.len); /* with its quotes */
+	if (escaped.out.len > bytes.len + 2 && span_find(input, escaped.out.data + 1, escaped.out.len - 2))
+		return true;
+	/* there are other ways to escape the same; a long input is not undone again for every piece that is looked for */
+	if (input.len > UNESCAPED_MAX)
 		return false;
 	own(buf_done) struct buf plain = {0};
 	text_unescape(input, &plain);
