@@ -11,6 +11,7 @@
 
 #define PIECE_MIN 4 /* bytes of a word that is in the input not by chance */
 #define PLAIN_MIN 8 /* of one of small letters only */
+#define SHELLS_LOOKED 32 /* of one call */
 #define PIECES_LOOKED 32 /* of one text */
 #define COMM_LEN 15 /* of a process's name, as the kernel keeps it */
 
@@ -103,8 +104,6 @@ static bool is_shell_fed(const struct observation *seen, const struct effect *ef
 {
 	size_t len;
 
-	if (!is_shell(name_of(effect)))
-		return false;
 	for (size_t i = 1; i + 1 < effect->words.count; i++) {
 		const char *word = effect->words.items[i], *text = effect->words.items[i + 1];
 		if (word[0] != '-' || word[1] == '-' || !strchr(word, 'c'))
@@ -162,7 +161,8 @@ static bool is_chosen(const struct observation *seen, const struct effect *effec
 
 enum injection { INJECTED_NOT, INJECTED_OPTION, INJECTED_SHELL, INJECTED_PROGRAM };
 
-static enum injection injection_of(const struct observation *seen, const struct effect *effect, bool fed)
+/* `fed`: it is a shell that was given a piece of the input; `any`: there is one. */
+static enum injection injection_of(const struct observation *seen, const struct effect *effect, bool fed, bool any)
 {
 	if (effect->kind != CELL_EFFECT_EXEC)
 		return INJECTED_NOT;
@@ -170,20 +170,27 @@ static enum injection injection_of(const struct observation *seen, const struct 
 		return INJECTED_OPTION;
 	if (is_its_work(seen, effect))
 		return INJECTED_NOT;
-	if (fed && (is_shell_fed(seen, effect) || (effect->by && is_shell(effect->by))))
+	if (fed || (any && effect->by && is_shell(effect->by)))
 		return INJECTED_SHELL;
 	return is_chosen(seen, effect) ? INJECTED_PROGRAM : INJECTED_NOT;
 }
 
 void injections_find(const struct observation *seen, struct injections *ret)
 {
-	bool fed = false; /* a shell was given a piece of the input */
+	unsigned shells = 0;
+	bool any = false;
 
 	*ret = (struct injections){.kinds = xcalloc(seen->effect_count + 1, 1)};
-	for (size_t i = 0; i < seen->effect_count && !fed; i++)
-		fed = seen->effects[i].kind == CELL_EFFECT_EXEC && is_shell_fed(seen, &seen->effects[i]);
+	for (size_t i = 0; i < seen->effect_count && shells < SHELLS_LOOKED; i++) {
+		const struct effect *effect = &seen->effects[i];
+		bool shell = effect->kind == CELL_EFFECT_EXEC && is_shell(name_of(effect));
+		bool fed = shell && is_shell_fed(seen, effect);
+		shells += shell;
+		any |= fed;
+		ret->kinds[i] = fed ? INJECTED_SHELL : INJECTED_NOT;
+	}
 	for (size_t i = 0; i < seen->effect_count; i++)
-		ret->kinds[i] = (unsigned char)injection_of(seen, &seen->effects[i], fed);
+		ret->kinds[i] = (unsigned char)injection_of(seen, &seen->effects[i], ret->kinds[i] == INJECTED_SHELL, any);
 }
 
 void injections_done(struct injections *injections)
@@ -231,7 +238,7 @@ bool injections_tell(const struct injections *injected, const struct observation
 {
 	struct verdict *verdict = verdict_find(ret, "command");
 
-	if (!verdict || !effect->by || !*effect->by)
+	if (!verdict || !injected->kinds || !effect->by || !*effect->by)
 		return false;
 	for (size_t i = 0; i < seen->effect_count; i++) {
 		if (injected->kinds[i] == INJECTED_NOT || strncmp(name_of(&seen->effects[i]), effect->by, COMM_LEN) != 0)

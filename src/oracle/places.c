@@ -52,7 +52,8 @@ void judge_file(const struct observation *seen, struct verdicts *ret)
 {
 	own(injections_done) struct injections injected = {0};
 
-	injections_find(seen, &injected);
+	if (verdict_find(ret, "command"))
+		injections_find(seen, &injected);
 	for (size_t i = 0; i < seen->effect_count; i++) {
 		const struct effect *effect = &seen->effects[i];
 		own(buf_done) struct buf clean = {0};
@@ -135,7 +136,8 @@ void judge_network(const struct observation *seen, struct verdicts *ret)
 {
 	own(injections_done) struct injections injected = {0};
 
-	injections_find(seen, &injected);
+	if (verdict_find(ret, "command"))
+		injections_find(seen, &injected);
 	for (size_t i = 0; i < seen->effect_count; i++) {
 		const struct effect *effect = &seen->effects[i];
 		if (effect->kind != CELL_EFFECT_CONNECT || !effect->what || (seen->allowed && seen->allowed->net))
