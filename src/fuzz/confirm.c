@@ -251,7 +251,19 @@ void confirm_reduce(struct engine *engine, struct steps *steps, const struct sur
 	}
 }
 
-static void confirm_one(struct engine *engine, const struct surprise *surprise)
+/* The mark, if it is what proves it: any other text in a program's arguments may be there by chance. */
+static const char *proving_mark(const struct engine *engine, const struct verdict *proof)
+{
+	const char *mark = engine->options->plant ? plant_mark(engine->options->plant) : NULL;
+
+	for (size_t i = 0; mark && i < proof->evidence.count; i++) {
+		if (strstr(proof->evidence.items[i], mark))
+			return mark;
+	}
+	return NULL;
+}
+
+static void confirm_one(struct engine *engine, struct surprise *surprise)
 {
 	own(steps_done) struct steps steps = {0};
 	own(verdict_drop) struct verdict proof = {0};
@@ -269,6 +281,7 @@ static void confirm_one(struct engine *engine, const struct surprise *surprise)
 	met = engine_met(engine, surprise->id);
 	engine->result->totals.unconfirmed -= met->tries > 1;
 	met->found = true;
+	surprise->keep = proving_mark(engine, &proof);
 	own(freep) char *found = steps_text(&steps);
 	if (!engine->stopped && !engine->broken)
 		confirm_reduce(engine, &steps, surprise, &tally, &proof);

@@ -143,6 +143,7 @@ struct surprise {
 	uint64_t *choices; /* of the last; NULL: it was not made of choices */
 	size_t choice_count;
 	bool late; /* it took all the time there is */
+	const char *keep; /* a text that stays in it while it is made smaller: the mark, where that is the proof; NULL: none */
 };
 #define PENDING_MAX 64u
 

@@ -11,6 +11,8 @@
 
 #define CHARACTERS_MAX 48 /* of a text of which each character is tried */
 #define HOIST_DEPTH 3
+#define REPEATS_MAX 512 /* bytes of a text in which repetitions are looked for */
+#define REPEAT_MAX 12 /* bytes of what is repeated */
 
 struct state {
 	struct value_shrink *shrink;
@@ -215,6 +217,15 @@ static size_t chars_end(const char *text, size_t len, size_t at, size_t count)
 	return at;
 }
 
+/* [from, to) taken out of the text. */
+static bool cut(struct state *state, struct value *node, size_t from, size_t to)
+{
+	struct value less = scalar(VALUE_TEXT, node->text, node->len - (to - from));
+
+	memcpy(less.text + from, node->text + to, node->len - to);
+	return replace(state, node, less);
+}
+
 static bool shorten(struct state *state, struct value *node)
 {
 	bool any = false;
@@ -222,13 +233,33 @@ static bool shorten(struct state *state, struct value *node)
 	for (size_t size = node->len; size > 0 && !is_spent(state); size /= 2) {
 		for (size_t at = 0; at < node->len && !is_spent(state);) {
 			size_t end = chars_end(node->text, node->len, at, size);
-			struct value less = scalar(VALUE_TEXT, node->text, node->len - (end - at));
-			memcpy(less.text + at, node->text + end, node->len - end);
-			memcpy(less.text, node->text, at);
-			if (replace(state, node, less))
+			if (cut(state, node, at, end))
 				any = true;
 			else
 				at = end;
+		}
+	}
+	return any;
+}
+
+/* Something over and over, such as steps up: once, or half as often. No half of the text is that. */
+static bool repeat_less(struct state *state, struct value *node)
+{
+	bool any = false;
+
+	for (size_t at = 0; at < node->len && node->len <= REPEATS_MAX && !is_spent(state); at++) {
+		for (size_t size = 2; size <= REPEAT_MAX && at + 2 * size <= node->len; size++) {
+			size_t end = at + size;
+			while (end + size <= node->len && memcmp(node->text + at, node->text + end, size) == 0)
+				end += size;
+			for (size_t more = (end - at) / size - 1; more > 0; more /= 2) {
+				if (!cut(state, node, end - more * size, end))
+					continue;
+				any = true;
+				end -= more * size;
+				if (end - at < 2 * size)
+					break;
+			}
 		}
 	}
 	return any;
@@ -315,6 +346,7 @@ static bool shrink_node(struct state *state, struct value *node)
 		return shrink_inner(state, node);
 	case VALUE_TEXT: {
 		bool any = node->len && replace(state, node, scalar(VALUE_TEXT, "", 0));
+		any |= repeat_less(state, node);
 		any |= shorten(state, node);
 		return simplify_characters(state, node) || any;
 	}

@@ -41,8 +41,9 @@ static bool comes_with(struct smaller *smaller, const char *text, size_t len)
 {
 	struct step *step = &smaller->steps->list[smaller->at];
 	struct step was = *step;
+	const char *keep = smaller->surprise->keep;
 
-	if (is_over(smaller))
+	if (is_over(smaller) || (keep && smaller->at == smaller->steps->count - 1 && !memmem(text, len, keep, strlen(keep))))
 		return false;
 	step->input = (struct buf){0};
 	buf_add(&step->input, text, len);

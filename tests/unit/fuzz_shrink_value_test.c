@@ -48,6 +48,20 @@ static bool is_below(void *context, const char *text, size_t len)
 	return number_of(text, len, &number) && number < (long long)(intptr_t)context;
 }
 
+/* Steps up, each whole, and then a name. */
+static bool is_climb(void *context, const char *text, size_t len)
+{
+	static const char step[] = "%2e%2e%2f";
+	const char *at = text + 1, *end = text + len - 1;
+
+	(void)context;
+	if (len < 2 || strncmp(at, step, strlen(step)) != 0)
+		return false;
+	while (strncmp(at, step, strlen(step)) == 0)
+		at += strlen(step);
+	return end - at == 3 && memcmp(at, "etc", 3) == 0;
+}
+
 static struct schema *schema_of(const char *text)
 {
 	struct err err;
@@ -77,6 +91,7 @@ static void values_become_as_simple_as_they_can_be(void **state)
 		{NULL, "\"abcdefghij\"", is_long, (void *)7, "\"00000\"", false},
 		{"{\"type\":\"object\",\"properties\":{\"a\":{\"type\":\"string\",\"minLength\":2}},\"required\":[\"a\"]}", "{\"a\":\"xyz'\",\"b\":1}", has_part, "'",
 			"{\"a\":\"0'\"}", false},
+		{NULL, "\"%2e%2e%2f%2e%2e%2f%2e%2e%2f%2e%2e%2f%2e%2e%2f%2e%2e%2f%2e%2e%2f%2e%2e%2fetc\"", is_climb, NULL, "\"%2e%2e%2fetc\"", false},
 		{"{\"enum\":[\"long one\",\"x\"]}", "\"long one\"", has_part, "one", "\"long one\"", false},
 		{"{\"type\":\"integer\",\"minimum\":5}", "77", has_part, "", "5", false},
 		{"{\"type\":\"object\",\"properties\":{\"a\":{\"type\":\"string\"}},\"additionalProperties\":false}", "{\"a\":[1,2,3],\"b\":\"xx\"}", has_part, "",
