@@ -114,7 +114,10 @@ static bool harvest_json(struct chain *chain, const char *text, size_t len, unsi
 
 	if (len == 0 || len > HARVEST_BYTES || !strchr("[{", text[0]) || json_read(text, len, &limits, NULL, &value, &err) < 0)
 		return false;
-	harvest_value(chain, &value, "", 0, &left, depth);
+	/* the number of a request is nobody's name */
+	const struct value *result = value_get(&value, "jsonrpc") ? value_get(&value, "result") : &value;
+	if (result)
+		harvest_value(chain, result, "", 0, &left, depth);
 	return true;
 }
 

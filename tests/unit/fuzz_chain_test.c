@@ -43,6 +43,7 @@ static void names_numbers_and_paths_are_taken_out_of_answers(void **state)
 		{NULL, "{\"id\":\"n-17\",\"size\":42}", "42", NULL},
 		{NULL, "{\"list\":[{\"uri\":\"file:///a/b\"}]}", "file:///a/b", NULL},
 		{"{\"result\":{\"content\":[{\"type\":\"text\",\"text\":\"{\\\"key\\\":\\\"k9\\\"}\"}]}}", NULL, "k9", "text"},
+		{"{\"jsonrpc\":\"2.0\",\"id\":93,\"result\":{\"content\":[{\"type\":\"text\",\"text\":\"made note-7\"}]}}", NULL, "note-7", "93"},
 		{"Created note 8841 in /var/notes/a.txt.", NULL, "8841", "Created"},
 		{"Created note 8841 in /var/notes/a.txt.", NULL, "/var/notes/a.txt", "note"},
 		{"name: alpha", NULL, "alpha", "name"},

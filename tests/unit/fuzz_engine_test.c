@@ -5,6 +5,8 @@
 
 #include <cmocka.h>
 
+#include <ctype.h>
+
 #include "base/clock.h"
 #include "fake_target.h"
 
@@ -60,7 +62,7 @@ static bool is_traversal(const char *path)
 
 	for (; *path && len < sizeof(plain) - 1; path++) {
 		unsigned byte;
-		if (*path == '%' && sscanf(path + 1, "%2x", &byte) == 1) {
+		if (*path == '%' && isxdigit((unsigned char)path[1]) && isxdigit((unsigned char)path[2]) && sscanf(path + 1, "%2x", &byte) == 1) {
 			plain[len++] = (char)byte;
 			path += 2;
 		} else {
