@@ -3,9 +3,10 @@
  * A surprise is believed when it comes again. First its call alone is tried; where that never does it, the calls before it on
  * its process come along, and as many of them as can be are taken away again. All of it happens on one session of its own, while
  * the sessions that explore wait for their answers. */
-#include "fuzz/engine.h"
-
 #include <string.h>
+
+#include "base/clock.h"
+#include "fuzz/engine.h"
 
 #define AGAIN_CALLS 50 /* that a process gets while something is made smaller */
 #define DEFAULT_REPLAYS 5u
@@ -295,11 +296,16 @@ static void confirm_one(struct engine *engine, struct surprise *surprise)
 	finding_put(engine, &finding, !known || !store_find(known, finding.id));
 }
 
+static bool is_past(const struct engine *engine)
+{
+	return engine->ends && clock_now() >= engine->ends + engine->grace_ns;
+}
+
 void confirm_pending(struct engine *engine)
 {
 	const char *doing = engine->result->totals.doing;
 
-	while (engine->pending_count && !engine->stopped && !engine->broken && !engine_is_enough(engine)) {
+	while (engine->pending_count && !engine->stopped && !engine->broken && !engine_is_enough(engine) && !is_past(engine)) {
 		own(surprise_done) struct surprise surprise = engine->pending[0];
 		memmove(engine->pending, engine->pending + 1, --engine->pending_count * sizeof(*engine->pending));
 		(void)engine_tick(engine, "making smaller");

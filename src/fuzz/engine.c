@@ -40,6 +40,8 @@
 #define TURN_MS 50
 #define DRAIN_NS (2 * NS_PER_S) /* for calls under way at the end */
 #define DEFAULT_FINDINGS 100u
+#define GRACE_NS (10 * NS_PER_S)
+#define GRACE_SHARE 5 /* or the fifth part of the time there is */
 #define UNSTABLE_EVERY 50u
 
 /* ---- ids ---- */
@@ -249,6 +251,7 @@ void engine_init(struct engine *engine, const struct fuzz_options *options, stru
 	*result = (struct fuzz_result){0};
 	engine->started = engine->told_ns = engine->shown_ns = clock_now();
 	engine->ends = options->duration_ns ? engine->started + options->duration_ns : 0;
+	engine->grace_ns = options->duration_ns && options->duration_ns / GRACE_SHARE < GRACE_NS ? options->duration_ns / GRACE_SHARE : GRACE_NS;
 	draw_init(&engine->dice, options->seed);
 }
 

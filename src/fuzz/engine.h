@@ -161,6 +161,7 @@ struct engine {
 	struct err *err;
 	enum target_mode mode;
 	uint64_t started, ends; /* 0: no end */
+	uint64_t grace_ns; /* after the end, for what was found by then; and for making one finding smaller */
 	uint64_t begun, answered; /* calls; answered in any way that can be used */
 	struct draw dice;
 	struct quarry *quarries;

@@ -1,14 +1,12 @@
 /* Steps made smaller that do it: fewer of them, and each with less in it. See engine.h. */
+#include <string.h>
+
 #include "base/clock.h"
 #include "fuzz/engine.h"
-
-#include <string.h>
 
 #define DEFAULT_SHRINK 500u
 #define LATE_SHRINK 30u /* calls where each costs all the time a call may take */
 #define FLAKY_TRIES 3u /* of a smaller input, before it is given up */
-#define SHRINK_NS (10 * NS_PER_S)
-#define SHRINK_SHARE 5 /* the fifth part of the time there is */
 
 struct smaller {
 	struct engine *engine;
@@ -121,20 +119,14 @@ static void shrink_steps(struct smaller *smaller)
 	}
 }
 
-static uint64_t shrink_time(const struct engine *engine)
-{
-	uint64_t share = engine->options->duration_ns / SHRINK_SHARE;
-
-	return share && share < SHRINK_NS ? share : SHRINK_NS;
-}
-
 void confirm_shrink(struct engine *engine, struct steps *steps, const struct surprise *surprise, bool flaky, bool fresh)
 {
 	unsigned left = engine->options->max_shrink ? engine->options->max_shrink : DEFAULT_SHRINK;
 	struct smaller smaller = {.engine = engine, .steps = steps, .surprise = surprise, .tries = flaky ? FLAKY_TRIES : 1, .fresh = fresh,
 		.left = surprise->late && left > LATE_SHRINK ? LATE_SHRINK : left};
 
-	engine->again_ends = clock_now() + shrink_time(engine);
+	uint64_t until = clock_now() + engine->grace_ns, last = engine->ends + engine->grace_ns;
+	engine->again_ends = engine->ends && last < until ? last : until;
 	if (steps->count > 1)
 		shrink_steps(&smaller);
 	smaller.at = steps->count - 1;

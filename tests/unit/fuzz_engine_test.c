@@ -182,8 +182,8 @@ static void planted_bugs_are_found_and_made_small(void **state)
 		run(&options, &result);
 		if (result.count != 1)
 			fail_msg("bug %zu was not found in %llu calls", i, (unsigned long long)result.totals.calls);
-		print_message("bug %zu: %llu calls, %llu to confirm: %s\n", i, (unsigned long long)result.totals.calls,
-			(unsigned long long)result.totals.confirm_calls, result.findings[0].input);
+		print_message("bug %zu: %llu calls, %llu to confirm, %.1f ms: %s\n", i, (unsigned long long)result.totals.calls,
+			(unsigned long long)result.totals.confirm_calls, (double)result.totals.ns / (double)NS_PER_MS, result.findings[0].input);
 		if (strlen(result.findings[0].input) > strlen(cases[i].smallest))
 			fail_msg("bug %zu is not small: %s", i, result.findings[0].input);
 		assert_int_equal(result.end, FUZZ_ENOUGH);
