@@ -1,7 +1,8 @@
 /* What of an answer is used in later calls. Pure. See engine.h.
  *
- * A tool that makes something tells how it is called; another tool takes that name. Neither schema says so: whatever looks like a
- * name, a number or a path is remembered for the rest of the chain, and tried where a schema takes it. */
+ * A tool that makes something tells how it is called; another tool takes that name. Neither schema says so:
+ * whatever looks like a name, a number or a path is remembered for the rest of the chain, and tried where a schema
+ * takes it. */
 #include <ctype.h>
 #include <string.h>
 
@@ -80,9 +81,11 @@ static void harvest_words(struct chain *chain, const char *text, size_t len)
 	}
 }
 
-static void harvest_text(struct chain *chain, const char *text, size_t len, const char *key, size_t key_len, unsigned depth);
+static void harvest_text(
+	struct chain *chain, const char *text, size_t len, const char *key, size_t key_len, unsigned depth);
 
-static void harvest_value(struct chain *chain, const struct value *value, const char *key, size_t key_len, size_t *left, unsigned depth)
+static void harvest_value(
+	struct chain *chain, const struct value *value, const char *key, size_t key_len, size_t *left, unsigned depth)
 {
 	static const char *const dull[] = {"jsonrpc", "type", "mimeType", "isError"};
 
@@ -121,7 +124,8 @@ static bool harvest_json(struct chain *chain, const char *text, size_t len, unsi
 	return true;
 }
 
-static void harvest_text(struct chain *chain, const char *text, size_t len, const char *key, size_t key_len, unsigned depth)
+static void harvest_text(
+	struct chain *chain, const char *text, size_t len, const char *key, size_t key_len, unsigned depth)
 {
 	len = len < HARVEST_BYTES ? len : HARVEST_BYTES;
 	if (depth < 8 && harvest_json(chain, text, len, depth + 1))
@@ -155,7 +159,8 @@ static bool is_like(const char *key, size_t len, const char *other)
 	return shorter >= 2 && strncasecmp(key + len - shorter, other + other_len - shorter, shorter) == 0;
 }
 
-const struct chain_text *chain_pick(const struct chain *chain, const char *key, size_t key_len, bool number, uint64_t dice)
+const struct chain_text *chain_pick(
+	const struct chain *chain, const char *key, size_t key_len, bool number, uint64_t dice)
 {
 	const struct chain_text *like[CHAIN_TEXTS], *all[CHAIN_TEXTS];
 	size_t like_count = 0, count = 0;
@@ -195,7 +200,8 @@ static void leaves_find(struct leaves *leaves, struct value *value, const char *
 	}
 }
 
-bool chain_use(const struct chain *chain, const struct schema *schema, struct value *value, struct draw *dice, struct buf *ret)
+bool chain_use(
+	const struct chain *chain, const struct schema *schema, struct value *value, struct draw *dice, struct buf *ret)
 {
 	struct leaves leaves = {.count = 0};
 	bool fits = false;

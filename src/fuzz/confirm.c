@@ -1,8 +1,8 @@
 /* How a surprise becomes a finding: seen again on processes that nobody called before, made small, written down.
  *
- * A surprise is believed when it comes again. First its call alone is tried; where that never does it, the calls before it on
- * its process come along, and as many of them as can be are taken away again. All of it happens on one session of its own, while
- * the sessions that explore wait for their answers. */
+ * A surprise is believed when it comes again. First its call alone is tried; where that never does it, the calls
+ * before it on its process come along, and as many of them as can be are taken away again. All of it happens on one
+ * session of its own, while the sessions that explore wait for their answers. */
 #include <string.h>
 
 #include "base/clock.h"
@@ -39,12 +39,11 @@ static bool is_pending(const struct engine *engine, const char *id)
 	return false;
 }
 
-void surprise_add(struct engine *engine, const struct subject *subject, const struct verdict *verdict, const struct step *before,
-	uint64_t before_count, const struct step *step, const uint64_t *choices, size_t choice_count, bool late)
+void surprise_add(struct engine *engine, const struct verdict *verdict, const struct witness *witness)
 {
 	char id[FINDING_ID_LEN + 1];
 
-	verdict_identify(engine, subject, verdict, id);
+	verdict_identify(engine, witness->step->subject, verdict, id);
 	const struct met *met = engine_met(engine, id);
 	if ((met && (met->found || met->tries >= MET_TRIES)) || is_pending(engine, id))
 		return;
@@ -53,17 +52,17 @@ void surprise_add(struct engine *engine, const struct subject *subject, const st
 		return;
 	}
 	struct surprise *surprise = &engine->pending[engine->pending_count++];
-	*surprise = (struct surprise){.oracle = verdict->oracle, .late = late};
+	*surprise = (struct surprise){.oracle = verdict->oracle, .late = witness->late};
 	memcpy(surprise->id, id, sizeof(id));
-	uint64_t kept = before_count < HISTORY_MAX ? before_count : HISTORY_MAX;
-	for (uint64_t i = before_count - kept; i < before_count; i++)
-		steps_add(&surprise->steps, &before[i % HISTORY_MAX]);
-	steps_add(&surprise->steps, step);
-	if (!choices)
+	uint64_t kept = witness->past_count < HISTORY_MAX ? witness->past_count : HISTORY_MAX;
+	for (uint64_t i = witness->past_count - kept; i < witness->past_count; i++)
+		steps_add(&surprise->steps, &witness->past[i % HISTORY_MAX]);
+	steps_add(&surprise->steps, witness->step);
+	if (!witness->choices)
 		return;
-	surprise->choices = xcalloc(choice_count + 1, sizeof(*choices));
-	memcpy(surprise->choices, choices, choice_count * sizeof(*choices));
-	surprise->choice_count = choice_count;
+	surprise->choices = xcalloc(witness->choice_count + 1, sizeof(*surprise->choices));
+	memcpy(surprise->choices, witness->choices, witness->choice_count * sizeof(*surprise->choices));
+	surprise->choice_count = witness->choice_count;
 }
 
 /* ---- trials ---- */
@@ -140,7 +139,8 @@ static bool is_twice(const char *oracle)
 	return strcmp(oracle, "unstable") == 0;
 }
 
-bool trial_once(struct engine *engine, const struct steps *steps, const struct surprise *surprise, bool fresh, struct verdict *ret)
+bool trial_once(struct engine *engine, const struct steps *steps, const struct surprise *surprise, bool fresh,
+	struct verdict *ret)
 {
 	own(verdicts_done) struct verdicts verdicts = {0};
 	const struct step *last = &steps->list[steps->count - 1];
@@ -152,7 +152,11 @@ bool trial_once(struct engine *engine, const struct steps *steps, const struct s
 		char id[FINDING_ID_LEN + 1];
 		verdict_identify(engine, last->subject, &verdicts.list[i], id);
 		if (strcmp(id, surprise->id) != 0) {
-			surprise_add(engine, last->subject, &verdicts.list[i], steps->list, steps->count - 1, last, NULL, 0, engine->again_late);
+			/* a chain of a capsule may be longer than what is remembered of a session */
+			size_t past = steps->count - 1 < HISTORY_MAX ? steps->count - 1 : HISTORY_MAX;
+			struct witness witness = {
+				.step = last, .past = last - past, .past_count = past, .late = engine->again_late};
+			surprise_add(engine, &verdicts.list[i], &witness);
 			continue;
 		}
 		came = true;
@@ -165,7 +169,8 @@ bool trial_once(struct engine *engine, const struct steps *steps, const struct s
 	return came;
 }
 
-struct tally trial_count(struct engine *engine, const struct steps *steps, const struct surprise *surprise, unsigned times, struct verdict *ret)
+struct tally trial_count(struct engine *engine, const struct steps *steps, const struct surprise *surprise,
+	unsigned times, struct verdict *ret)
 {
 	struct tally tally = {0};
 
@@ -199,7 +204,8 @@ static bool is_same(const struct steps *a, const struct steps *b)
 }
 
 /* The call alone, or with those before it. What does it is in *ret; none seen: nothing did. */
-static struct tally see_again(struct engine *engine, const struct surprise *surprise, struct steps *ret, struct verdict *proof)
+static struct tally see_again(
+	struct engine *engine, const struct surprise *surprise, struct steps *ret, struct verdict *proof)
 {
 	struct tally tally;
 
@@ -213,7 +219,8 @@ static struct tally see_again(struct engine *engine, const struct surprise *surp
 }
 
 /* Whether the smaller steps do it on a fresh process; a proof of theirs is taken. */
-static bool verify(struct engine *engine, const struct steps *steps, const struct surprise *surprise, struct tally *tally, struct verdict *proof)
+static bool verify(struct engine *engine, const struct steps *steps, const struct surprise *surprise,
+	struct tally *tally, struct verdict *proof)
 {
 	bool flaky = tally->seen < tally->tried;
 	struct verdict own_proof = {0};
@@ -230,7 +237,8 @@ static bool verify(struct engine *engine, const struct steps *steps, const struc
 	return true;
 }
 
-void confirm_reduce(struct engine *engine, struct steps *steps, const struct surprise *surprise, struct tally *tally, struct verdict *proof)
+void confirm_reduce(struct engine *engine, struct steps *steps, const struct surprise *surprise, struct tally *tally,
+	struct verdict *proof)
 {
 	bool flaky = tally->seen < tally->tried;
 
@@ -316,7 +324,8 @@ void confirm_pending(struct engine *engine)
 
 /* ---- what is known ---- */
 
-static void known_put(struct engine *engine, const struct finding *known, const struct steps *steps, const struct verdict *proof)
+static void known_put(
+	struct engine *engine, const struct finding *known, const struct steps *steps, const struct verdict *proof)
 {
 	struct finding finding = {0};
 
@@ -339,7 +348,8 @@ static void known_try(struct engine *engine, const struct finding *known)
 
 	if (!met || met->found)
 		return;
-	if (known->binary || steps_read(&steps, target_subjects(engine->options->target), known->subject, known->input, &err) < 0) {
+	if (known->binary ||
+		steps_read(&steps, target_subjects(engine->options->target), known->subject, known->input, &err) < 0) {
 		gap_add(engine->result, "%s was not tried again: %s", known->id, known->binary ? "its input is no JSON" : err.text);
 		return;
 	}
@@ -367,7 +377,8 @@ void confirm_known(struct engine *engine)
 
 	for (size_t i = 0; known && i < known->count; i++) {
 		const struct finding *finding = &known->items[i];
-		if (!finding->target || !finding->kind || !finding->oracle || strcmp(finding->target, name) != 0 || strcmp(finding->kind, kind) != 0)
+		if (!finding->target || !finding->kind || !finding->oracle || strcmp(finding->target, name) != 0 ||
+			strcmp(finding->kind, kind) != 0)
 			continue;
 		if (engine_tick(engine, "retrying known examples") || engine->broken)
 			return;

@@ -26,7 +26,8 @@ static char *host_path(const struct cell_spec *spec, const char *path)
 	for (size_t i = 0; i < spec->mount_count; i++) {
 		const struct cell_mount *mount = &spec->mounts[i];
 		size_t len = strlen(mount->target);
-		if (strncmp(path, mount->target, len) == 0 && (path[len] == '/' || !path[len]) && (!best || len > strlen(best->target)))
+		if (strncmp(path, mount->target, len) == 0 && (path[len] == '/' || !path[len]) &&
+			(!best || len > strlen(best->target)))
 			best = mount;
 	}
 	if (best)
@@ -94,10 +95,17 @@ void finding_make(struct engine *engine, const struct steps *steps, const struct
 	if (!engine->sha256_known && spec)
 		engine->sha256 = target_sum(spec);
 	engine->sha256_known = true;
-	*ret = (struct finding){.oracle = xstrdup(verdict->oracle), .subject = xstrdup(steps->list[steps->count - 1].subject->name),
-		.target = xstrdup(target_name(options->target)), .message = xstrdup(verdict->message ? verdict->message : ""),
-		.line = verdict->file ? verdict->line : 0, .input = steps_text(steps), .kind = xstrdup(target_mode_kind(engine->mode)),
-		.seed = options->seed, .first_seen = now, .last_seen = now, .times = 1};
+	*ret = (struct finding){.oracle = xstrdup(verdict->oracle),
+		.subject = xstrdup(steps->list[steps->count - 1].subject->name),
+		.target = xstrdup(target_name(options->target)),
+		.message = xstrdup(verdict->message ? verdict->message : ""),
+		.line = verdict->file ? verdict->line : 0,
+		.input = steps_text(steps),
+		.kind = xstrdup(target_mode_kind(engine->mode)),
+		.seed = options->seed,
+		.first_seen = now,
+		.last_seen = now,
+		.times = 1};
 	const char *file = verdict->file ? verdict->file : options->declared;
 	ret->file = file ? xstrdup(file) : NULL;
 	ret->profile = options->profile ? xstrdup(options->profile) : NULL;

@@ -1,6 +1,7 @@
 /* Fuzzing by schema: theory of operation.
  *
- * One thread, one loop, no threads: the only processes are the targets', each in a cell behind a session (target.h).
+ * One thread, one loop: the only other processes are the targets', each in a cell behind a session
+ * (target.h).
  *
  *	known findings --> retried ----------------.
  *	                                            v
@@ -8,21 +9,22 @@
  *	                ^                           |                                |
  *	                '--- novelty.c, chain.c <---'              confirm.c: seen again? smaller.c --> finding
  *
- * Exploring. `workers` sessions each have one call under way. For the next one a subject is chosen (the one from which new kinds
- * of answers come lately, but one call in ten goes to whoever had the fewest), then a value: a few simple ones first, then the
- * generator's, or one made of the recorded choices of an input that was answered in a new way. Whether an answer is of a new
- * kind is all that leads it; there is no coverage. With `sequence` calls build on each other: a session is kept for so many, and
- * what earlier answers told is put into later calls.
+ * Exploring. `workers` sessions each have one call under way. For the next one a subject is chosen (the one from
+ * which new kinds of answers come lately, but one call in ten goes to whoever had the fewest), then a value: a few
+ * simple ones first, then the generator's, or one made of the recorded choices of an input that was answered in a
+ * new way. Whether an answer is of a new kind is all that leads it; there is no coverage. With `sequence` calls
+ * build on each other: a session is kept for so many, and what earlier answers told is put into later calls.
  *
- * Judging. The oracles see every exchange. What they find wrong has an id (finding.h); an id that was met before costs nothing
- * more. A new one is a surprise, and is dealt with before the next call begins: see confirm.c.
+ * Judging. The oracles see every exchange. What they find wrong has an id (finding.h); an id that was met before
+ * costs nothing more. A new one is a surprise, and is dealt with before the next call begins: see confirm.c.
  *
- * Determinism. A subject's values derive from the seed and its name alone; which subject is next, from the seed. So with one
- * worker and a target that answers alike the same calls are made in the same order. With more workers the order of answers, and
- * what is learned from them, depends on time.
+ * Determinism. A subject's values derive from the seed and its name alone; which subject is next, from the seed. So
+ * with one worker and a target that answers alike the same calls are made in the same order. With more workers the
+ * order of answers, and what is learned from them, depends on time.
  *
- * The end. Time, calls, enough findings, or `stop`. Calls that are under way then are waited for, briefly. Where nothing was
- * answered, or everything was rejected, nothing was really fuzzed: that is said instead of "no findings". */
+ * The end. Time, calls, enough findings, or `stop`. Calls that are under way then are waited for, briefly. Where
+ * nothing was answered, or everything was rejected, nothing was really fuzzed: that is said instead of "no
+ * findings". */
 #include <fnmatch.h>
 #include <inttypes.h>
 #include <stdarg.h>
@@ -68,10 +70,14 @@ struct met *engine_meet(struct engine *engine, const char *id)
 	return met;
 }
 
-void verdict_identify(const struct engine *engine, const struct subject *subject, const struct verdict *verdict, char ret[FINDING_ID_LEN + 1])
+void verdict_identify(const struct engine *engine, const struct subject *subject, const struct verdict *verdict,
+	char ret[FINDING_ID_LEN + 1])
 {
-	struct finding named = {.oracle = (char *)(uintptr_t)verdict->oracle, .subject = subject->name,
-		.target = (char *)(uintptr_t)target_name(engine->options->target), .message = verdict->message, .frames = verdict->frames};
+	struct finding named = {.oracle = (char *)(uintptr_t)verdict->oracle,
+		.subject = subject->name,
+		.target = (char *)(uintptr_t)target_name(engine->options->target),
+		.message = verdict->message,
+		.frames = verdict->frames};
 
 	finding_identify(&named);
 	memcpy(ret, named.id, sizeof(named.id));
@@ -79,20 +85,34 @@ void verdict_identify(const struct engine *engine, const struct subject *subject
 
 /* ---- judging ---- */
 
-void engine_judge(struct engine *engine, const struct step *step, const struct exchange *seen, const char *before, size_t before_len,
-	struct verdicts *ret)
+void engine_judge(struct engine *engine, const struct step *step, const struct exchange *seen, const char *before,
+	size_t before_len, struct verdicts *ret)
 {
 	const struct fuzz_options *options = engine->options;
 	const char *mark = options->plant ? plant_mark(options->plant) : NULL;
 	struct observation observation = {
-		.subject = step->subject->name, .input = buf_text(&step->input), .len = step->input.len, .malformed = step->malformed,
+		.subject = step->subject->name,
+		.input = buf_text(&step->input),
+		.len = step->input.len,
+		.malformed = step->malformed,
 		.violation = step->malformed && step->violation[0] ? step->violation : NULL,
 		.output_schema = step->subject->output,
-		.output_expected = step->subject->output && (engine->mode == TARGET_MCP || engine->mode == TARGET_MCP_HTTP),
-		.reply = seen->reply, .effects = seen->effects, .effect_count = seen->effect_count, .effects_dropped = seen->effects_dropped,
-		.ended = seen->ended, .result = seen->result, .limit_ns = options->call_ns, .memory = seen->memory,
-		.memory_count = seen->memory_count, .calls = seen->calls, .allowed = options->allowed, .environment = options->environment,
-		.before = before, .before_len = before_len,
+		.output_expected =
+			step->subject->output && (engine->mode == TARGET_MCP || engine->mode == TARGET_MCP_HTTP),
+		.reply = seen->reply,
+		.effects = seen->effects,
+		.effect_count = seen->effect_count,
+		.effects_dropped = seen->effects_dropped,
+		.ended = seen->ended,
+		.result = seen->result,
+		.limit_ns = options->call_ns,
+		.memory = seen->memory,
+		.memory_count = seen->memory_count,
+		.calls = seen->calls,
+		.allowed = options->allowed,
+		.environment = options->environment,
+		.before = before,
+		.before_len = before_len,
 	};
 
 	if (mark && memmem(observation.input, observation.len, mark, strlen(mark)))
@@ -111,8 +131,9 @@ static void look_twice(struct engine *engine, const struct step *step)
 	steps_add(&steps, step);
 	if (trial(engine, &steps, true, true, &verdicts) < 0)
 		return;
+	const struct witness witness = {.step = step, .late = engine->again_late};
 	for (size_t i = 0; i < verdicts.count; i++)
-		surprise_add(engine, step->subject, &verdicts.list[i], NULL, 0, step, NULL, 0, engine->again_late);
+		surprise_add(engine, &verdicts.list[i], &witness);
 }
 
 /* ---- how it goes ---- */
@@ -233,12 +254,14 @@ static void quarries_find(struct engine *engine)
 	engine->result->totals.subjects = xcalloc(subjects->count + 1, sizeof(*engine->result->totals.subjects));
 	for (size_t i = 0; i < subjects->count; i++) {
 		const struct subject *subject = &subjects->list[i];
-		if ((options->only && options->only[0] && !matches(options->only, subject->name)) || matches(options->exclude, subject->name))
+		if ((options->only && options->only[0] && !matches(options->only, subject->name)) ||
+			matches(options->exclude, subject->name))
 			continue;
 		if (subject->input && subject->generator)
 			quarry_add(engine, subject);
 		else
-			gap_add(engine->result, "%s was not fuzzed: %s", subject->name, subject->problem ? subject->problem : "it has no schema");
+			gap_add(engine->result, "%s was not fuzzed: %s", subject->name,
+				subject->problem ? subject->problem : "it has no schema");
 	}
 	const struct finding_texts *remarks = target_remarks(options->target);
 	for (size_t i = 0; remarks && i < remarks->count; i++)
@@ -251,7 +274,9 @@ void engine_init(struct engine *engine, const struct fuzz_options *options, stru
 	*result = (struct fuzz_result){0};
 	engine->started = engine->told_ns = engine->shown_ns = clock_now();
 	engine->ends = options->duration_ns ? engine->started + options->duration_ns : 0;
-	engine->grace_ns = options->duration_ns && options->duration_ns / GRACE_SHARE < GRACE_NS ? options->duration_ns / GRACE_SHARE : GRACE_NS;
+	engine->grace_ns = options->duration_ns && options->duration_ns / GRACE_SHARE < GRACE_NS
+		? options->duration_ns / GRACE_SHARE
+		: GRACE_NS;
 	draw_init(&engine->dice, options->seed);
 }
 
@@ -312,7 +337,8 @@ static bool worker_turn(struct engine *engine, struct worker *worker, bool unsta
 
 	if (!seen)
 		return false;
-	bool twice = unstable && seen->reply.kind == REPLY_OK && !worker->now.malformed && engine->result->totals.calls % UNSTABLE_EVERY == 0;
+	bool twice = unstable && seen->reply.kind == REPLY_OK && !worker->now.malformed &&
+		engine->result->totals.calls % UNSTABLE_EVERY == 0;
 	worker_take(engine, worker, seen);
 	if (engine->pending_count)
 		confirm_pending(engine);
@@ -385,16 +411,23 @@ static void nothing_check(struct fuzz_result *result, size_t subjects)
 	sum_up(&result->totals, &all);
 	if (result->count || result->end == FUZZ_STOPPED)
 		return;
-	if (result->totals.subject_count == 0)
-		why(result, subjects == 0 ? "the target offers nothing to call" : result->gaps.count ? "none of the subjects could be fuzzed: %s"
-			: "no subject has such a name%s", subjects && result->gaps.count ? result->gaps.items[0] : "");
+	if (subjects == 0)
+		why(result, "the target offers nothing to call");
+	else if (result->totals.subject_count == 0 && result->gaps.count)
+		why(result, "none of the subjects could be fuzzed: %s", result->gaps.items[0]);
+	else if (result->totals.subject_count == 0)
+		why(result, "no subject has such a name");
 	else if (all.calls == 0)
 		why(result, "no call was made in the time there was");
 	else if (all.ok + all.rejected + all.failed == 0)
-		why(result, "no call was answered: of %" PRIu64 " the target ended in %" PRIu64 ", was late in %" PRIu64 " and broke its protocol in %" PRIu64,
+		why(result,
+			"no call was answered: of %" PRIu64 " the target ended in %" PRIu64 ", was late in %" PRIu64
+			" and broke its protocol in %" PRIu64,
 			all.calls, all.ended, all.late, all.broken);
 	else if (all.ok + all.failed == 0)
-		why(result, "every call was rejected, %" PRIu64 " of %" PRIu64 ": nothing behind its checks was reached", all.rejected, all.calls);
+		why(result,
+			"every call was rejected, %" PRIu64 " of %" PRIu64 ": nothing behind its checks was reached",
+			all.rejected, all.calls);
 }
 
 static int worse(const void *a, const void *b)
@@ -434,7 +467,9 @@ static void finish(struct engine *engine)
 		gap_add(result, "it ended early: none of the first %" PRIu64 " calls was answered", result->totals.calls);
 	if (result->count > 1)
 		qsort(result->findings, result->count, sizeof(*result->findings), worse);
-	result->end = engine->broken ? FUZZ_BROKEN : engine->stopped ? FUZZ_STOPPED : engine_is_enough(engine) ? FUZZ_ENOUGH : FUZZ_DONE;
+	result->end = engine_is_enough(engine) ? FUZZ_ENOUGH : FUZZ_DONE;
+	if (engine->broken || engine->stopped)
+		result->end = engine->broken ? FUZZ_BROKEN : FUZZ_STOPPED;
 	if (!engine->broken)
 		nothing_check(result, target_subjects(engine->options->target)->count);
 	result->totals.doing = "done";

@@ -1,5 +1,6 @@
-/* Between the files of fuzzing by schema: what one run knows (engine.c), how calls are made (explore.c), when an answer is of a
- * new kind (novelty.c), what of an answer is used again (chain.c), and how a surprise becomes a finding (confirm.c). */
+/* Between the files of fuzzing by schema: what one run knows (engine.c), how calls are made (explore.c), when an
+ * answer is of a new kind (novelty.c), what of an answer is used again (chain.c), and how a surprise becomes a
+ * finding (confirm.c). */
 #ifndef HOTCELL_FUZZ_ENGINE_H
 #define HOTCELL_FUZZ_ENGINE_H
 
@@ -16,10 +17,10 @@ struct novelty {
 #define NOVELTY_MAX ((size_t)1 << 16)
 void novelty_done(struct novelty *novelty);
 bool novelty_add(struct novelty *novelty, uint64_t signature); /* true: it was not there, and there was room */
-/* What kind of answer it is, as a number: its kind and code, the shape of its error, the members of its output and their
- * kinds, bands of size and of time, kinds of effects. What only repeats the input does not count. */
-uint64_t novelty_signature(const struct reply *reply, const struct effect *effects, size_t effect_count, const char *input, size_t len,
-	struct buf *scratch);
+/* What kind of answer it is, as a number: its kind and code, the shape of its error, the members of its output and
+ * their kinds, bands of size and of time, kinds of effects. What only repeats the input does not count. */
+uint64_t novelty_signature(const struct reply *reply, const struct effect *effects, size_t effect_count,
+	const char *input, size_t len, struct buf *scratch);
 
 /* ---- chain.c (pure) ---- */
 
@@ -42,10 +43,12 @@ struct chain {
 void chain_forget(struct chain *chain);
 void chain_harvest(struct chain *chain, const struct reply *reply);
 /* One for a member of this name; `dice` is any number. NULL: there is none. */
-const struct chain_text *chain_pick(const struct chain *chain, const char *key, size_t key_len, bool number, uint64_t dice);
-/* The value with one of its texts or numbers replaced by one of the chain, as JSON, if the result fits the schema. The value
- * is as it was afterwards. */
-bool chain_use(const struct chain *chain, const struct schema *schema, struct value *value, struct draw *dice, struct buf *ret);
+const struct chain_text *chain_pick(
+	const struct chain *chain, const char *key, size_t key_len, bool number, uint64_t dice);
+/* The value with one of its texts or numbers replaced by one of the chain, as JSON, if the result fits the schema.
+ * The value is as it was afterwards. */
+bool chain_use(const struct chain *chain, const struct schema *schema, struct value *value, struct draw *dice,
+	struct buf *ret);
 
 /* ---- mutate.c (pure) ---- */
 
@@ -64,8 +67,8 @@ void record_mutate(const struct record *record, const struct record *other, stru
 
 /* ---- shrink_value.c (pure but for what it asks) ---- */
 
-/* Makes a value simpler from the value itself: members and items go, texts get shorter, numbers smaller. What is tried fits the
- * schema, or still does not where `malformed`. */
+/* Makes a value simpler from the value itself: members and items go, texts get shorter, numbers smaller. What is
+ * tried fits the schema, or still does not where `malformed`. */
 struct value_shrink {
 	const struct schema *schema; /* NULL: anything fits */
 	bool malformed;
@@ -100,7 +103,8 @@ void steps_cut(struct steps *steps, size_t from, size_t to);
 void steps_done(struct steps *steps);
 char *steps_text(const struct steps *steps); /* a finding's input */
 /* Errors are ERR_USAGE, or ERR_MISSING where the target has no such subject. */
-MUST_CHECK int steps_read(struct steps *ret, const struct subjects *subjects, const char *subject, const char *input, struct err *err);
+MUST_CHECK int steps_read(
+	struct steps *ret, const struct subjects *subjects, const char *subject, const char *input, struct err *err);
 
 /* ---- engine.c ---- */
 
@@ -186,16 +190,18 @@ struct engine {
 	bool stopped, broken; /* broken: *err says why */
 };
 
-void engine_init(struct engine *engine, const struct fuzz_options *options, struct fuzz_result *result, struct err *err);
+void engine_init(
+	struct engine *engine, const struct fuzz_options *options, struct fuzz_result *result, struct err *err);
 void engine_done(struct engine *engine);
 /* Tells how it goes, if it is time, and asks whether to stop. True: end now. */
 bool engine_tick(struct engine *engine, const char *doing);
-void engine_judge(struct engine *engine, const struct step *step, const struct exchange *seen, const char *before, size_t before_len,
-	struct verdicts *ret);
+void engine_judge(struct engine *engine, const struct step *step, const struct exchange *seen, const char *before,
+	size_t before_len, struct verdicts *ret);
 bool engine_is_enough(const struct engine *engine);
 struct met *engine_met(struct engine *engine, const char *id); /* NULL: never */
 struct met *engine_meet(struct engine *engine, const char *id); /* made where it is new; NULL: there are too many */
-void verdict_identify(const struct engine *engine, const struct subject *subject, const struct verdict *verdict, char ret[FINDING_ID_LEN + 1]);
+void verdict_identify(const struct engine *engine, const struct subject *subject, const struct verdict *verdict,
+	char ret[FINDING_ID_LEN + 1]);
 void gap_add(struct fuzz_result *result, const char *format, ...) PRINTF_LIKE(2, 3);
 
 /* ---- explore.c ---- */
@@ -212,24 +218,36 @@ void worker_done(struct worker *worker);
 
 /* Sees the pending surprises again, makes them small, and makes findings of them. */
 void confirm_pending(struct engine *engine);
-void surprise_add(struct engine *engine, const struct subject *subject, const struct verdict *verdict, const struct step *before,
-	uint64_t before_count, const struct step *step, const uint64_t *choices, size_t choice_count, bool late);
+/* The call that was wrong, and what is known of it. */
+struct witness {
+	const struct step *step;
+	const struct step *past; /* calls before it on its process: a ring of HISTORY_MAX, or fewer in order */
+	uint64_t past_count;
+	const uint64_t *choices; /* that made it; NULL: not known */
+	size_t choice_count;
+	bool late;
+};
+void surprise_add(struct engine *engine, const struct verdict *verdict, const struct witness *witness);
 void surprise_done(struct surprise *surprise);
-/* Makes the steps on the session for seeing again, the last one judged. `fresh`: on a process that nobody called before. -1: no
- * cell can be had, or it was told to stop. */
+/* Makes the steps on the session for seeing again, the last one judged. `fresh`: on a process that nobody called
+ * before. -1: no cell can be had, or it was told to stop. */
 int trial(struct engine *engine, const struct steps *steps, bool fresh, bool twice, struct verdicts *ret);
 /* Once: whether the surprise came. *ret, if given, is what proves it. What else is wrong is a surprise of its own. */
-bool trial_once(struct engine *engine, const struct steps *steps, const struct surprise *surprise, bool fresh, struct verdict *ret);
+bool trial_once(struct engine *engine, const struct steps *steps, const struct surprise *surprise, bool fresh,
+	struct verdict *ret);
 struct tally {
 	unsigned seen, tried;
 };
 /* Often, each time on a fresh process; *ret is the last proof. */
-struct tally trial_count(struct engine *engine, const struct steps *steps, const struct surprise *surprise, unsigned times, struct verdict *ret);
+struct tally trial_count(struct engine *engine, const struct steps *steps, const struct surprise *surprise,
+	unsigned times, struct verdict *ret);
 /* Makes the steps smaller, for as long as the smaller ones are seen on a fresh process too. */
-void confirm_reduce(struct engine *engine, struct steps *steps, const struct surprise *surprise, struct tally *tally, struct verdict *proof);
-/* smaller.c: makes the steps smaller, the only one by the surprise's choices where it has any. `flaky`: each is tried a few
- * times. `fresh`: each on a process of its own. */
-void confirm_shrink(struct engine *engine, struct steps *steps, const struct surprise *surprise, bool flaky, bool fresh);
+void confirm_reduce(struct engine *engine, struct steps *steps, const struct surprise *surprise, struct tally *tally,
+	struct verdict *proof);
+/* smaller.c: makes the steps smaller, the only one by the surprise's choices where it has any. `flaky`: each is
+ * tried a few times. `fresh`: each on a process of its own. */
+void confirm_shrink(
+	struct engine *engine, struct steps *steps, const struct surprise *surprise, bool flaky, bool fresh);
 /* describe.c: what a finding says. Seen, tried and found are the caller's to fill. */
 void finding_make(struct engine *engine, const struct steps *steps, const struct verdict *verdict, struct finding *ret);
 void verdict_drop(struct verdict *verdict);

@@ -9,7 +9,7 @@
 #define EVEN_ODDS 10 /* one call in so many goes to the subject with the fewest */
 #define HOPE 0.02 /* new kinds a call that are expected of any subject, so that none is given up */
 #define FADING 0.02 /* how fast the past counts less */
-#define KEPT_ENOUGH 16 /* inputs, with which every other value is made of kept ones; fewer with fewer: they tell little */
+#define KEPT_ENOUGH 16 /* inputs, with which every other value is made of kept ones; fewer tell less */
 #define MUTATE_TRIES 4
 #define CHAINED_ODDS 2 /* one call in so many takes something of an earlier answer */
 
@@ -109,7 +109,8 @@ static int make_valid(struct engine *engine, struct quarry *quarry, struct made 
 {
 	if (quarry->made < SIMPLE_CALLS && make_simple(quarry, ret, err) == 0)
 		return 0;
-	if (draw_raw(&quarry->dice, KEPT_ENOUGH) < quarry->kept_count && draw_raw(&quarry->dice, 2) == 0 && make_mutated(engine, quarry, ret, err) == 0)
+	if (draw_raw(&quarry->dice, KEPT_ENOUGH) < quarry->kept_count && draw_raw(&quarry->dice, 2) == 0 &&
+		make_mutated(engine, quarry, ret, err) == 0)
 		return 0;
 	return make_fresh(quarry, ret, err);
 }
@@ -227,7 +228,8 @@ static void learn(struct engine *engine, struct worker *worker, const struct exc
 	count_reply(progress, seen->reply.kind);
 	engine->result->totals.calls++;
 	engine->answered += seen->reply.kind <= REPLY_FAILED;
-	uint64_t signature = novelty_signature(&seen->reply, seen->effects, seen->effect_count, input->data, input->len, &engine->scratch);
+	uint64_t signature = novelty_signature(
+		&seen->reply, seen->effects, seen->effect_count, input->data, input->len, &engine->scratch);
 	bool is_new = novelty_add(&quarry->novelty, signature);
 	quarry->lately += FADING * ((is_new ? 1.0 : 0.0) - quarry->lately);
 	if (!is_new)
@@ -265,8 +267,13 @@ void worker_take(struct engine *engine, struct worker *worker, const struct exch
 	worker->busy = false;
 	learn(engine, worker, seen);
 	engine_judge(engine, &worker->now, seen, NULL, 0, &verdicts);
+	const struct witness witness = {.step = &worker->now,
+		.past = worker->past,
+		.past_count = worker->past_count,
+		.choices = worker->chosen ? worker->choices : NULL,
+		.choice_count = worker->choice_count,
+		.late = seen->reply.kind == REPLY_LATE};
 	for (size_t i = 0; i < verdicts.count; i++)
-		surprise_add(engine, worker->now.subject, &verdicts.list[i], worker->past, worker->past_count, &worker->now,
-			worker->chosen ? worker->choices : NULL, worker->choice_count, seen->reply.kind == REPLY_LATE);
+		surprise_add(engine, &verdicts.list[i], &witness);
 	remember(engine, worker, seen);
 }

@@ -1,7 +1,7 @@
 /* Records of choices changed a little. Pure. See engine.h.
  *
- * What comes out is only a proposal: the generator makes a value of it that fits the schema, or none. So nothing here knows what
- * a choice stands for. */
+ * What comes out is only a proposal: the generator makes a value of it that fits the schema, or none. So nothing
+ * here knows what a choice stands for. */
 #include <string.h>
 
 #include "fuzz/engine.h"
@@ -70,7 +70,8 @@ static void change_some(const struct record *record, struct draw *dice, struct b
 }
 
 /* A part gone, twice, or another instead. */
-static void replace_span(const struct record *record, struct draw_span span, const uint64_t *by, size_t count, struct buf *ret)
+static void replace_span(
+	const struct record *record, struct draw_span span, const uint64_t *by, size_t count, struct buf *ret)
 {
 	put(ret, record->choices, span.from);
 	put(ret, by, count);

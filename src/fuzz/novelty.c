@@ -1,8 +1,9 @@
 /* When an answer is of a new kind. Pure. See engine.h.
  *
- * There is no coverage to be led by: a target is any program in any language, seen from outside. What it answers tells which way
- * it went: another error, another member, another effect. A signature leaves out what varies without meaning anything; one that
- * told too much apart would call every answer new, and exploring would be led by noise. */
+ * There is no coverage to be led by: a target is any program in any language, seen from outside. What it answers
+ * tells which way it went: another error, another member, another effect. A signature leaves out what varies
+ * without meaning anything; one that told too much apart would call every answer new, and exploring would be led by
+ * noise. */
 #include <ctype.h>
 #include <string.h>
 
@@ -190,8 +191,8 @@ static uint64_t hash_text(const struct reply *reply)
 	return mix(band(lines), isalpha(first) ? 'a' : isdigit(first) ? '0' : first);
 }
 
-uint64_t novelty_signature(const struct reply *reply, const struct effect *effects, size_t effect_count, const char *input, size_t len,
-	struct buf *scratch)
+uint64_t novelty_signature(const struct reply *reply, const struct effect *effects, size_t effect_count,
+	const char *input, size_t len, struct buf *scratch)
 {
 	static const uint64_t slow[] = {10000000, 100000000, 1000000000, 10000000000};
 	uint64_t hash = mix(reply->kind + 1u, (uint64_t)reply->code);

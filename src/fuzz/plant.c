@@ -1,8 +1,8 @@
 /* Canaries: files and variables with tokens that are nowhere else. See fuzz.h.
  *
- * The files lie in a folder that only we can enter, and are mounted one by one, so nothing of the user's lists to hide applies to
- * them. The folder is locked for as long as we live: one that can be locked was left by somebody who was killed, and is removed by
- * the next. */
+ * The files lie in a folder that only we can enter, and are mounted one by one, so nothing of the user's lists to
+ * hide applies to them. The folder is locked for as long as we live: one that can be locked was left by somebody
+ * who was killed, and is removed by the next. */
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -44,7 +44,8 @@ struct plant {
 static void account_text(struct buf *out, const char *token, const struct cell_spec *spec)
 {
 	buf_fmt(out,
-		"root:x:0:0:root:/:/bin/sh\ncell:x:%u:%u:cell:" CELL_WORKSPACE ":/bin/sh\nbackup:x:34:34:%s:/home/backup:/usr/sbin/nologin\n"
+		"root:x:0:0:root:/:/bin/sh\ncell:x:%u:%u:cell:" CELL_WORKSPACE
+		":/bin/sh\nbackup:x:34:34:%s:/home/backup:/usr/sbin/nologin\n"
 		"nobody:x:65534:65534:nobody:/:/bin/false\n",
 		spec->uid, spec->gid, token);
 }
@@ -101,7 +102,8 @@ static void stale_remove(int dir, const char *name)
 	struct stat st;
 	struct err err;
 
-	if (fd < 0 || fstat(fd, &st) < 0 || st.st_uid != geteuid() || st.st_mtime + STALE_S > time(NULL) || flock(fd, LOCK_EX | LOCK_NB) < 0)
+	if (fd < 0 || fstat(fd, &st) < 0 || st.st_uid != geteuid() || st.st_mtime + STALE_S > time(NULL) ||
+		flock(fd, LOCK_EX | LOCK_NB) < 0)
 		return;
 	(void)!fs_remove_tree(dir, name, &err); /* the next one tries again */
 }

@@ -5,11 +5,13 @@
 #include "cell/cell.h"
 #include "finding/finding.h"
 
-/* Spellings of a path of the cell that a program may take for something else; `all`: every one that is known, else the best. */
+/* Spellings of a path of the cell that a program may take for something else; `all`: every one that is known, else
+ * the best. */
 void words_path(struct finding_texts *words, const char *path, bool all);
 /* The path, begun with a folder that it may have been allowed. */
 void words_below(struct finding_texts *words, const char *folder, const char *path);
-/* What makes a file /tmp/MARK, or shows the mark in a program's arguments, where it reaches a shell or another program's words. */
+/* What makes a file /tmp/MARK, or shows the mark in a program's arguments, where it reaches a shell or another
+ * program's words. */
 void words_commands(struct finding_texts *words, const char *mark);
 
 #endif

@@ -1,7 +1,7 @@
 /* Words for the generator that lead to canaries and that leave a mark. Pure. See plant.h.
  *
- * Words are drawn evenly, so each has to earn its place: one for each way in which programs get it wrong, none for the fun. The
- * top of a cell is its own parent: eight steps up are enough from anywhere, and no step too many. */
+ * Words are drawn evenly, so each has to earn its place: one for each way in which programs get it wrong, none for
+ * the fun. The top of a cell is its own parent: eight steps up are enough from anywhere, and no step too many. */
 #include <ctype.h>
 #include <string.h>
 
@@ -87,9 +87,20 @@ void words_below(struct finding_texts *words, const char *folder, const char *pa
 void words_commands(struct finding_texts *words, const char *mark)
 {
 	static const char *const commands[] = {
-		"; touch /tmp/%s", "| touch /tmp/%s", "&& touch /tmp/%s", "\ntouch /tmp/%s\n", "$(touch /tmp/%s)", "`touch /tmp/%s`",
-		"'; touch /tmp/%s; '", "\"; touch /tmp/%s; \"", ";touch${IFS}/tmp/%s;", "--output=/tmp/%s", "--upload-pack=touch /tmp/%s", "-o/tmp/%s",
-		"__import__('os').system('touch /tmp/%s')", "require('child_process').execSync('touch /tmp/%s')",
+		"; touch /tmp/%s",
+		"| touch /tmp/%s",
+		"&& touch /tmp/%s",
+		"\ntouch /tmp/%s\n",
+		"$(touch /tmp/%s)",
+		"`touch /tmp/%s`",
+		"'; touch /tmp/%s; '",
+		"\"; touch /tmp/%s; \"",
+		";touch${IFS}/tmp/%s;",
+		"--output=/tmp/%s",
+		"--upload-pack=touch /tmp/%s",
+		"-o/tmp/%s",
+		"__import__('os').system('touch /tmp/%s')",
+		"require('child_process').execSync('touch /tmp/%s')",
 	};
 
 	for (size_t i = 0; i < ARRAY_LEN(commands); i++) {

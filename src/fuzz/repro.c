@@ -22,8 +22,8 @@ void repro_done(struct repro *repro)
 }
 
 /* One time: what of it is the finding, and what is something else. */
-static void repro_take(struct engine *engine, const struct finding *finding, const struct steps *steps, struct verdicts *verdicts,
-	struct repro *ret)
+static void repro_take(struct engine *engine, const struct finding *finding, const struct steps *steps,
+	struct verdicts *verdicts, struct repro *ret)
 {
 	const struct subject *subject = steps->list[steps->count - 1].subject;
 	bool came = false;
@@ -71,7 +71,8 @@ static int repro_run(struct engine *engine, const struct finding *finding, unsig
 	return 0;
 }
 
-int fuzz_repro(const struct fuzz_options *options, const struct finding *finding, unsigned times, struct repro *ret, struct err *err)
+int fuzz_repro(const struct fuzz_options *options, const struct finding *finding, unsigned times, struct repro *ret,
+	struct err *err)
 {
 	own(engine_done) struct engine engine;
 	own(fuzz_result_done) struct fuzz_result result;
@@ -103,7 +104,8 @@ static int minimise(struct engine *engine, struct finding *finding, bool *ret_sm
 	if (engine->broken)
 		return -1;
 	if (!tally.seen)
-		return err_set(engine->err, ERR_MISSING, "it did not come again in %u tries: there is nothing to make smaller", tally.tried);
+		return err_set(engine->err, ERR_MISSING,
+			"it did not come again in %u tries: there is nothing to make smaller", tally.tried);
 	surprise.late = engine->again_late;
 	confirm_reduce(engine, &steps, &surprise, &tally, &proof);
 	if (engine->broken)

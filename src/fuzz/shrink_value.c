@@ -1,7 +1,8 @@
-/* A value made simpler from the value itself, where the choices it was made of are not known: a capsule's, or one with something
- * of an earlier answer in it. See engine.h.
+/* A value made simpler from the value itself, where the choices it was made of are not known: a capsule's, or one
+ * with something of an earlier answer in it. See engine.h.
  *
- * Every change makes the text shorter, or as long and simpler, so it ends. A change that does not do is undone in place. */
+ * Every change makes the text shorter, or as long and simpler, so it ends. A change that does not do is undone in
+ * place. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -270,7 +271,8 @@ static bool simplify_characters(struct state *state, struct value *node)
 	static const char simple[] = {'0', 'a'};
 	bool any = false;
 
-	for (size_t at = 0; at < node->len && node->len <= CHARACTERS_MAX && !is_spent(state); at += char_size(node->text + at, node->len - at)) {
+	for (size_t at = 0; at < node->len && node->len <= CHARACTERS_MAX && !is_spent(state);
+		at += char_size(node->text + at, node->len - at)) {
 		size_t size = char_size(node->text + at, node->len - at);
 		for (size_t i = 0; i < sizeof(simple) && node->text[at] != '0'; i++) {
 			if (node->text[at] == simple[i])

@@ -70,7 +70,10 @@ static bool still_text(void *context, const char *text, size_t len)
 static void shrink_choices(struct smaller *smaller, const uint64_t *choices, size_t count)
 {
 	const struct step *step = &smaller->steps->list[smaller->at];
-	struct shrink run = {.generator = step->subject->generator, .malformed = step->malformed, .still = still_made, .context = smaller,
+	struct shrink run = {.generator = step->subject->generator,
+		.malformed = step->malformed,
+		.still = still_made,
+		.context = smaller,
 		.max_calls = smaller->left};
 	own(freep) uint64_t *less = NULL;
 	size_t less_count;
@@ -83,7 +86,10 @@ static void shrink_choices(struct smaller *smaller, const uint64_t *choices, siz
 static void shrink_text(struct smaller *smaller, size_t at)
 {
 	struct step *step = &smaller->steps->list[at];
-	struct value_shrink run = {.schema = step->subject->input, .malformed = step->malformed, .still = still_text, .context = smaller,
+	struct value_shrink run = {.schema = step->subject->input,
+		.malformed = step->malformed,
+		.still = still_text,
+		.context = smaller,
 		.max_calls = smaller->left};
 	own(buf_done) struct buf text = {0};
 	struct err err;
@@ -122,7 +128,11 @@ static void shrink_steps(struct smaller *smaller)
 void confirm_shrink(struct engine *engine, struct steps *steps, const struct surprise *surprise, bool flaky, bool fresh)
 {
 	unsigned left = engine->options->max_shrink ? engine->options->max_shrink : DEFAULT_SHRINK;
-	struct smaller smaller = {.engine = engine, .steps = steps, .surprise = surprise, .tries = flaky ? FLAKY_TRIES : 1, .fresh = fresh,
+	struct smaller smaller = {.engine = engine,
+		.steps = steps,
+		.surprise = surprise,
+		.tries = flaky ? FLAKY_TRIES : 1,
+		.fresh = fresh,
 		.left = surprise->late && left > LATE_SHRINK ? LATE_SHRINK : left};
 
 	uint64_t until = clock_now() + engine->grace_ns, last = engine->ends + engine->grace_ns;

@@ -4,7 +4,8 @@
 #include "base/json_read.h"
 #include "fuzz/engine.h"
 
-static const struct json_limits input_limits = {.bytes = CAPSULE_MAX, .values = SCHEMA_VALUES_MAX, .depth = 200, .any_text = true};
+static const struct json_limits input_limits = {
+	.bytes = CAPSULE_MAX, .values = SCHEMA_VALUES_MAX, .depth = 200, .any_text = true};
 
 void step_copy(struct step *to, const struct step *from)
 {
@@ -40,7 +41,8 @@ void step_judge(struct step *step)
 
 	step->malformed = false;
 	step->violation[0] = '\0';
-	if (step->subject->input && json_read(buf_text(&step->input), step->input.len, &input_limits, NULL, &value, &err) == 0 &&
+	if (step->subject->input &&
+		json_read(buf_text(&step->input), step->input.len, &input_limits, NULL, &value, &err) == 0 &&
 		schema_check(step->subject->input, &value, &errors, &err) == SCHEMA_INVALID)
 		violation_set(step, &errors);
 }
@@ -116,7 +118,8 @@ static bool is_chain(const struct value *value)
 	return true;
 }
 
-static int step_read(struct steps *steps, const struct subjects *subjects, const char *name, const struct value *arguments, struct err *err)
+static int step_read(struct steps *steps, const struct subjects *subjects, const char *name,
+	const struct value *arguments, struct err *err)
 {
 	own(step_done) struct step step = {.subject = subject_find(subjects, name)};
 
@@ -128,7 +131,8 @@ static int step_read(struct steps *steps, const struct subjects *subjects, const
 	return 0;
 }
 
-int steps_read(struct steps *ret, const struct subjects *subjects, const char *subject, const char *input, struct err *err)
+int steps_read(
+	struct steps *ret, const struct subjects *subjects, const char *subject, const char *input, struct err *err)
 {
 	own(value_done) struct value value = {0};
 
@@ -140,7 +144,8 @@ int steps_read(struct steps *ret, const struct subjects *subjects, const char *s
 	if (!is_chain(&value))
 		return step_read(ret, subjects, subject, &value, err);
 	for (size_t i = 0; i < value.count; i++) {
-		if (step_read(ret, subjects, value_get(&value.items[i], "subject")->text, value_get(&value.items[i], "arguments"), err) == 0)
+		if (step_read(ret, subjects, value_get(&value.items[i], "subject")->text,
+			    value_get(&value.items[i], "arguments"), err) == 0)
 			continue;
 		steps_done(ret);
 		return -1;
