@@ -1,0 +1,107 @@
+"""Targets that are hostile to whoever calls them: what comes of it is bounded in time and memory, explained, and leaves nothing."""
+
+import os
+import subprocess
+import tempfile
+import time
+
+import pytest
+
+import harness
+from fuzzing import HOSTILE, server, tool, FINE
+
+MEMORY_MAX = 300 << 10  # kB that hotcell itself may take
+SECONDS_MAX = 60  # far more than any of them needs
+
+MCP = {
+    "floods": (4, "without answering"),
+    "floods-in-call": (1, "without answering"),
+    "floods-stderr": (1, "did not answer in time"),
+    "never-answers": (4, "did not get ready"),
+    "never-answers-calls": (1, "did not answer in time"),
+    "answers-before": (4, "was not asked"),
+    "huge-line": (1, "a line of more than"),
+    "invalid-utf8": (1, "not UTF-8"),
+    "duplicate-ids": (1, "twice"),
+    "no-finite-instance": (3, "no finite value fits"),
+    "ref-loop": (3, "refers to itself"),
+    "huge-schema": (4, "a line of more than"),
+    "regex-bomb": (0, "Nothing found"),
+    "names-with-escapes": (0, "Nothing found"),
+    "many-tools": (0, "more than 1000"),
+    "exits-at-once": (4, "no licence file found"),
+    "exits-after-handshake": (4, "exit code 9"),
+    "forks-daemon": (0, "Nothing found"),
+    "closes-stdout": (1, "closed its stdout"),
+    "logs-on-stdout": (0, "Starting server on stdio"),
+    "wrong-version": (4, "1999-12-31"),
+    "initialize-error": (4, "'initialize'"),
+    "pages-for-ever": (0, "pages"),
+    "deep-answer": (1, "nested deeper"),
+    "huge-numbers": (0, "Nothing found"),
+    "no-tools": (3, "offers no tools"),
+    "no-json": (4, "exit code 0"),
+    "fine": (0, "Nothing found"),
+}
+
+LINES = {
+    "never": (1, "did not answer in time"),
+    "two-answers": (1, "not asked"),
+    "huge-line": (1, "a line of more than"),
+    "invalid": (1, "not UTF-8"),
+    "no-json": (1, "not JSON"),
+    "deep": (1, "nested deeper"),
+    "ends": (1, "crash"),
+    "dies": (1, "SIGSEGV"),
+    "memory": (1, "memory"),
+    "forks": (1, ""),
+    "unasked": (1, "not asked"),
+}
+
+
+def fuzz(folder, *words):
+    """Exit code, all that was said, and the kilobytes that hotcell took at most."""
+    with tempfile.TemporaryFile() as said:
+        began = time.monotonic()
+        process = subprocess.Popen([harness.HOTCELL, "fuzz", *words], cwd=folder, stdin=subprocess.DEVNULL, stdout=said, stderr=said,
+                                   env=harness.environment())
+        peak = 0
+        while process.poll() is None:
+            for line in (harness.slurp(f"/proc/{process.pid}/status") or b"").splitlines():
+                if line.startswith(b"VmHWM:"):
+                    peak = max(peak, int(line.split()[1]))
+            assert time.monotonic() - began < SECONDS_MAX, "it does not end"
+            time.sleep(0.05)
+        said.seek(0)
+        return process.returncode, said.read().decode("utf-8", "backslashreplace"), peak
+
+
+OPTIONS = ("--max-calls", "2", "--max-findings", "1", "--replays", "1", "--call-timeout", "300ms", "--start-timeout", "2s", "--seed", "1",
+           "--memory", "128M", "--processes", "20")
+
+
+def judge(kind, expected, folder, *words):
+    code, text, peak = fuzz(folder, *words)
+    assert code == expected[0], f"{kind}: exit {code}\n{text}"
+    assert expected[1] in text, f"{kind}: {text}"
+    assert peak < MEMORY_MAX, f"{kind}: {peak} kB"
+    assert not any(ord(c) < 32 and c not in "\n" for c in text), repr(text)
+
+
+@pytest.mark.parametrize("kind", MCP)
+def test_a_hostile_server_is_borne_and_explained(place, kind):
+    server(place, "mcp_server.py")
+    judge(kind, MCP[kind], place, "mcp", *OPTIONS, "--", "python3", "mcp_server.py", kind)
+
+
+@pytest.mark.parametrize("kind", LINES)
+def test_a_hostile_tool_is_borne_and_explained(place, kind):
+    tool(place, FINE)
+    server(place, "lines_tool.py")
+    judge(kind, LINES[kind], place, "tool", "--schema", "schema.json", *OPTIONS, "--", "python3", "lines_tool.py", kind)
+
+
+def test_every_hostile_one_is_tried():
+    said = subprocess.run(["python3", "-c", "import mcp_server; print(*mcp_server.KINDS)"], cwd=HOSTILE, capture_output=True, check=True,
+                          text=True, env={**os.environ, "PYTHONDONTWRITEBYTECODE": "1"})
+    assert set(said.stdout.split()) == set(MCP)
