@@ -329,8 +329,10 @@ static bool wide_text(struct generator *generator, const struct text_plan *plan,
 
 static bool listed_text(struct generator *generator, const struct shape *shape, unsigned hints, struct value *ret)
 {
-	size_t known = dict_count(hints), count = known + generator->word_count;
-	size_t index = (size_t)draw_raw(generator->draw, count);
+	size_t known = dict_count(hints), words = generator->word_count;
+	/* the caller's are few, and meant for this target */
+	bool own_word = words && draw_raw(generator->draw, 2);
+	size_t index = own_word ? known + (size_t)draw_raw(generator->draw, words) : (size_t)draw_raw(generator->draw, known);
 	struct dict_entry entry = {0};
 
 	if (index < known)
