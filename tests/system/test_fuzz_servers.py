@@ -20,7 +20,7 @@ exec python3 -m mcp_server_git --repository /workspace/repo
 """
 START_FETCH = """#!/bin/sh
 python3 -m http.server --bind 127.0.0.1 --directory /workspace 8000 >/workspace/log 2>&1 &
-exec python3 -m mcp_server_fetch --ignore-robots-txt
+exec python3 -m mcp_server_fetch --ignore-robots-txt --allow-private-ips
 """
 START_SQLITE = "import sys, mcp_server_sqlite; sys.argv[1:] = ['--db-path', '/workspace/test.db']; mcp_server_sqlite.main()"
 
@@ -56,7 +56,7 @@ def command_of(name, folder):
         return script(folder, "exec python3 -m mcp_server_time --local-timezone UTC\n", "UTC")
     if name == "fetch":
         # certificates are *.pem, which mounts hide by default
-        return script(folder, START_FETCH, "http://127.0.0.1:8000/", "--allow-net", "--no-default-hide")
+        return script(folder, START_FETCH, "http://127.0.0.1:8000/", "--allow-net", "--no-default-hide", "--exclude", "resources/*")
     return python("python3", "-c", START_SQLITE, venv="venv-sqlite", more=["--allow-write", "/workspace", "--exclude", "resources/*"])
 
 
