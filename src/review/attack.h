@@ -72,7 +72,7 @@ struct review_try {
 };
 #define TRY_OUTPUT_MAX ((size_t)8 << 20)
 #define TRY_TIMEOUT_MS 30000 /* hotcell must have ended by then, whatever its cell does */
-#define TRY_GENTLE_MS 18000 /* without a whole cell: many do not end by themselves then */
+#define TRY_GENTLE_MS 15000 /* without a whole cell: many do not end by themselves then */
 #define TRY_ALONE_MS 90000 /* for all an `alone` does: try_run fails when it is over */
 
 /* ---- verdicts ---- */

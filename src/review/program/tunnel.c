@@ -395,7 +395,7 @@ static int attack_slow(int argc, char **argv)
 
 	(void)argc, (void)argv;
 	request_make(&request, true, "good.test:80", 12);
-	for (int second = 0; second < (gentle() ? 14 : 20) && ended < 4; second++) {
+	for (int second = 0; second < (gentle() ? 12 : 20) && ended < 4; second++) {
 		for (int i = 0; i < 4; i++) {
 			char bytes[512];
 			if (slow[i].fd >= 0 && *said[i] && second < 20)
