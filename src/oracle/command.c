@@ -177,15 +177,15 @@ static enum injection injection_of(const struct observation *seen, const struct 
 
 void injections_find(const struct observation *seen, struct injections *ret)
 {
-	unsigned shells = 0;
+	unsigned looked = 0;
 	bool any = false;
 
 	*ret = (struct injections){.kinds = xcalloc(seen->effect_count + 1, 1)};
-	for (size_t i = 0; i < seen->effect_count && shells < SHELLS_LOOKED; i++) {
+	for (size_t i = 0; i < seen->effect_count && looked < SHELLS_LOOKED; i++) {
 		const struct effect *effect = &seen->effects[i];
 		bool shell = effect->kind == CELL_EFFECT_EXEC && is_shell(name_of(effect));
 		bool fed = shell && is_shell_fed(seen, effect);
-		shells += shell;
+		looked += shell;
 		any |= fed;
 		ret->kinds[i] = fed ? INJECTED_SHELL : INJECTED_NOT;
 	}
