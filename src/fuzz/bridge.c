@@ -1,8 +1,8 @@
-/* The bridge: a program in a cell that joins its stdin and stdout to a port of the cell's own loopback, one connection, and ends
- * with it. Carried inside of hotcell's file as bytes; see link.c. hotcell-bridge PORT
+/* The bridge: a program in a cell that joins its stdin and stdout to a port of the cell's own loopback, one
+ * connection, and ends with it. Carried inside of hotcell's file as bytes; see link.c. hotcell-bridge PORT
  *
- * Two processes, one a direction, so that neither waits for the other. Nothing here is trusted by anybody: whatever it says is
- * what the program in the cell might have said. */
+ * Two processes, one a direction, so that neither waits for the other. Nothing here is trusted by anybody: whatever it
+ * says is what the program in the cell might have said. */
 #include <arpa/inet.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
@@ -18,7 +18,8 @@
 /* Until the other side listens, or nobody wants it any more. */
 static int join(uint16_t port)
 {
-	const struct sockaddr_in address = {.sin_family = AF_INET, .sin_port = htons(port), .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+	const struct sockaddr_in address = {.sin_family = AF_INET, .sin_port = htons(port),
+		.sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
 
 	for (;;) {
 		struct pollfd input = {.fd = STDOUT_FILENO};

@@ -25,8 +25,8 @@ void http_talk_done(struct http_talk *talk)
 
 /* ---- out ---- */
 
-void http_talk_post(struct http_talk *talk, uint16_t port, const char *path, const char *version, const char *message, size_t len,
-	struct buf *out)
+void http_talk_post(struct http_talk *talk, uint16_t port, const char *path, const char *version, const char *message,
+	size_t len, struct buf *out)
 {
 	size_t begin = talk->unanswered.len;
 	struct buf *to = &talk->unanswered;
@@ -198,7 +198,8 @@ static int body_take(struct http_talk *talk, const struct http_events *events, c
 	return talk->body.done && body_over(talk, events) ? 1 : 0;
 }
 
-int http_talk_feed(struct http_talk *talk, const char *bytes, size_t len, const struct http_events *events, const char **ret_why)
+int http_talk_feed(struct http_talk *talk, const char *bytes, size_t len, const struct http_events *events,
+	const char **ret_why)
 {
 	if (len == 0 && talk->in_body) { /* the end of the connection */
 		http_body_end(&talk->body);

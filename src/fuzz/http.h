@@ -1,8 +1,9 @@
-/* Messages of the Model Context Protocol over streamable HTTP: each of ours is a POST, and answers come as JSON or as a stream
- * of events. Pure: bytes in, messages out. Requests are sent without waiting for the answers to those before (pipelining).
+/* Messages of the Model Context Protocol over streamable HTTP: each of ours is a POST, and answers come as JSON or as
+ * a stream of events. Pure: bytes in, messages out. Requests are sent without waiting for the answers to those before
+ * (pipelining).
  *
- * What the server asks of us inside a stream is answered on the same connection, so only after the stream has ended: a server
- * that waits for that inside its call is late. */
+ * What the server asks of us inside a stream is answered on the same connection, so only after the stream has ended: a
+ * server that waits for that inside its call is late. */
 #ifndef HOTCELL_FUZZ_HTTP_H
 #define HOTCELL_FUZZ_HTTP_H
 
@@ -33,12 +34,12 @@ struct http_events {
 };
 
 void http_talk_done(struct http_talk *talk); /* leaves it empty */
-/* A connection ended: what was not answered is to be sent again, on a new one, and is added to `out`. -1 if an answer was cut in
- * the middle. */
+/* A connection ended: what was not answered is to be sent again, on a new one, and is added to `out`. -1 if an answer
+ * was cut in the middle. */
 MUST_CHECK int http_talk_again(struct http_talk *talk, struct buf *out);
 /* Adds a POST of one message. `version` is the protocol's; NULL before it is agreed. */
-void http_talk_post(struct http_talk *talk, uint16_t port, const char *path, const char *version, const char *message, size_t len,
-	struct buf *out);
+void http_talk_post(struct http_talk *talk, uint16_t port, const char *path, const char *version, const char *message,
+	size_t len, struct buf *out);
 /* -1: it is no HTTP; *ret_why says why, static. */
 MUST_CHECK int http_talk_feed(struct http_talk *talk, const char *bytes, size_t len, const struct http_events *events,
 	const char **ret_why);

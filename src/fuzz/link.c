@@ -1,8 +1,8 @@
 /* The way to a program that listens. See session_private.h, http.h and bridge.c.
  *
- * Its cell has a network of its own with nothing but a loopback, so nobody outside can connect: a bridge is started beside it, by
- * cell_exec, from a file of ours that every cell of the target sees. Without a cell (backend none) there is nothing to enter, and
- * we connect ourselves.
+ * Its cell has a network of its own with nothing but a loopback, so nobody outside can connect: a bridge is started
+ * beside it, by cell_exec, from a file of ours that every cell of the target sees. Without a cell (backend none) there
+ * is nothing to enter, and we connect ourselves.
  *
  * A connection that ends between answers is made anew when it is needed, and what was not answered is sent again. */
 #include "fuzz/session_private.h"
@@ -71,7 +71,8 @@ static int connect_inside(struct session *session, struct err *err)
 		fcntl(from[0], F_SETFL, O_NONBLOCK) < 0)
 		rc = err_errno(err, errno, "make a pipe to the target");
 	else
-		rc = cell_exec(session->life->cell, argv, env, (const int[]){to[0], from[1], nothing}, false, on_bridge_end, NULL, err);
+		rc = cell_exec(session->life->cell, argv, env, (const int[]){to[0], from[1], nothing}, false, on_bridge_end, NULL,
+			err);
 	if (rc == 0)
 		rc = streams_add(session, fd_take(&to[1]), fd_take(&from[0]), err);
 	fd_close(&to[0]);

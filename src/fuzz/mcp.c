@@ -1,11 +1,13 @@
 /* The Model Context Protocol: messages in, messages out. Pure. See target_private.h.
  *
  * What was decided where the protocol leaves it to us:
- * - A line that is no message of the protocol (a log line on stdout) breaks it, but does not hide the answer: it is counted,
- *   told once in the target's remarks, and reading goes on. One that meant to be a message, since it begins like a map and
- *   names "jsonrpc", ends the call as REPLY_BROKEN: waiting for a better one would take until the deadline.
+ * - A line that is no message of the protocol (a log line on stdout) breaks it, but does not hide the answer: it is
+ *   counted, told once in the target's remarks, and reading goes on. One that meant to be a message, since it begins
+ *   like a map and names "jsonrpc", ends the call as REPLY_BROKEN: waiting for a better one would take until the
+ *   deadline.
  * - An answer with an id that was not asked, or asked and answered before, is REPLY_BROKEN, whatever else comes.
- * - What the server asks of us gets an answer at once: ping an empty one, all else an error, since no capability was offered. */
+ * - What the server asks of us gets an answer at once: ping an empty one, all else an error, since no capability was
+ *   offered. */
 #include "fuzz/target_private.h"
 
 #include <inttypes.h>
@@ -21,6 +23,15 @@
 
 /* The newest first: it is what we offer. */
 static const char *const revisions[] = {"2025-06-18", "2025-03-26", "2024-11-05"};
+
+void talk_done(struct talk *talk)
+{
+	buf_done(&talk->out);
+	answer_done(&talk->answer);
+	value_done(&talk->mcp.uris);
+	free(talk->mcp.version);
+	talk->mcp.version = NULL;
+}
 
 /* ---- what we say ---- */
 
@@ -111,10 +122,11 @@ void mcp_call(struct talk *talk, const struct subject *subject, const char *inpu
 
 static void take_tool(struct talk *talk, struct value *item)
 {
-	struct value *input = (struct value *)value_get(item, "inputSchema"), *output = (struct value *)value_get(item, "outputSchema");
+	struct value *input = (struct value *)value_get(item, "inputSchema");
+	struct value *output = (struct value *)value_get(item, "outputSchema");
 
-	(void)subjects_add(talk->subjects, talk->remarks, SUBJECT_TOOL, value_get(item, "name"), value_get(item, "description"),
-		input, output);
+	(void)subjects_add(talk->subjects, talk->remarks, SUBJECT_TOOL, value_get(item, "name"),
+		value_get(item, "description"), input, output);
 }
 
 static void take_uri(struct talk *talk, const struct value *uri, bool is_template)
@@ -168,7 +180,8 @@ static void prompt_schema(const struct value *arguments, struct value *ret)
 	json_key(&json, "properties");
 	json_open(&json, '{');
 	for (size_t i = 0; i < count; i++) {
-		const struct value *name = value_get(&arguments->items[i], "name"), *about = value_get(&arguments->items[i], "description");
+		const struct value *name = value_get(&arguments->items[i], "name");
+		const struct value *about = value_get(&arguments->items[i], "description");
 		if (!name || name->kind != VALUE_TEXT)
 			continue;
 		json_key(&json, name->text);
@@ -197,8 +210,8 @@ static void take_prompt(struct talk *talk, struct value *item)
 	own(value_done) struct value schema = {0};
 
 	prompt_schema(value_get(item, "arguments"), &schema);
-	(void)subjects_add(talk->subjects, talk->remarks, SUBJECT_PROMPT, value_get(item, "name"), value_get(item, "description"),
-		&schema, NULL);
+	(void)subjects_add(talk->subjects, talk->remarks, SUBJECT_PROMPT, value_get(item, "name"),
+		value_get(item, "description"), &schema, NULL);
 }
 
 static const struct {
@@ -251,7 +264,8 @@ static enum talk_event list_on(struct talk *talk, const struct value *cursor)
 	struct json json = {0};
 
 	if (cursor && ++mcp->pages >= PAGES_MAX) {
-		remark_add(talk->remarks, "%s has more than %u pages: the rest was not asked for", lists[mcp->list].method, PAGES_MAX);
+		remark_add(talk->remarks, "%s has more than %u pages: the rest was not asked for", lists[mcp->list].method,
+			PAGES_MAX);
 		cursor = NULL;
 		mcp->list++;
 	}
@@ -348,11 +362,13 @@ static enum talk_event greet_answer(struct talk *talk, const struct value *resul
 
 	if (!result || result->kind != VALUE_MAP || !version || version->kind != VALUE_TEXT || !capabilities ||
 		capabilities->kind != VALUE_MAP) {
-		answer_broken(&talk->answer, true, "its answer to 'initialize' is not a result with a text 'protocolVersion' and a map 'capabilities'");
+		answer_broken(&talk->answer, true,
+			"its answer to 'initialize' is not a result with a text 'protocolVersion' and a map 'capabilities'");
 		return TALK_ANSWERED;
 	}
 	if (!revision_known(version)) {
-		answer_broken_quote(&talk->answer, "it wants a revision of the protocol that is not known here", version->text, version->len);
+		answer_broken_quote(&talk->answer, "it wants a revision of the protocol that is not known here", version->text,
+			version->len);
 		return TALK_ANSWERED;
 	}
 	talk->mcp.version = xstrdup(version->text);
@@ -423,7 +439,8 @@ static const char *answer_wrong(const struct talk *talk, const struct value *id,
 		return buf_text(why);
 	}
 	buf_str(why, "it answered id ");
-	term_line(id->text ? id->text : value_kind_name(id->kind), id->text ? id->len : strlen(value_kind_name(id->kind)), 60, why);
+	const char *shown = id->text ? id->text : value_kind_name(id->kind);
+	term_line(shown, id->text ? id->len : strlen(shown), 60, why);
 	buf_str(why, ", which was not asked");
 	return buf_text(why);
 }

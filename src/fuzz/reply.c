@@ -127,7 +127,8 @@ static bool convention_holds(const struct convention *convention, const struct v
 	return value->kind == VALUE_TEXT && strcmp(value->text, convention->value) == 0;
 }
 
-/* What an answer that declares an error by `member` says of it: the member, or where that is but a word, the sentence. */
+/* What an answer that declares an error by `member` says of it: the member, or where that is but a word, the
+ * sentence. */
 static const struct value *declared_text(const struct value *document, const struct value *member)
 {
 	static const char *const sentences[] = {"error", "message", "reason", "detail", "errors", "content"};

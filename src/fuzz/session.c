@@ -7,11 +7,11 @@
  *	ENDING    its result is due: it closed its stdout, or we kill it
  *	SETTLED   the call is over; session_poll tells it. Else like IDLE
  *
- * Its process and its streams are in stream.c. A call costs one write, one turn of the loop and one read. There is one timer, which is set anew only when it fires: until
- * then every deadline is later than it.
+ * Its process and its streams are in stream.c. A call costs one write, one turn of the loop and one read. There is one
+ * timer, which is set anew only when it fires: until then every deadline is later than it.
  *
- * What a process does after its answer belongs to the next call: an effect is told with it, an end that was none of its own
- * wish makes it REPLY_ENDED. */
+ * What a process does after its answer belongs to the next call: an effect is told with it, an end that was none of
+ * its own wish makes it REPLY_ENDED. */
 #include "fuzz/session_private.h"
 
 #include <errno.h>
@@ -294,7 +294,8 @@ static void exchange_forget(struct session *session)
 	session->told = false;
 }
 
-int session_begin(struct session *session, const struct subject *subject, const char *input, size_t len, struct err *err)
+int session_begin(struct session *session, const struct subject *subject, const char *input, size_t len,
+	struct err *err)
 {
 	exchange_forget(session);
 	if (session->talk.answer.kind == REPLY_BROKEN && session->life) {
@@ -367,7 +368,8 @@ static void exchange_fill(struct session *session)
 	exchange->effect_count = session->effect_count;
 	exchange->effects_dropped = session->effects_over;
 	exchange->result = session->life ? session->life->result : NULL;
-	exchange->ended = reply->kind == REPLY_ENDED || reply->kind == REPLY_LATE || (exchange->result && !session->mode->single);
+	exchange->ended = reply->kind == REPLY_ENDED || reply->kind == REPLY_LATE ||
+		(exchange->result && !session->mode->single);
 	if (exchange->ended && !exchange->result)
 		exchange->result = &unknown;
 	exchange->memory = session->memory;
@@ -386,8 +388,8 @@ const struct exchange *session_poll(struct session *session)
 	return &session->exchange;
 }
 
-const struct exchange *session_call(struct session *session, const struct subject *subject, const char *input, size_t len,
-	struct err *err)
+const struct exchange *session_call(struct session *session, const struct subject *subject, const char *input,
+	size_t len, struct err *err)
 {
 	if (session_begin(session, subject, input, len, err) < 0)
 		return NULL;

@@ -1,5 +1,5 @@
-/* Between the files of a session: session.c (calls and what came of them), stream.c (its process and its streams) and link.c (the
- * way to one that listens). See target_private.h. */
+/* Between the files of a session: session.c (calls and what came of them), stream.c (its process and its streams) and
+ * link.c (the way to one that listens). See target_private.h. */
 #ifndef HOTCELL_FUZZ_SESSION_PRIVATE_H
 #define HOTCELL_FUZZ_SESSION_PRIVATE_H
 

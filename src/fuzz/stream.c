@@ -1,7 +1,7 @@
 /* The process of a session and its streams. See session_private.h.
  *
- * Everything is bounded: a line, the lines and bytes of one call, what is kept of stderr, what is read of the dead. Whatever is
- * read may end the call, and that may start a new process: `generation` tells. */
+ * Everything is bounded: a line, the lines and bytes of one call, what is kept of stderr, what is read of the dead.
+ * Whatever is read may end the call, and that may start a new process: `generation` tells. */
 #include "fuzz/session_private.h"
 
 #include <errno.h>
@@ -204,7 +204,8 @@ static void on_err(void *data, int fd, uint32_t events)
 	fd_close(&session->err);
 }
 
-/* What a dead process has written is still in the pipes. What it left outside of its cell (without one) may write on. */
+/* What a dead process has written is still in the pipes. What it left outside of its cell (without one) may write
+ * on. */
 static void session_drain(struct session *session)
 {
 	bool end = false;
@@ -297,8 +298,8 @@ static void pipes_close(struct pipes *pipes)
 	}
 }
 
-/* Pipes, not sockets: it is what programs are used to, and what Node writes to before it goes on. Ours alone do not block:
- * the other end is another open file. */
+/* Pipes, not sockets: it is what programs are used to, and what Node writes to before it goes on. Ours alone do not
+ * block: the other end is another open file. */
 static int pipes_open(struct pipes *pipes, struct err *err)
 {
 	for (int i = 0; i < 3; i++) {

@@ -52,7 +52,8 @@ bool subjects_add(struct subjects *subjects, struct finding_texts *remarks, unsi
 {
 	own(buf_done) struct buf shown = {0};
 
-	if (!name || name->kind != VALUE_TEXT || name->len == 0 || strlen(name->text) != name->len || name->len > NAME_BYTES_MAX) {
+	if (!name || name->kind != VALUE_TEXT || name->len == 0 || strlen(name->text) != name->len ||
+		name->len > NAME_BYTES_MAX) {
 		remark_add(remarks, "something on offer has no name, or one that is empty, too long or holds a NUL: it was left out");
 		return false;
 	}
@@ -100,7 +101,8 @@ void subjects_done(struct subjects *subjects)
 	*subjects = (struct subjects){0};
 }
 
-static void subject_compile(struct subject *subject, const struct generator_options *options, struct finding_texts *remarks)
+static void subject_compile(struct subject *subject, const struct generator_options *options,
+	struct finding_texts *remarks)
 {
 	own(buf_done) struct buf shown = {0};
 	struct err err = {0};

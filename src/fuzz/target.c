@@ -36,15 +36,6 @@ bool target_mode_read(const char *kind, enum target_mode *ret)
 	return false;
 }
 
-void talk_done(struct talk *talk)
-{
-	buf_done(&talk->out);
-	answer_done(&talk->answer);
-	value_done(&talk->mcp.uris);
-	free(talk->mcp.version);
-	talk->mcp.version = NULL;
-}
-
 /* ---- tools: what they take is in a file ---- */
 
 static int schema_take(const char *text, size_t len, const char *name, struct value *ret, struct err *err)
@@ -67,7 +58,8 @@ static int tool_offer(struct target *target, struct err *err)
 	if (schema_take(options->schema_text, options->schema_len, options->schema_name, &input, err) < 0 ||
 		schema_take(options->output_schema_text, options->output_schema_len, options->output_schema_name, &output, err) < 0)
 		return -1;
-	if (!subjects_add(&target->subjects, &target->remarks, SUBJECT_TOOL, &name, NULL, &input, options->output_schema_text ? &output : NULL))
+	struct value *declared = options->output_schema_text ? &output : NULL;
+	if (!subjects_add(&target->subjects, &target->remarks, SUBJECT_TOOL, &name, NULL, &input, declared))
 		return err_set(err, ERR_USAGE, "the subject's name is empty or too long");
 	return 0;
 }
@@ -85,16 +77,19 @@ static int tool_check(const struct target *target, struct err *err)
 	const struct target_options *options = &target->options;
 
 	if (subject->problem)
-		return err_set(err, ERR_USAGE, "%s: %s", options->schema_name ? options->schema_name : "the schema", subject->problem);
+		return err_set(err, ERR_USAGE, "%s: %s", options->schema_name ? options->schema_name : "the schema",
+			subject->problem);
 	if (options->output_schema_text && !subject->output)
-		return err_set(err, ERR_USAGE, "%s: %s", options->output_schema_name ? options->output_schema_name : "the output schema",
+		return err_set(err, ERR_USAGE, "%s: %s",
+			options->output_schema_name ? options->output_schema_name : "the output schema",
 			target->remarks.count ? target->remarks.items[target->remarks.count - 1] : "it is no schema");
 	return 0;
 }
 
-/* Nobody can say where the start of a line server ends: what it did until its first answer, but not for the same call again, is
- * its start. */
-static void startup_learn(struct target *target, struct session *session, const struct exchange *first, const struct made *made)
+/* Nobody can say where the start of a line server ends: what it did until its first answer, but not for the same call
+ * again, is its start. */
+static void startup_learn(struct target *target, struct session *session, const struct exchange *first,
+	const struct made *made)
 {
 	size_t count = first->effect_count;
 	struct effect *effects = xcalloc(count + 1, sizeof(*effects));
@@ -140,12 +135,13 @@ static int tool_try(struct target *target, bool *ret_ended, struct err *err)
 	if (target->spec.effects && !target->mode->single && !seen->ended)
 		startup_learn(target, session, seen, &made);
 	if (seen->result && seen->result->outcome == CELL_SETUP_FAILED)
-		return err_set(err, seen->result->err.code ? seen->result->err.code : EPROTO, "'%s' does not start: %s", target->name, seen->result->err.text);
+		return err_set(err, seen->result->err.code ? seen->result->err.code : EPROTO, "'%s' does not start: %s",
+			target->name, seen->result->err.text);
 	return 0;
 }
 
-/* Whether it starts at all. One that ends in its first call may have a fault that is to be found; or it ends whatever is said,
- * and that is seen when nothing is. */
+/* Whether it starts at all. One that ends in its first call may have a fault that is to be found; or it ends whatever
+ * is said, and that is seen when nothing is. */
 static int tool_start_check(struct target *target, struct err *err)
 {
 	bool ended = false;
@@ -169,7 +165,7 @@ static const char *last_part(const char *path)
 
 static int target_ask(struct target *target, struct err *err)
 {
-	bool is_mcp = !target->options.schema_text && (target->options.mode == TARGET_MCP || target->options.mode == TARGET_MCP_HTTP);
+	bool is_mcp = target->options.mode == TARGET_MCP || target->options.mode == TARGET_MCP_HTTP;
 
 	if (!is_mcp && tool_offer(target, err) < 0)
 		return -1;
@@ -186,7 +182,8 @@ static int target_ask(struct target *target, struct err *err)
 	return 0;
 }
 
-struct target *target_open(const struct target_options *options, struct loop *loop, struct cell_pool *pool, struct err *err)
+struct target *target_open(const struct target_options *options, struct loop *loop, struct cell_pool *pool,
+	struct err *err)
 {
 	own(target_freep) struct target *target = xcalloc(1, sizeof(*target));
 	own(buf_done) struct buf name = {0};

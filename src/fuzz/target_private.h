@@ -4,8 +4,8 @@
  *	mode        a row a way of speaking (mcp.c, tool.c): messages in, messages out. Pure.
  *	reply.c     from an answer to its kind. Pure.
  *
- * A talk is what a mode knows of one live process. A mode adds to `talk->out` what is to be sent, and says what a message
- * that came meant. */
+ * A talk is what a mode knows of one live process. A mode adds to `talk->out` what is to be sent, and says what a
+ * message that came meant. */
 #ifndef HOTCELL_FUZZ_TARGET_PRIVATE_H
 #define HOTCELL_FUZZ_TARGET_PRIVATE_H
 
@@ -49,13 +49,14 @@ void result_say(const struct cell_result *result, struct buf *out);
 
 /* ---- what is offered ---- */
 
-/* Adds a subject; its schemas, which may be NULL, are taken out of where they are. False: it was left out, and a remark says
- * why. */
+/* Adds a subject; its schemas, which may be NULL, are taken out of where they are. False: it was left out, and a
+ * remark says why. */
 bool subjects_add(struct subjects *subjects, struct finding_texts *remarks, unsigned kind, const struct value *name,
 	const struct value *description, struct value *input, struct value *output);
 void subjects_done(struct subjects *subjects);
 /* Compiles the schemas, when no subject moves any more. */
-void subjects_compile(struct subjects *subjects, struct finding_texts *remarks, const struct generator_options *options);
+void subjects_compile(struct subjects *subjects, struct finding_texts *remarks,
+	const struct generator_options *options);
 /* Once each, and not too many. */
 bool remarked(const struct finding_texts *remarks, const char *beginning);
 void remark_add(struct finding_texts *remarks, const char *format, ...) PRINTF_LIKE(2, 3);
@@ -151,7 +152,8 @@ void effect_copy(struct effect *to, const struct effect *from);
 void effect_done(struct effect *effect);
 bool effect_same(const struct effect *a, const struct effect *b);
 
-#define TARGET_FAIL_NS (UINT64_C(2) * 1000 * 1000 * 1000) /* that a program gets to end by itself, where nothing else is waited for */
+#define TARGET_FAIL_NS (UINT64_C(2) * 1000 * 1000 * 1000) /* that a program gets to end by itself,
+	where nothing else is waited for */
 
 /* A session that fills the target's subjects while it starts. The program is spoken with until it is ready. */
 MUST_CHECK struct session *session_open_asking(struct target *target, struct subjects *subjects, struct err *err);

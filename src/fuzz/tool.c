@@ -1,8 +1,8 @@
 /* Tools: one JSON document a line, or a process a call. Pure. See target_private.h.
  *
- * Of a line server everything is an answer: the first line after a call is its. A line that comes when nothing was asked, or
- * a second one behind the answer, breaks that for good, since nobody can say what the next line will belong to: the call is
- * REPLY_BROKEN and the process is made anew. */
+ * Of a line server everything is an answer: the first line after a call is its. A line that comes when nothing was
+ * asked, or a second one behind the answer, breaks that for good, since nobody can say what the next line will belong
+ * to: the call is REPLY_BROKEN and the process is made anew. */
 #include "fuzz/target_private.h"
 
 #include <stdio.h>
@@ -119,7 +119,8 @@ static bool word_fill(const char *word, const struct document *document, struct 
 
 char **args_words(const struct target_options *options, const char *input, size_t len)
 {
-	static const struct json_limits limits = {.bytes = (size_t)1 << 26, .values = (size_t)1 << 24, .depth = 2000, .any_text = true};
+	static const struct json_limits limits = {.bytes = (size_t)1 << 26, .values = (size_t)1 << 24, .depth = 2000,
+		.any_text = true};
 	struct document document = {.text = input, .len = len};
 	struct err ignored;
 	size_t count = 0, kept = 0, left = WORDS_BYTES_MAX;

@@ -1,6 +1,6 @@
-/* Whatever lines a server of the Model Context Protocol sends, and whenever: each is an event, what is to be sent are whole
- * lines, and an answer has a kind and, unless it is fine, a message. The first byte says whether it is asked what it offers;
- * a line that is but "!" stands for a call of ours. */
+/* Whatever lines a server of the Model Context Protocol sends, and whenever: each is an event, what is to be sent are
+ * whole lines, and an answer has a kind and, unless it is fine, a message. The first byte says whether it is asked
+ * what it offers; a line that is but "!" stands for a call of ours. */
 #include <assert.h>
 #include <stdint.h>
 #include <string.h>
