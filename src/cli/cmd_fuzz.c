@@ -268,9 +268,10 @@ static int read_baseline(struct fuzz *it, struct err *err)
 	}
 	if (path && baseline_read(buf_text(&text), text.len, path, &it->baseline, err) < 0)
 		return err_wrap(err, "--baseline");
-	if (it->cli->sarif && !out_file_is_stdout(it->cli->sarif))
-		return out_file_check(it->cli->sarif, true, err);
-	return 0;
+	if (!it->cli->sarif || out_file_is_stdout(it->cli->sarif) || out_file_check(it->cli->sarif, true, err) == 0)
+		return 0;
+	err->code = ERR_USAGE;
+	return err_wrap(err, "--export-sarif");
 }
 
 /* ---- the audit log ---- */
