@@ -18,10 +18,6 @@ git init -q /workspace/repo && cd /workspace/repo && echo one >a.txt && git add 
 git -c user.email=a@b.test -c user.name=a commit -q -m one || exit 1
 exec python3 -m mcp_server_git --repository /workspace/repo
 """
-START_FETCH = """#!/bin/sh
-python3 -m http.server --bind 127.0.0.1 --directory /workspace 8000 >/workspace/log 2>&1 &
-exec python3 -m mcp_server_fetch --ignore-robots-txt --allow-private-ips
-"""
 START_SQLITE = "import sys, mcp_server_sqlite; sys.argv[1:] = ['--db-path', '/workspace/test.db']; mcp_server_sqlite.main()"
 
 
@@ -55,8 +51,7 @@ def command_of(name, folder):
     if name == "time":
         return script(folder, "exec python3 -m mcp_server_time --local-timezone UTC\n", "UTC")
     if name == "fetch":
-        # certificates are *.pem, which mounts hide by default
-        return script(folder, START_FETCH, "http://127.0.0.1:8000/", "--allow-net", "--no-default-hide", "--exclude", "resources/*")
+        return script(folder, "exec python3 -m mcp_server_fetch --ignore-robots-txt\n", "http://a.test/", "--allow-net", "--exclude", "resources/*")
     return python("python3", "-c", START_SQLITE, venv="venv-sqlite", more=["--allow-write", "/workspace", "--exclude", "resources/*"])
 
 
@@ -76,13 +71,15 @@ TOOLS = {
 def test_a_server_of_others_is_called_and_answers(place, name):
     ran = hotcell("fuzz", "mcp", "--quiet", "--json", "--seed", "7", "--max-calls", str(CALLS), "--duration", "60s", "--replays", "2",
                   "--max-findings", "2", *command_of(name, place), cwd=place, timeout=170)
-    assert ran.code in (0, 1), ran
     said = json.loads(ran.out)
+    # without a network nothing can be fetched, and that is no clean result
+    unreached = name == "fetch"
+    assert ran.code in ((3,) if unreached else (0, 1)), ran
     tools = {tool["name"]: tool for tool in said["tools"]}
     assert TOOLS[name] <= set(tools), said
-    assert said["calls"] > 0 and said["end"] in ("done", "enough"), said
+    assert said["calls"] > 0 and said["end"] in (("nothing",) if unreached else ("done", "enough")), said
     called = [tool for tool in said["tools"] if tool["calls"]]
-    assert sum(tool["ok"] for tool in called) > 0, said
+    assert (sum(tool["ok"] for tool in called) > 0) != unreached, said
     assert sum(tool["broken"] for tool in called) == 0, said
     for tool in called:
         answers = sum(tool[kind] for kind in ("ok", "rejected", "failed", "ended", "late", "broken"))
