@@ -74,6 +74,7 @@ struct init {
 	bool start_told;
 	bool alone; /* there is no other process */
 	uint64_t deadline; /* clock_now; 0: none */
+	uint64_t next_watch; /* likewise: until then memory may be left alone, however often we are asked */
 	uint64_t started, ended; /* of the main program */
 	uint32_t facts;
 	uint64_t refused[FILTER_MAX_REFUSED]; /* by calls_index */
@@ -411,13 +412,24 @@ static int next_look_ms(const struct init *init, bool watching)
 {
 	if (init->main_pid > 0 && !init->start_told)
 		return (int)(TELL_START_NS / NS_PER_MS);
-	if (watching)
-		return watch_pause_ms(&init->watch, init->birth->t->watch_memory);
-	if (init->deadline == 0)
-		return -1;
-	uint64_t now = clock_now();
-	uint64_t left = init->deadline > now ? (init->deadline - now) / NS_PER_MS + 1 : 0;
+	uint64_t until = watching ? init->next_watch : init->deadline, now = clock_now();
+	if (until == 0)
+		return watching ? 0 : -1;
+	uint64_t left = until > now ? (until - now) / NS_PER_MS + 1 : 0;
 	return left > INT32_MAX ? INT32_MAX : (int)left;
+}
+
+/* It costs a millisecond or so: not after every call that is asked about. */
+static void look_at_memory(struct init *init)
+{
+	uint64_t limit = init->birth->t->watch_memory;
+
+	if (watch_memory(&init->watch) > limit) {
+		init->memory_killed = true;
+		kill_all(init);
+		init->main_ended = true;
+	}
+	init->next_watch = clock_now() + (uint64_t)watch_pause_ms(&init->watch, limit) * NS_PER_MS;
 }
 
 static void turn(struct init *init)
@@ -445,11 +457,8 @@ static void turn(struct init *init)
 		kill_all(init);
 		init->main_ended = true;
 	}
-	if (watching && !init->main_ended && watch_memory(&init->watch) > init->birth->t->watch_memory) {
-		init->memory_killed = true;
-		kill_all(init);
-		init->main_ended = true;
-	}
+	if (watching && !init->main_ended && clock_now() >= init->next_watch)
+		look_at_memory(init);
 }
 
 static bool wrote(const struct statx *then, const char *path)
