@@ -1,18 +1,18 @@
 /* Programs that were started: by what an argument said ("command"), or only without having been declared ("spawn").
  *
- * Proof that an argument did it: a shell was given a text that holds a piece of the input outside of single quotes; a
- * shell that was given such a text started the program; the input names the program; or a whole string of the input
- * that begins with a dash became a word of a program that may be started. A piece of the input as one word of another
- * program's list is how it should be done, and proves nothing. */
+ * Proof that an argument did it: a shell started a program, and what made it do so - a sign that means something to shells,
+ * and the program's name behind it - is in the shell's text and in the input alike; a shell started a program with the
+ * mark among its words, or wrote a file of that name; the input names the program; or a whole string of the input that
+ * begins with a dash became a word of a program that may be started. The input as a part of a shell's text is not enough:
+ * it may be quoted well. So is a piece of it as one word of another program's list, which is how it should be done. */
 #include <ctype.h>
 #include <string.h>
 
 #include "oracle/look.h"
 
 #define PIECE_MIN 4 /* bytes of a word that is in the input not by chance */
-#define PLAIN_MIN 8 /* of one of small letters only */
 #define SHELLS_LOOKED 32 /* of one call */
-#define PIECES_LOOKED 32 /* of one text */
+#define PLACES_LOOKED 32 /* of a name in one text */
 #define COMM_LEN 15 /* of a process's name, as the kernel keeps it */
 
 static const char *const shells[] = {"sh", "bash", "dash", "ash", "zsh", "ksh", "busybox", NULL};
@@ -52,64 +52,65 @@ static bool is_its_work(const struct observation *seen, const struct effect *eff
 
 /* ---- what the argument did ---- */
 
-/* Words such as "status" are in inputs and in commands by chance. */
-static bool is_distinctive(const char *word, size_t len)
+static bool in_word(char c)
 {
-	size_t small = 0;
-
-	for (size_t i = 0; i < len; i++)
-		small += (word[i] >= 'a' && word[i] <= 'z') || word[i] == '-';
-	return len >= PIECE_MIN && (small < len || len >= PLAIN_MIN);
+	return isalnum((unsigned char)c) || c == '_' || c == '-' || c == '.' || c == '/';
 }
 
-/* Where the text holds a piece of the input: the mark, or a word of some length. */
-static const char *piece_in(const struct observation *seen, const char *text, size_t *ret)
+static bool has_mark(const struct observation *seen, const char *text)
 {
-	if (seen->mark && *seen->mark) {
-		const char *at = strstr(text, seen->mark);
-		*ret = strlen(seen->mark);
-		if (at)
-			return at;
-	}
-	for (unsigned looked = 0; *text && looked < PIECES_LOOKED; looked++) {
-		size_t len = strcspn(text, " \t\n;|&<>()$`'\"");
-		if (is_distinctive(text, len) && strncmp(text, "/usr/", 5) != 0 && strncmp(text, "/bin/", 5) != 0 &&
-			input_holds(seen, (struct span){text, len})) {
-			*ret = len;
-			return text;
-		}
-		text += len + (text[len] != '\0');
+	return seen->mark && *seen->mark && text && strstr(text, seen->mark);
+}
+
+/* What a shell was given to do: its words are "sh", "-c", the text, and what "$1" stands for. NULL: no text. */
+static const char *shell_text(const struct effect *effect)
+{
+	if (effect->kind != CELL_EFFECT_EXEC || !is_shell(name_of(effect)))
+		return NULL;
+	for (size_t i = 1; i + 1 < effect->words.count; i++) {
+		const char *word = effect->words.items[i];
+		if (word[0] == '-' && word[1] != '-' && strchr(word, 'c'))
+			return effect->words.items[i + 1];
 	}
 	return NULL;
 }
 
-/* Inside of single quotes a shell takes everything as it is. */
-static bool is_quoted(const char *text, const char *at)
+/* Whether a command begins with this name in the text because the input says so: "; name", "$(name", "`name". */
+static bool is_begun(const struct observation *seen, const char *text, const char *name)
 {
-	bool single = false, twofold = false;
+	size_t len = strlen(name);
+	const char *at = text;
 
-	for (; text < at; text++) {
-		if (*text == '\\' && !single && text + 1 < at)
-			text++;
-		else if (*text == '\'' && !twofold)
-			single = !single;
-		else if (*text == '"' && !single)
-			twofold = !twofold;
+	for (unsigned looked = 0; len > 0 && looked < PLACES_LOOKED && (at = strstr(at, name)); looked++, at += len) {
+		const char *from = at;
+		if (in_word(at[len]))
+			continue;
+		while (from > text && in_word(from[-1])) /* a path before it */
+			from--;
+		while (from > text && (from[-1] == ' ' || from[-1] == '\t'))
+			from--;
+		if (from > text && strchr(";|&$()`\n\r{}", from[-1]) && input_holds(seen, (struct span){from - 1, (size_t)(at + len - from) + 1}))
+			return true;
 	}
-	return single;
+	return false;
 }
 
-/* A shell whose text holds a piece of the input. Its words are "sh", "-c", the text, and what "$1" stands for. */
-static bool is_shell_fed(const struct observation *seen, const struct effect *effect)
+/* A program that a shell started, or a file that it wrote, because the input says so. */
+static bool is_shells_doing(const struct observation *seen, const struct effect *effect)
 {
-	size_t len;
-
-	for (size_t i = 1; i + 1 < effect->words.count; i++) {
-		const char *word = effect->words.items[i], *text = effect->words.items[i + 1];
-		if (word[0] != '-' || word[1] == '-' || !strchr(word, 'c'))
-			continue;
-		const char *piece = piece_in(seen, text, &len);
-		return piece && !is_quoted(text, piece);
+	if (!effect->by || !is_shell(effect->by))
+		return false;
+	for (size_t i = 0; i < effect->words.count; i++)
+		if (has_mark(seen, effect->words.items[i]))
+			return true;
+	if (effect->kind != CELL_EFFECT_EXEC)
+		return effect->kind == CELL_EFFECT_WRITE && has_mark(seen, effect->what);
+	unsigned looked = 0;
+	for (size_t i = 0; i < seen->effect_count && looked < SHELLS_LOOKED; i++) {
+		const char *text = shell_text(&seen->effects[i]);
+		looked += text != NULL;
+		if (text && is_begun(seen, text, name_of(effect)))
+			return true;
 	}
 	return false;
 }
@@ -129,11 +130,6 @@ static const char *option_of(const struct observation *seen, const struct effect
 			return word;
 	}
 	return NULL;
-}
-
-static bool in_word(char c)
-{
-	return isalnum((unsigned char)c) || c == '_' || c == '-' || c == '.';
 }
 
 /* The name and no part of a longer one. */
@@ -161,36 +157,24 @@ static bool is_chosen(const struct observation *seen, const struct effect *effec
 
 enum injection { INJECTED_NOT, INJECTED_OPTION, INJECTED_SHELL, INJECTED_PROGRAM };
 
-/* `fed`: it is a shell that was given a piece of the input; `any`: there is one. */
-static enum injection injection_of(const struct observation *seen, const struct effect *effect, bool fed, bool any)
+static enum injection injection_of(const struct observation *seen, const struct effect *effect)
 {
-	if (effect->kind != CELL_EFFECT_EXEC)
-		return INJECTED_NOT;
-	if (option_of(seen, effect))
-		return INJECTED_OPTION;
-	if (is_its_work(seen, effect))
-		return INJECTED_NOT;
-	if (fed || (any && effect->by && is_shell(effect->by)))
+	if (effect->kind == CELL_EFFECT_EXEC) {
+		if (option_of(seen, effect))
+			return INJECTED_OPTION;
+		if (is_its_work(seen, effect))
+			return INJECTED_NOT;
+	}
+	if (is_shells_doing(seen, effect))
 		return INJECTED_SHELL;
-	return is_chosen(seen, effect) ? INJECTED_PROGRAM : INJECTED_NOT;
+	return effect->kind == CELL_EFFECT_EXEC && is_chosen(seen, effect) ? INJECTED_PROGRAM : INJECTED_NOT;
 }
 
 void injections_find(const struct observation *seen, struct injections *ret)
 {
-	unsigned looked = 0;
-	bool any = false;
-
 	*ret = (struct injections){.kinds = xcalloc(seen->effect_count + 1, 1)};
-	for (size_t i = 0; i < seen->effect_count && looked < SHELLS_LOOKED; i++) {
-		const struct effect *effect = &seen->effects[i];
-		bool shell = effect->kind == CELL_EFFECT_EXEC && is_shell(name_of(effect));
-		bool fed = shell && is_shell_fed(seen, effect);
-		looked += shell;
-		any |= fed;
-		ret->kinds[i] = fed ? INJECTED_SHELL : INJECTED_NOT;
-	}
 	for (size_t i = 0; i < seen->effect_count; i++)
-		ret->kinds[i] = (unsigned char)injection_of(seen, &seen->effects[i], ret->kinds[i] == INJECTED_SHELL, any);
+		ret->kinds[i] = (unsigned char)injection_of(seen, &seen->effects[i]);
 }
 
 void injections_done(struct injections *injections)
@@ -205,6 +189,10 @@ static void prove_words(struct verdict *verdict, const struct effect *effect)
 {
 	own(buf_done) struct buf words = {0};
 
+	if (effect->kind != CELL_EFFECT_EXEC) {
+		verdict_prove(verdict, "%s: %s %s", effect->by, cell_effect_name(effect->kind), effect->what);
+		return;
+	}
 	for (size_t i = 0; i < effect->words.count && words.len < 1024; i++)
 		buf_fmt(&words, "%s\"%s\"", i ? " " : "", effect->words.items[i]);
 	verdict_prove(verdict, "%s started %s: %s", effect->by && *effect->by ? effect->by : "it",
@@ -230,6 +218,9 @@ void judge_command(const struct observation *seen, struct verdicts *ret)
 			break;
 		}
 		prove_words(verdict, effect);
+		for (size_t k = 0; k < i && injected.kinds[i] == INJECTED_SHELL; k++)
+			if (shell_text(&seen->effects[k])) /* the text that it comes from */
+				prove_words(verdict, &seen->effects[k]);
 	}
 }
 
@@ -241,7 +232,8 @@ bool injections_tell(const struct injections *injected, const struct observation
 	if (!verdict || !injected->kinds || !effect->by || !*effect->by)
 		return false;
 	for (size_t i = 0; i < seen->effect_count; i++) {
-		if (injected->kinds[i] == INJECTED_NOT || strncmp(name_of(&seen->effects[i]), effect->by, COMM_LEN) != 0)
+		bool same = strncmp(name_of(&seen->effects[i]), effect->by, COMM_LEN) == 0;
+		if (injected->kinds[i] == INJECTED_NOT || (!same && (injected->kinds[i] != INJECTED_SHELL || !is_shell(effect->by))))
 			continue;
 		verdict_prove(verdict, "then %s: %s %s", effect->by, cell_effect_name(effect->kind),
 			effect->what ? effect->what : "");
@@ -253,12 +245,15 @@ bool injections_tell(const struct injections *injected, const struct observation
 void judge_spawn(const struct observation *seen, struct verdicts *ret)
 {
 	own(injections_done) struct injections injected = {0};
+	bool shell = false; /* one did what the argument says: it is told there */
 
 	injections_find(seen, &injected);
+	for (size_t i = 0; i < seen->effect_count; i++)
+		shell |= injected.kinds[i] == INJECTED_SHELL;
 	for (size_t i = 0; i < seen->effect_count; i++) {
 		const struct effect *effect = &seen->effects[i];
 		if (effect->kind != CELL_EFFECT_EXEC || injected.kinds[i] != INJECTED_NOT || is_its_work(seen, effect) ||
-			injections_tell(&injected, seen, effect, ret))
+			(shell && shell_text(effect)) || injections_tell(&injected, seen, effect, ret))
 			continue;
 		prove_words(verdict_once(ret, "spawn", "a program was started: %s", name_of(effect)), effect);
 	}

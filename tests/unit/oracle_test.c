@@ -306,17 +306,19 @@ static void programs_that_an_argument_starts_are_told_from_others(void **state)
 		const char *const *spawn;
 		const char *verdict;
 	} cases[] = {
-		{"{\"p\":\"; touch mrk83zq\"}", EXEC("/bin/sh", "python3", "sh", "-c", "ls ; touch mrk83zq"), NULL,
+		{"{\"p\":\"; touch mrk83zq\"}", EXEC("/usr/bin/touch", "sh", "touch", "mrk83zq"), NULL,
 			"command: the argument reached a shell"},
-		{"{\"p\":\"report.txt\"}", EXEC("/bin/sh", "python3", "sh", "-c", "wc report.txt"), NULL,
-			"command: the argument reached a shell"},
-		{"{\"p\":\"$(x mrk83zq)\"}", EXEC("/bin/bash", "node", "bash", "-lc", "echo \"$(x mrk83zq)\""), git,
+		{"{\"p\":\"> mrk83zq\"}", {CELL_EFFECT_WRITE, "/workspace/mrk83zq", "bash", {0}}, git,
 			"command: the argument reached a shell"},
 		{"{\"p\":\"--output=mrk83zq\"}", EXEC("/usr/bin/git", "python3", "git", "diff", "--output=mrk83zq"),
 			git, "command: the argument became an option of git"},
 		{"{\"p\":\"nmapper\"}", EXEC("/usr/bin/nmapper", "python3", "nmapper"), NULL,
 			"command: the argument chose the program that was started"},
-		/* it is only a program */
+		/* it is only a program, whatever its text is */
+		{"{\"p\":\"; touch mrk83zq\"}", EXEC("/bin/sh", "python3", "sh", "-c", "ls \"; touch mrk83zq\""), NULL,
+			"spawn: a program was started: sh"},
+		{"{\"p\":\"report.txt\"}", EXEC("/bin/sh", "python3", "sh", "-c", "wc report.txt"), NULL,
+			"spawn: a program was started: sh"},
 		{"{\"p\":\"nmapper-tool\"}", EXEC("/usr/bin/nmapper", "python3", "nmapper"), NULL, "spawn: a program was started: nmapper"},
 		{"{\"p\":\"status\"}", EXEC("/bin/sh", "python3", "sh", "-c", "git status"), NULL, "spawn: a program was started: sh"},
 		{"{\"p\":\"a\"}", EXEC("/usr/bin/wc", "python3", "wc", "-l", "a"), NULL,
@@ -353,6 +355,30 @@ static void what_an_injected_program_does_is_told_with_it(void **state)
 
 	(void)state;
 	expect_effects("{\"p\":\"; curl mrk83zq > /etc/x\"}", did, 4, NULL, "command: the argument reached a shell");
+}
+
+static void what_a_shell_was_made_to_start_is_told_from_what_it_was_to_start(void **state)
+{
+	static const struct {
+		const char *input, *text, *program, *verdict;
+	} cases[] = {
+		{"{\"p\":\"`dd`\"}", "echo `dd`", "/usr/bin/dd", "command: the argument reached a shell"},
+		{"{\"p\":\"a; id\"}", "echo a; id", "/usr/bin/id", "command: the argument reached a shell"},
+		{"{\"p\":\"\\n/bin/id\"}", "echo \n/bin/id", "/bin/id", "command: the argument reached a shell"},
+		{"{\"p\":\"$(\\tid)\"}", "echo $(\tid)", "/bin/id", "command: the argument reached a shell"},
+		/* the text starts it, whatever the input is */
+		{"{\"p\":\"id\"}", "echo a; id", "/usr/bin/id", "spawn: a program was started: id\nspawn: a program was started: sh"},
+		{"{\"p\":\"; identify\"}", "echo '; identify'; id", "/usr/bin/id", "spawn: a program was started: id\nspawn: a program was started: sh"},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		const struct did did[] = {
+			EXEC("/bin/sh", "python3", "sh", "-c", cases[i].text),
+			EXEC(cases[i].program, "sh", "id"),
+		};
+		expect_effects(cases[i].input, did, 2, NULL, cases[i].verdict);
+	}
 }
 
 static void files_are_told_by_where_they_are_and_who_chose(void **state)
@@ -708,6 +734,7 @@ int main(void)
 		TEST(the_value_of_a_secret_is_in_no_evidence),
 		TEST(programs_that_an_argument_starts_are_told_from_others),
 		TEST(what_an_injected_program_does_is_told_with_it),
+		TEST(what_a_shell_was_made_to_start_is_told_from_what_it_was_to_start),
 		TEST(files_are_told_by_where_they_are_and_who_chose),
 		TEST(connections_are_told_by_where_they_go_and_who_chose),
 		TEST(the_end_of_a_process_is_a_crash_where_it_was_its_own),
