@@ -75,6 +75,16 @@ static const char *shell_text(const struct effect *effect)
 	return NULL;
 }
 
+/* Whether the input holds these bytes with that sign, or the end of a string, behind them. */
+static bool is_from_input(const struct observation *seen, const char *from, const char *to, char behind)
+{
+	own(buf_done) struct buf piece = {0};
+
+	buf_add(&piece, from, (size_t)(to - from));
+	buf_char(&piece, behind);
+	return behind != '\0' && input_holds(seen, (struct span){piece.data, piece.len});
+}
+
 /* Whether a command begins with this name in the text because the input says so: "; name", "$(name", "`name". */
 static bool is_begun(const struct observation *seen, const char *text, const char *name)
 {
@@ -89,7 +99,8 @@ static bool is_begun(const struct observation *seen, const char *text, const cha
 			from--;
 		while (from > text && (from[-1] == ' ' || from[-1] == '\t'))
 			from--;
-		if (from > text && strchr(";|&$()`\n\r{}", from[-1]) && input_holds(seen, (struct span){from - 1, (size_t)(at + len - from) + 1}))
+		if (from > text && strchr(";|&$()`\n\r{}", from[-1]) &&
+			(is_from_input(seen, from - 1, at + len, at[len]) || is_from_input(seen, from - 1, at + len, '"')))
 			return true;
 	}
 	return false;
