@@ -12,7 +12,8 @@
 
 #define PIECE_MIN 4 /* bytes of a word that is in the input not by chance */
 #define SHELLS_LOOKED 32 /* of one call */
-#define PLACES_LOOKED 32 /* of a name in one text */
+#define PLACES_LOOKED 8 /* of a name in one text */
+#define NAME_LOOKED 255 /* bytes of one */
 #define COMM_LEN 15 /* of a process's name, as the kernel keeps it */
 
 static const char *const shells[] = {"sh", "bash", "dash", "ash", "zsh", "ksh", "busybox", NULL};
@@ -91,7 +92,7 @@ static bool is_begun(const struct observation *seen, const char *text, const cha
 	size_t len = strlen(name);
 	const char *at = text;
 
-	for (unsigned looked = 0; len > 0 && looked < PLACES_LOOKED && (at = strstr(at, name)); looked++, at += len) {
+	for (unsigned looked = 0; len > 0 && len <= NAME_LOOKED && looked < PLACES_LOOKED && (at = strstr(at, name)); looked++, at += len) {
 		const char *from = at;
 		if (in_word(at[len]))
 			continue;
@@ -99,9 +100,14 @@ static bool is_begun(const struct observation *seen, const char *text, const cha
 			from--;
 		while (from > text && (from[-1] == ' ' || from[-1] == '\t'))
 			from--;
-		if (from > text && strchr(";|&$()`\n\r{}", from[-1]) &&
-			(is_from_input(seen, from - 1, at + len, at[len]) || is_from_input(seen, from - 1, at + len, '"')))
+		if (from == text || !strchr(";|&$()`\n\r{}", from[-1]))
+			continue;
+		if (is_from_input(seen, from - 1, at + len, at[len]))
 			return true;
+		/* a string of the input may end within the name, and the target's own text go on */
+		for (size_t part = len; part > 0; part--)
+			if (is_from_input(seen, from - 1, at + part, '"'))
+				return true;
 	}
 	return false;
 }
