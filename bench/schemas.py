@@ -131,12 +131,14 @@ class Schemas:
     # ---- calls ----
 
     def line_rates(self, rounds, calls):
-        """Calls a second of a program that answers lines: in a cell, without one, and by a loop in Python."""
-        found = {"cell": [], "none": [], "python": []}
-        program = str(self.stage / "echo")
+        """Calls a second of a program that answers lines: in a cell, without one, and by a loop in Python. Without a cell
+        nothing is planted, so in the one that is compared with it nothing is, either."""
+        found = {"cell": [], "none": [], "planted": [], "python": []}
+        mounted = ["--mount", f"{program_of(self.stage)}:/bench/echo"]
+        program = program_of(self.stage)
         for number in range(rounds):
-            for name, more in (("cell", ["--mount", f"{program}:/bench/echo"]), ("none", ["--backend", "none"])):
-                where = "/bench/echo" if name == "cell" else program
+            for name, more in (("cell", [*mounted, "--no-canaries"]), ("none", ["--backend", "none"]), ("planted", mounted)):
+                where = program if name == "none" else "/bench/echo"
                 _, said = self.fuzz("--schema", self.path("file-tool"), "--max-calls", calls, "--seed", number + 1, *more,
                                     "--", where)
                 found[name].append(self.rate_of(said))
@@ -158,6 +160,10 @@ class Schemas:
                 example = json.loads(findings[0]["input"])
                 found[bug] = {"seconds": seconds, "example": example, "bytes": compact(example)}
         return found
+
+
+def program_of(stage):
+    return str(stage / "echo")
 
 
 def python_rate(program, calls):
