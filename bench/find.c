@@ -267,8 +267,9 @@ static int find(const struct bug *bug, struct generator *generator, struct draw 
 	draw_replay(draw, choices, count);
 	int made_again = generator_make(generator, draw, &made, err);
 	if (made_again == 0)
-		(void)printf("{\"bug\": \"%s\", \"values\": %lu, \"found\": %.6f, \"seconds\": %.6f, \"calls\": %u, \"bytes\": %zu, \"example\": %s}\n", bug->name,
-			values, (double)(found - begun) / 1e9, (double)(shrunk - begun) / 1e9, shrinking.calls, made.len, made.text);
+		(void)printf("{\"bug\": \"%s\", \"values\": %lu, \"found\": %.6f, \"seconds\": %.6f, \"calls\": %u, "
+			     "\"bytes\": %zu, \"example\": %s}\n", bug->name, values, (double)(found - begun) / 1e9,
+			(double)(shrunk - begun) / 1e9, shrinking.calls, made.len, made.text);
 	free(choices);
 	return made_again;
 }

@@ -401,7 +401,8 @@ static bool free_text(struct generator *generator, const struct shape *shape, un
 	else if (way == 15 && draw_raw(generator->draw, 32) == 0)
 		(void)long_text(generator, plan, ret);
 	else
-		(void)plain_text(generator, plan, way < 9 ? 8 : 24, way == 8 ? sizeof(alphabet) - 1 : way == 9 ? ASCII_COUNT : PLAIN_COUNT, ret);
+		(void)plain_text(generator, plan, way < 9 ? 8 : 24,
+			way == 8 ? sizeof(alphabet) - 1 : way == 9 ? ASCII_COUNT : PLAIN_COUNT, ret);
 	return !plan->checked || shape_text_fits(shape, ret->text, ret->len);
 }
 
