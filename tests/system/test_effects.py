@@ -251,7 +251,7 @@ def test_what_a_spec_denies_is_told_and_denied(effects):
 
 
 def test_what_cannot_be_read_is_told_as_unknown(effects):
-    """A process that makes itself undumpable; one whose /proc may not be read."""
+    """Of a process that makes itself undumpable."""
     told = effects("libc.prctl(4, 0)", "open('/tmp/a', 'w').close()", "socket.socket().connect(('192.0.2.1', 80))",
                    "pid = os.fork() or os.execv('/bin/true', ['true']); os.waitpid(pid, 0)", "libc.prctl(4, 1)",
                    "open('/tmp/b', 'w').close()")
@@ -259,6 +259,17 @@ def test_what_cannot_be_read_is_told_as_unknown(effects):
     assert [effect[:3] for effect in told.calls[4]] == [("exec", "", [])]
     assert told.calls[2][0][3:] == ("python3", 2)
     assert told.seen(6) == [("write", "/tmp/b")]
+
+
+def test_a_profile_that_leaves_out_reading_hides_nothing(effects, is_on):
+    """What init reads is a process's own folder in /proc, which no profile takes away."""
+    paths = [word for path in ("/usr", "/bin", "/lib", "/lib64", "/etc", "/dev") for word in ("--path", path)]
+    told = effects("open('/tmp/a', 'w')", "socket.socket().connect(('192.0.2.1', 80))", options=paths, whole=is_on("landlock"))
+    if is_on("landlock"):
+        assert told.seen(1) == [("write", "/tmp/a")] and "PermissionError" in told.said(1)
+        assert told.seen(2) == [("connect", "192.0.2.1:80")]
+    else:
+        assert "Landlock" in told.rest[0]["refused"]
 
 
 def test_memory_that_changes_meanwhile_changes_no_verdict(effects):
