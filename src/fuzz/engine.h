@@ -17,6 +17,9 @@ struct novelty {
 #define NOVELTY_MAX ((size_t)1 << 16)
 void novelty_done(struct novelty *novelty);
 bool novelty_add(struct novelty *novelty, uint64_t signature); /* true: it was not there, and there was room */
+/* Adds the places in its code that a target says it reached: a list behind "hotcell/coverage" in its answer or on stderr, of
+ * numbers or texts. True: one is new. */
+bool novelty_coverage(struct novelty *novelty, const struct reply *reply);
 /* What kind of answer it is, as a number: its kind and code, the shape of its error, the members of its output and
  * their kinds, bands of size and of time, kinds of effects. What only repeats the input does not count. */
 uint64_t novelty_signature(const struct reply *reply, const struct effect *effects, size_t effect_count,

@@ -231,6 +231,7 @@ static void learn(struct engine *engine, struct worker *worker, const struct exc
 	uint64_t signature = novelty_signature(
 		&seen->reply, seen->effects, seen->effect_count, input->data, input->len, &engine->scratch);
 	bool is_new = novelty_add(&quarry->novelty, signature);
+	is_new |= novelty_coverage(&quarry->novelty, &seen->reply);
 	quarry->lately += FADING * ((is_new ? 1.0 : 0.0) - quarry->lately);
 	if (!is_new)
 		return;

@@ -1,7 +1,7 @@
 /* When an answer is of a new kind. Pure. See engine.h.
  *
- * There is no coverage to be led by: a target is any program in any language, seen from outside. What it answers
- * tells which way it went: another error, another member, another effect. A signature leaves out what varies
+ * A target is any program in any language, seen from outside: few report coverage, and are led by it then. What the
+ * others answer tells which way they went: another error, another member, another effect. A signature leaves out what varies
  * without meaning anything; one that told too much apart would call every answer new, and exploring would be led by
  * noise. */
 #include <ctype.h>
@@ -14,6 +14,7 @@
 #define MEMBERS_DEPTH 5
 #define ITEMS_MAX 4 /* of a list: the others are like them */
 #define SHAPE_MAX 240 /* bytes of a message */
+#define PLACES_MAX 4096 /* of one report */
 #define ECHO_MIN 3 /* letters of a word that is looked for in the input */
 
 /* ---- the set ---- */
@@ -213,4 +214,49 @@ uint64_t novelty_signature(const struct reply *reply, const struct effect *effec
 	if (reply->said_len)
 		hash = hash_said(hash, reply, input, len, scratch);
 	return effect_count ? mix(hash, hash_effects(effects, effect_count)) : hash;
+}
+
+/* ---- coverage that a target reports ---- */
+
+static const char coverage_word[] = "hotcell/coverage";
+
+/* The list behind one word: numbers and short texts, each a place in its code. */
+static bool places_add(struct novelty *novelty, const char *at, const char *end)
+{
+	bool is_new = false;
+
+	while (at < end && (*at == '"' || *at == ':' || *at == ' '))
+		at++;
+	if (at == end || *at++ != '[')
+		return false;
+	for (unsigned count = 0; at < end && *at != ']' && count < PLACES_MAX; count++) {
+		size_t len = 0;
+		while (at + len < end && at[len] != ',' && at[len] != ']')
+			len++;
+		is_new |= novelty_add(novelty, hash_bytes('c', at, len));
+		at += len + (at + len < end && at[len] == ',');
+		while (at < end && *at == ' ')
+			at++;
+	}
+	return is_new;
+}
+
+static bool coverage_in(struct novelty *novelty, const char *text, size_t len)
+{
+	const char *end = text + len, *at = text;
+	bool is_new = false;
+
+	for (unsigned words = 0; len && words < 8 && (at = memmem(at, (size_t)(end - at), coverage_word, sizeof(coverage_word) - 1)); words++) {
+		at += sizeof(coverage_word) - 1;
+		is_new |= places_add(novelty, at, end);
+	}
+	return is_new;
+}
+
+bool novelty_coverage(struct novelty *novelty, const struct reply *reply)
+{
+	size_t len = reply->len < LOOKED_AT ? reply->len : LOOKED_AT;
+	bool answered = reply->text && coverage_in(novelty, reply->text, len);
+
+	return (reply->said && coverage_in(novelty, reply->said, reply->said_len)) || answered;
 }

@@ -137,9 +137,36 @@ static void a_changed_record_is_another_and_mostly_like_it(void **state)
 	draw_done(&dice);
 }
 
+static void places_that_a_target_reports_are_new_once(void **state)
+{
+	static const struct {
+		const char *text, *said;
+		bool is_new;
+	} cases[] = {
+		{"{\"_meta\":{\"hotcell/coverage\":[1, 2,3]}}", "", true},
+		{"{\"_meta\":{\"hotcell/coverage\": [3,2,1]}}", "", false},
+		{"{\"_meta\":{\"hotcell/coverage\":[1,4]}}", "", true},
+		{"{}", "hotcell/coverage [\"parse:10\"]\n", true},
+		{"{}", "hotcell/coverage [\"parse:10\"]\n", false},
+		{"hotcell/coverage", "hotcell/coverage [", false},
+		{"hotcell/coverage [5", "hotcell/coverage []", true},
+		{"", "", false},
+	};
+	struct novelty novelty = {0};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		struct reply reply = {.text = cases[i].text, .len = strlen(cases[i].text), .said = cases[i].said,
+			.said_len = strlen(cases[i].said), .message = ""};
+		assert_int_equal(novelty_coverage(&novelty, &reply), cases[i].is_new);
+	}
+	novelty_done(&novelty);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		TEST(places_that_a_target_reports_are_new_once),
 		TEST(a_set_knows_what_it_has_and_is_bounded),
 		TEST(answers_of_one_kind_have_one_signature_and_others_another),
 		TEST(effects_tell_answers_apart_by_kind_and_program),
