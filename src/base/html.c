@@ -12,27 +12,9 @@
 
 /* ---- bytes ---- */
 
-static uint32_t code_point(const char *at, int size)
-{
-	const unsigned char *bytes = (const unsigned char *)at;
-	uint32_t code = size == 1 ? bytes[0] : bytes[0] & (0x7fu >> size);
-
-	for (int i = 1; i < size; i++)
-		code = code << 6 | (bytes[i] & 0x3f);
-	return code;
-}
-
-/* What has no shape of its own but changes how its neighbours look: directions, joiners, tags. */
-static bool is_deceptive(uint32_t code)
-{
-	return (code >= 0x200b && code <= 0x200f) || (code >= 0x2028 && code <= 0x202e) ||
-		(code >= 0x2060 && code <= 0x206f) || code == 0x061c || code == 0xfeff ||
-		(code >= 0xe0000 && code <= 0xe007f);
-}
-
 static void put_char(struct buf *out, const char *at, int size)
 {
-	uint32_t code = code_point(at, size);
+	uint32_t code = utf8_code(at, size);
 
 	if (weakened("page-escapes")) {
 		buf_add(out, at, (size_t)size);
@@ -50,7 +32,7 @@ static void put_char(struct buf *out, const char *at, int size)
 		buf_fmt(out, "&#x%x;", code == 0x7f ? 0x2421 : 0x2400 + code); /* its picture */
 	else if (code >= 0x80 && code < 0xa0)
 		buf_fmt(out, "\\x%02x", code);
-	else if (is_deceptive(code))
+	else if (utf8_is_deceptive(code))
 		buf_fmt(out, "[U+%04X]", code);
 	else
 		buf_add(out, at, (size_t)size);

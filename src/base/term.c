@@ -122,7 +122,9 @@ static size_t line_unit(const char *bytes, size_t len, char shown[20])
 	int size = utf8_char(bytes, len);
 	size_t read = size > 0 ? (size_t)size : 1;
 
-	if (size > 0 && !utf8_is_control(bytes, size)) {
+	if (size > 1 && utf8_is_deceptive(utf8_code(bytes, size))) {
+		(void)snprintf(shown, 20, "[U+%04X]", (unsigned)utf8_code(bytes, size));
+	} else if (size > 0 && !utf8_is_control(bytes, size)) {
 		memcpy(shown, bytes, read);
 		shown[read] = '\0';
 	} else if (*bytes == '\n' || *bytes == '\t') {

@@ -18,7 +18,7 @@ struct term_filter {
 void term_filter(struct term_filter *filter, const char *bytes, size_t len, struct buf *out);
 void term_filter_end(struct term_filter *filter, struct buf *out); /* flushes what is pending */
 
-/* One line for people: every control byte (newline and tab too) and every byte that is not UTF-8
+/* One line for people: every control byte (newline and tab too), what turns the direction of writing, and every byte that is not UTF-8
  * escaped as \n, \t, \xNN; at most `max` bytes of `out` text are added, then "...". */
 void term_line(const char *bytes, size_t len, size_t max, struct buf *out);
 

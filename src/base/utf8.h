@@ -50,6 +50,25 @@ static inline size_t utf8_put(uint32_t code, char *out)
 	return size;
 }
 
+/* The number of this whole character. */
+static inline uint32_t utf8_code(const char *at, int size)
+{
+	const unsigned char *bytes = (const unsigned char *)at;
+	uint32_t code = size == 1 ? bytes[0] : bytes[0] & (0x7fu >> size);
+
+	for (int i = 1; i < size; i++)
+		code = code << 6 | (bytes[i] & 0x3f);
+	return code;
+}
+
+/* What has no shape of its own but changes how its neighbours look: directions, joiners, tags. */
+static inline bool utf8_is_deceptive(uint32_t code)
+{
+	return (code >= 0x200b && code <= 0x200f) || (code >= 0x2028 && code <= 0x202e) ||
+		(code >= 0x2060 && code <= 0x206f) || code == 0x061c || code == 0xfeff ||
+		(code >= 0xe0000 && code <= 0xe007f);
+}
+
 /* Whether this whole character is a control: C0, DEL, or C1 (U+009B is CSI to many terminals). */
 static inline bool utf8_is_control(const char *bytes, int size)
 {

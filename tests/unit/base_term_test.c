@@ -113,6 +113,8 @@ static void a_line_escapes_all_controls_and_stops_at_its_length(void **state)
 		{"a\xe2\x82\xac", 3, "a..."}, /* a character is never cut */
 		{"a\xe2\x82\xac", 4, "a\xe2\x82\xac"},
 		{"a\x1b", 4, "a..."},
+		{"exe.\xe2\x80\xaetxt", 99, "exe.[U+202E]txt"}, /* what turns the direction of writing */
+		{"\xd8\x9c\xf3\xa0\x81\x81", 99, "[U+061C][U+E0041]"},
 	};
 
 	(void)state;
