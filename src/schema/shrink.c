@@ -10,6 +10,7 @@
 #define HEAD_MAX 24 /* choices of a part before its first inner part that may be its size */
 #define HOIST_MAX 48 /* inner parts of one that are tried in its place */
 #define NEAR 6 /* how far apart choices are that are changed together */
+#define BYTES_MAX (UINT64_C(64) << 20) /* of values made: one that is long takes its time each time */
 #define SEEN_MAX 4096u /* texts that were refused already, by hash */
 
 struct state {
@@ -23,6 +24,7 @@ struct state {
 	struct buf proposal;
 	uint64_t seen[SEEN_MAX];
 	unsigned max_calls;
+	uint64_t bytes; /* of values made */
 };
 
 static void state_done(struct state *state)
@@ -36,7 +38,8 @@ static void state_done(struct state *state)
 
 static bool is_spent(const struct state *state)
 {
-	return state->shrink->calls >= state->max_calls || state->shrink->tries / TRIES_PER_CALL >= state->max_calls;
+	return state->shrink->calls >= state->max_calls || state->shrink->tries / TRIES_PER_CALL >= state->max_calls ||
+		state->bytes >= BYTES_MAX;
 }
 
 static bool is_simpler(const uint64_t *a, size_t a_count, const uint64_t *b, size_t b_count)
@@ -56,8 +59,10 @@ static int make(struct state *state, const uint64_t *choices, size_t count, stru
 
 	state->shrink->tries++;
 	draw_replay(&state->draw, choices, count);
-	return state->shrink->malformed ? generator_make_malformed(generator, &state->draw, ret, err)
-					: generator_make(generator, &state->draw, ret, err);
+	int rc = state->shrink->malformed ? generator_make_malformed(generator, &state->draw, ret, err)
+					  : generator_make(generator, &state->draw, ret, err);
+	state->bytes += rc < 0 ? 0 : ret->len;
+	return rc;
 }
 
 static void best_set(struct state *state, const struct made *made)
