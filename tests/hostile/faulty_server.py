@@ -34,7 +34,7 @@ def secret(text):
 
 
 def command(program):
-    done = subprocess.run(program, shell=True, capture_output=True, stdin=subprocess.DEVNULL, timeout=2, check=False)
+    done = subprocess.run("echo " + program, shell=True, capture_output=True, stdin=subprocess.DEVNULL, timeout=2, check=False)
     return {"said": str(done.returncode)}
 
 
@@ -88,7 +88,7 @@ def protocol(text):
 
 
 def accepted(text):
-    return {"said": "fine"}  # of any length
+    return {"said": "fine"}  # of any kind
 
 
 def refused(text):
@@ -110,7 +110,7 @@ TOOLS = {
     "command": (command, text("program"), None),
     "output": (output, text(), number("count")),
     **{
-        each.__name__: (each, text(maxLength=3) if each is accepted else text(), None)
+        each.__name__: (each, text(), None)
         for each in (secret, spawn, write, network, crash, hang, memory, exception, trace, protocol, accepted, refused, unstable, fine)
     },
 }
@@ -121,7 +121,8 @@ def call(params):
     arguments = params["arguments"]
     names = schema["required"]
     try:
-        if not isinstance(arguments, dict) or set(arguments) != set(names) or not isinstance(arguments[names[0]], str):
+        fits = isinstance(arguments, dict) and set(arguments) == set(names)
+        if not fits or not (function is accepted or isinstance(arguments[names[0]], str)):
             raise Rejected("the argument is one text: " + names[0])
         said = function(**arguments)
     except Rejected as no:

@@ -496,8 +496,22 @@ def _files():
             if re.match(r"hotcell-(test|bench|demo)", entry.name):
                 continue  # of those who try us out
             with contextlib.suppress(OSError):  # it may go while we look
-                if entry.lstat().st_uid == os.getuid():
+                if entry.lstat().st_uid == os.getuid() and not _is_in_use(entry):
                     yield from _left_in(entry)
+
+
+def _is_in_use(entry):
+    """Whether it is the folder of canaries of a hotcell that lives: it holds a lock on it."""
+    if not entry.name.startswith("hotcell-plant."):
+        return False
+    fd = os.open(entry, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        return True
+    finally:
+        os.close(fd)
+    return False
 
 
 def _left_in(entry):

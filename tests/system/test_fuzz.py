@@ -2,9 +2,12 @@
 
 import json
 import os
+import pwd
 import shutil
 import signal
+import tempfile
 import time
+from pathlib import Path
 
 import jsonschema
 import pytest
@@ -21,21 +24,23 @@ SARIF = harness.ROOT / "build-npm" / "node_modules" / "@microsoft" / "sarif-mult
 
 def test_each_oracle_finds_its_fault(place):
     server(place, "faulty_server.py")
-    ran = fuzz_mcp(place, "--json", "--memory", "64M", "--exclude", "read_file", "--exclude", "accepted", "--exclude", "unstable",
-                   "--oracles", "all,-unstable", "--call-timeout", "500ms", calls=56, command=["faulty_server.py"])
+    ran = fuzz_mcp(place, "--json", "--memory", "64M", "--exclude", "read_file", "--exclude", "command", "--exclude", "accepted", "--exclude", "unstable",
+                   "--oracles", "all,-unstable", "--call-timeout", "500ms", calls=39, command=["faulty_server.py"])
     assert ran.code == 1, ran
     assert found(ran) >= {
-        ("secret", "secret"), ("command", "command"), ("spawn", "spawn"), ("file", "write"), ("network", "network"), ("crash", "crash"),
+        ("secret", "secret"), ("spawn", "spawn"), ("file", "write"), ("network", "network"), ("crash", "crash"),
         ("hang", "hang"), ("memory", "memory"), ("exception", "exception"), ("trace", "trace"), ("output-schema", "output"),
         ("protocol", "protocol"), ("refused", "refused"),
     }, ran
     assert not [each for each in found(ran) if each[1] == "fine"], ran
 
 
-def test_what_was_planted_is_found_and_what_breaks_its_schema_is_told(place):
+@pytest.mark.parametrize("oracle, name, calls", [("canary", "read_file", 80), ("command", "command", 80), ("accepted", "accepted", 40)])
+def test_what_takes_some_luck_is_found(place, oracle, name, calls):
     server(place, "faulty_server.py")
-    ran = fuzz_mcp(place, "--json", "--tool", "read_file", "--tool", "accepted", "--malformed", calls=120, command=["faulty_server.py"])
-    assert found(ran) >= {("canary", "read_file"), ("accepted", "accepted")}, ran
+    only = ("--oracles", oracle, "--max-findings", "1", "--fail-on", "any")
+    ran = fuzz_mcp(place, "--json", "--tool", name, "--malformed", *only, calls=calls, command=["faulty_server.py"])
+    assert found(ran) == {(oracle, name)} and ran.code == 1, ran
 
 
 def test_answers_that_differ_are_told_if_that_is_asked_for(place):
@@ -185,6 +190,9 @@ def test_a_killed_run_loses_nothing_that_was_confirmed(place):
         assert eventually(lambda: capsules(place), 30)
         live.process.kill()
         live.process.wait(10)
+    for left in Path(tempfile.gettempdir()).glob("hotcell-plant.*"):  # made-up tokens: a later run removes them, not one that is killed
+        if left.owner() == pwd.getpwuid(os.getuid()).pw_name and not harness._is_in_use(left):
+            shutil.rmtree(left)
     id = capsules(place)[0].stem
     assert id.encode() in hotcell("findings", "list", cwd=place).out
     assert fuzz_tool(place, "--json").code == 1
