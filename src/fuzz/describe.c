@@ -7,7 +7,6 @@
 #include "base/sha256.h"
 #include "fuzz/engine.h"
 
-#define VALUE_MIN 6 /* bytes: a shorter value is in texts by chance */
 #define EVIDENCE_MAX 64u /* lines */
 #define PROGRAM_MAX ((uint64_t)1 << 30) /* bytes that are summed */
 
@@ -85,36 +84,6 @@ static char *target_sum(const struct cell_spec *spec)
 	return sum;
 }
 
-/* ---- what it was given ---- */
-
-/* Values of variables are in no finding: their names stand for them. Before the id is made of what is left. */
-static void hide_values(char **text, const char *const *environment)
-{
-	for (; environment && *environment && *text; environment++) {
-		const char *value = strchr(*environment, '='), *at = *text, *next;
-		own(buf_done) struct buf out = {0};
-		size_t len = value ? strlen(++value) : 0;
-		if (len < VALUE_MIN || !strstr(*text, value))
-			continue;
-		for (; (next = strstr(at, value)); at = next + len) {
-			buf_add(&out, at, (size_t)(next - at));
-			buf_fmt(&out, "[%.*s]", (int)(value - 1 - *environment), *environment);
-		}
-		buf_str(&out, at);
-		free(*text);
-		*text = buf_take(&out);
-	}
-}
-
-static void hide_all(struct finding *finding, const char *const *environment)
-{
-	hide_values(&finding->message, environment);
-	for (size_t i = 0; i < finding->evidence.count; i++)
-		hide_values(&finding->evidence.items[i], environment);
-	for (size_t i = 0; i < finding->frames.count; i++)
-		hide_values(&finding->frames.items[i], environment);
-}
-
 /* ---- all of it ---- */
 
 void finding_make(struct engine *engine, const struct steps *steps, const struct verdict *verdict, struct finding *ret)
@@ -147,6 +116,5 @@ void finding_make(struct engine *engine, const struct steps *steps, const struct
 	texts_copy(&ret->environment, options->environment_names, SIZE_MAX);
 	for (size_t i = 0; spec && spec->argv && spec->argv[i]; i++)
 		texts_add(&ret->command, spec->argv[i]);
-	hide_all(ret, options->environment);
 	finding_identify(ret);
 }

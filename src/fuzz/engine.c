@@ -34,6 +34,7 @@
 #include "base/clock.h"
 #include "fuzz/engine.h"
 
+#define VALUE_MIN 6 /* bytes: a shorter value is in texts by chance */
 #define TOLD_NS (NS_PER_S / 5)
 #define ASKED_NS (20 * NS_PER_MS) /* how often `stop` is asked */
 #define RATE_NS NS_PER_S
@@ -83,6 +84,36 @@ void verdict_identify(const struct engine *engine, const struct subject *subject
 	memcpy(ret, named.id, sizeof(named.id));
 }
 
+/* ---- what it was given ---- */
+
+/* Values of variables are in no finding: their names stand for them. Ids are made of what is left. */
+static void hide_values(char **text, const char *const *environment)
+{
+	for (; environment && *environment && *text; environment++) {
+		const char *value = strchr(*environment, '='), *at = *text, *next;
+		own(buf_done) struct buf out = {0};
+		size_t len = value ? strlen(++value) : 0;
+		if (len < VALUE_MIN || !strstr(*text, value))
+			continue;
+		for (; (next = strstr(at, value)); at = next + len) {
+			buf_add(&out, at, (size_t)(next - at));
+			buf_fmt(&out, "[%.*s]", (int)(value - 1 - *environment), *environment);
+		}
+		buf_str(&out, at);
+		free(*text);
+		*text = buf_take(&out);
+	}
+}
+
+static void hide_all(struct verdict *verdict, const char *const *environment)
+{
+	hide_values(&verdict->message, environment);
+	for (size_t i = 0; i < verdict->evidence.count; i++)
+		hide_values(&verdict->evidence.items[i], environment);
+	for (size_t i = 0; i < verdict->frames.count; i++)
+		hide_values(&verdict->frames.items[i], environment);
+}
+
 /* ---- judging ---- */
 
 void engine_judge(struct engine *engine, const struct step *step, const struct exchange *seen, const char *before,
@@ -120,6 +151,8 @@ void engine_judge(struct engine *engine, const struct step *step, const struct e
 	if (options->plant)
 		observation.canaries = plant_canaries(options->plant, &observation.canary_count);
 	oracle_judge(&observation, options->oracles, ret);
+	for (size_t i = 0; i < ret->count; i++)
+		hide_all(&ret->list[i], options->environment);
 }
 
 /* Now and then the same call is made on two fresh processes, and the answers are compared. */

@@ -26,13 +26,13 @@ def copy(place):
 
 def test_a_minute_finds_every_planted_fault_of_the_tool(place):
     ran = hotcell("fuzz", "tool", "--schema", "schema.json", "--output-schema", "output-schema.json", "--malformed", "--call-timeout", "1s",
-                  "--seed", "3", "--json", "--", "python3", "tutor.py", cwd=copy(place), timeout=170)
+                  "--max-calls", "600", "--seed", "3", "--json", "--", "python3", "tutor.py", cwd=copy(place), timeout=170)
     assert ran.code == 1, ran
     assert planted("tool") <= found(ran), planted("tool") - found(ran)
 
 
 def test_a_minute_finds_every_planted_fault_of_the_server(place):
-    ran = hotcell("fuzz", "mcp", "--sequence", "4", "--malformed", "--call-timeout", "1s", "--seed", "3", "--json", "--", "python3",
+    ran = hotcell("fuzz", "mcp", "--sequence", "4", "--malformed", "--call-timeout", "1s", "--max-calls", "700", "--seed", "3", "--json", "--", "python3",
                   "mcp_server.py", cwd=copy(place), timeout=170)
     assert ran.code == 1, ran
     assert planted("server") <= found(ran), planted("server") - found(ran)

@@ -252,6 +252,8 @@ def test_values_of_variables_are_in_no_file(place):
     kept = b"".join(path.read_bytes() for path in (place / ".hotcell").rglob("*") if path.is_file())
     assert b"TALLY_TOKEN" in kept
     assert value.encode() not in kept and value.encode() not in ran.out + ran.err, ran
+    again = hotcell("repro", "--trust", "--times", "1", capsules(place)[0].stem, cwd=place, env={"TALLY_TOKEN": value})
+    assert again.code == 1 and again.out.startswith(b"reproduced") and value.encode() not in again.out + again.err, again
 
 
 # ---- doing it again ----
