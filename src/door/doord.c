@@ -193,6 +193,19 @@ static void run_close(struct doord *doord, struct wire_reader *reader)
 	tell(doord, &message);
 }
 
+/* What is open stays open: nothing that was let through is worse for a budget that was raised meanwhile. */
+static void take_budget(struct doord *doord, struct wire_reader *reader)
+{
+	struct door_budget budget = { 0 };
+
+	for (size_t i = 0; i < BUDGET_KINDS; i++)
+		budget.limit[i] = wire_get_u64(reader);
+	if (reader->bad)
+		return;
+	doord->policy.budget = budget;
+	doord->told_spent = false;
+}
+
 /* ---- time ---- */
 
 static void look_at(struct conn *conn, uint64_t now)
@@ -269,6 +282,7 @@ static void on_control(void *data, int fd, uint32_t events)
 	case PROTO_OPEN: run_open(doord, &reader, fds, count); break;
 	case PROTO_LISTEN: run_listen(doord, &reader, fds, count); break;
 	case PROTO_CLOSE: run_close(doord, &reader); break;
+	case PROTO_BUDGET: take_budget(doord, &reader); break;
 	default: break;
 	}
 	for (size_t i = 0; i < count; i++)

@@ -458,8 +458,12 @@ struct doors *doors_open(struct loop *loop, const struct door_policy *policy, co
 
 void doors_renew(struct doors *doors)
 {
-	doors->deaths = 0;
-	doord_lost(doors);
+	own(buf_done) struct buf message = { 0 };
+
+	wire_put_u32(&message, PROTO_BUDGET);
+	for (size_t i = 0; i < BUDGET_KINDS; i++)
+		wire_put_u64(&message, doors->policy->budget.limit[i]);
+	tell(doors, &message, NULL, 0);
 }
 
 struct doors *doors_free(struct doors *doors)

@@ -41,7 +41,7 @@ struct doors_events {
 /* `before`: what earlier lives of the campaign have used; NULL: nothing. The policy must live on. */
 MUST_CHECK struct doors *doors_open(struct loop *loop, const struct door_policy *policy, const struct door_totals *before,
 	const struct doors_events *events, struct err *err);
-/* The policy's budgets have changed: everything is closed, and served again with them. */
+/* The policy's budget of all runs has changed. What is open stays so. */
 void doors_renew(struct doors *doors);
 struct doors *doors_free(struct doors *doors); /* ends it; NULL is fine; returns NULL */
 

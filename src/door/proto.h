@@ -4,6 +4,7 @@
  *	OPEN	u64 id, u64 number, u32 index of its totals, u32 descriptors that follow (PROTO_LOG ...) and wishes (PROTO_TELL)
  *	LISTEN	u64 id; descriptors: the listeners
  *	CLOSE	u64 id
+ *	BUDGET	u64 limit of all runs together, for each kind: it is that from now on
  *
  *	READY	-
  *	FAILED	u32 code, str text		it cannot serve; it ends
@@ -22,7 +23,7 @@
 
 enum proto_what {
 	PROTO_POLICY = 1, PROTO_OPEN, PROTO_LISTEN, PROTO_CLOSE, PROTO_READY, PROTO_FAILED, PROTO_CLOSED, PROTO_SPENT,
-	PROTO_VERDICT
+	PROTO_VERDICT, PROTO_BUDGET
 };
 
 enum { PROTO_LOG = 1, PROTO_RECORD = 2, PROTO_REPLAY = 4, PROTO_TELL = 8 };

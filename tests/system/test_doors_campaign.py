@@ -4,6 +4,7 @@ import json
 
 from campaigns import Supervisor, campaign, ledger_rows, sessions, status
 from clients import verdicts
+from doors import doord_of
 from harness import eventually, hotcell
 from messages_api import MessagesApi, text
 
@@ -102,3 +103,22 @@ def test_a_campaign_that_is_told_so_waits_for_a_larger_budget_without_a_terminal
             # the other limits stay, and a limit may be named anew
             assert campaign(place, "tight", "--budget", "requests=50", verb="resume").code == 0
             assert it.finish() == 0, it.text()
+
+
+def test_a_budget_that_is_raised_cuts_off_nothing_and_loses_no_line(place):
+    gate = place / "gate"
+    gate.mkdir(mode=0o755)
+    with MessagesApi(KEY, [[text("hello")]]) as api:
+        options = ["--name", "tight", "--runs", "2", "--workers", "1", "--allow", "good.test", "--budget", "requests=1", "--on-budget", "pause",
+                   "--mount", f"{gate}:/gate", "--secret-door", f"anthropic={api.url},header=x-api-key,env=ANTHROPIC_API_KEY"]
+        with Supervisor(place, *options, "--", "sh", "-c", ASK.replace("-lt 3", "-lt 1"), env={"ANTHROPIC_API_KEY": KEY}) as it:
+            it.wait_for("is used up", 30)
+            serves = doord_of(it.pid) # what is open, and lines that are not written yet, are with it
+            assert campaign(place, "tight", "--budget", "requests=50", verb="resume").code == 0
+            assert eventually(lambda: status(place, "tight")["state"] == "running", 20)
+            assert doord_of(it.pid) == serves
+            (gate / "open").touch()
+            assert it.finish() == 0, it.text()
+    assert len(api.messages) == 2
+    for folder in sessions(place).values():
+        assert [line[3] for line in verdicts(folder)] == ["allowed", "refused"], folder
