@@ -25,15 +25,16 @@ static const struct counted {
 	const char *id;
 	enum kind kind;
 	uint64_t limit; /* bytes, thousandths of a processor, processes */
+	bool waits; /* its program begins on SIGTERM, once it was found */
 } rows[] = {
 	{"exhaustion.forks", PIDS, 20},
 	{"exhaustion.threads", PIDS, 20},
-	{"exhaustion.fork-bomb", PIDS, 30},
-	{"exhaustion.memory", MEMORY, 64 * MB},
-	{"exhaustion.memory-family", MEMORY, 48 * MB},
-	{"exhaustion.memfd", MEMORY, 64 * MB},
-	{"exhaustion.shm-sysv", MEMORY, 64 * MB},
-	{"exhaustion.page-cache", MEMORY, 64 * MB},
+	{"exhaustion.fork-bomb", PIDS, 30, true},
+	{"exhaustion.memory", MEMORY, 64 * MB, true},
+	{"exhaustion.memory-family", MEMORY, 48 * MB, true},
+	{"exhaustion.memfd", MEMORY, 64 * MB, true},
+	{"exhaustion.shm-sysv", MEMORY, 64 * MB, true},
+	{"exhaustion.page-cache", MEMORY, 64 * MB, true},
 	{"exhaustion.cpu-threads", CPU, 20},
 	{"exhaustion.cpu-bursts", CPU, 20},
 	{"exhaustion.cpu-swarm", CPU, 20},
@@ -64,6 +65,7 @@ struct counters {
 		uint64_t first, last, first_at, last_at; /* ns; *_at: when, as of clock_now(). 0: not counted */
 	} time;
 	bool seen; /* a process of the attack was */
+	pid_t session; /* of its own; 0: it has none */
 	size_t tasks; /* its processes and threads in the host's /proc, at most */
 };
 
@@ -180,7 +182,12 @@ static bool find(struct review_try *try, struct counters *counters)
 	size_t count = try_processes(try, pids, ARRAY_LEN(pids));
 	uint64_t number;
 
+	struct look_stat stat;
+
 	counters->seen = count > 0;
+	for (size_t i = 0; i < count && !counters->session; i++)
+		if (look_stat(pids[i], &stat) && stat.session == pids[i])
+			counters->session = pids[i];
 	for (size_t i = 0; i < 2 * count; i++) { /* hotcell's own processes may have the mark for a moment */
 		bool unified = i % 2;
 		own(freep) char *folder = folder_of(try, pids[i / 2], unified ? NULL : of->controller);
@@ -206,11 +213,30 @@ static size_t tasks_of(pid_t pid)
 	return count;
 }
 
+/* Its processes without a look at their memory, where their marks are: who forks without end has it locked nearly always,
+ * also while waiting for its turn, and whoever would read there waits as well. */
+static size_t in_session(pid_t session, pid_t *ret, size_t max)
+{
+	DIR *proc = opendir("/proc");
+	struct look_stat stat;
+	size_t count = 0;
+
+	for (const struct dirent *entry; proc && count < max && (entry = readdir(proc));) {
+		pid_t pid = (pid_t)strtol(entry->d_name, NULL, 10);
+		if (pid > 0 && look_stat(pid, &stat) && stat.session == session && stat.state != 'Z' && stat.state != 'X')
+			ret[count++] = pid;
+	}
+	if (proc)
+		(void)closedir(proc);
+	return count;
+}
+
 /* Whether it goes on: there are processes of it. */
 static bool count_tasks(const struct review_try *try, struct counters *counters)
 {
 	pid_t pids[512];
-	size_t count = try_processes(try, pids, ARRAY_LEN(pids)), tasks = 0;
+	size_t count = counters->session ? in_session(counters->session, pids, ARRAY_LEN(pids))
+					: try_processes(try, pids, ARRAY_LEN(pids)), tasks = 0;
 
 	for (size_t i = 0; i < count; i++)
 		tasks += tasks_of(pids[i]);
@@ -256,7 +282,7 @@ static void watch_counters(struct review_try *try)
 
 	if (found && !read_limit(counters))
 		try_failed(try, "the limit of its cgroup cannot be read");
-	if (counters->row->kind == MEMORY)
+	if (counters->row->waits)
 		look_release(try);
 	while (clock_now() < until && (!found || count_used(counters))) {
 		bool looks = !found || counters->row->kind == PIDS;

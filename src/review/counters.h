@@ -9,7 +9,7 @@
 #include "review/attack.h"
 
 /* For a row's `alone`: runs it, and once its program has said "ready" reads again and again until it is over, calling the
- * row's `during` each time. One that takes memory waits for SIGTERM with it. Then what is judged for every attack, and the
+ * row's `during` each time. Some programs wait for SIGTERM with what they do. Then what is judged for every attack, and the
  * row's `judge`. It is an escape if a counter goes beyond what the row may have, if the kernel's limit is a larger one, or
  * if hotcell tells of less than was counted. */
 void counters_alone(struct review_try *try);

@@ -192,15 +192,17 @@ static int attack_forks(int argc, char **argv)
 	return 0;
 }
 
-/* forkbomb: all of them at it, for ever; in small, a few for a while */
+/* forkbomb [MS]: all of them at it, for ever; in small, a few for a while */
 static int attack_forkbomb(int argc, char **argv)
 {
 	atomic_long *made = mmap(NULL, sizeof(*made), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	long long until = now_ms(CLOCK_MONOTONIC) + 2500;
 	pid_t first = getpid();
+	sigset_t none;
 
-	(void)argc, (void)argv;
-	ready();
+	begin(number(argc, argv, 0, 0));
+	sigemptyset(&none);
+	sigprocmask(SIG_SETMASK, &none, NULL);
 	while (!gentle() || now_ms(CLOCK_MONOTONIC) < until) {
 		if (gentle() && atomic_fetch_add(made, 1) >= FEW)
 			usleep(20000);
