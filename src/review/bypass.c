@@ -406,7 +406,7 @@ const struct review_attack review_bypass[] = {
 		.id = "bypass.error-leaks",
 		.technique = "make hotcell fail with a secret in its environment, options and doors",
 		.safe = "no error tells it",
-		.by = "no message has a value in it, so that there is nothing to take out",
+		.by = "messages do not repeat what is given to options for secrets; that each line is redacted is beside that",
 		.alone = alone_error,
 	},
 	{

@@ -489,7 +489,7 @@ const struct review_attack review_output[] = {
 		.id = "output.errors",
 		.technique = "secrets in what is asked for wrongly: do they come back in the error?",
 		.safe = "no message repeats one",
-		.by = "no message has a value in it, so that there is nothing to take out",
+		.by = "messages do not repeat what is given to options for secrets; that each line is redacted is beside that",
 		.alone = errors_alone,
 	},
 	{0},

@@ -340,6 +340,7 @@ const struct review_attack review_proc[] = {
 		.technique = "read all that /proc and /sys tell, of everybody",
 		.safe = "only the cell's own processes are there, and nothing of the host's",
 		.without = "private-proc",
+		.flags = "-m 1T", /* without a /proc of its own, who watches a cell's memory there counts the host's */
 		.program = "pry read {victim}",
 		.tries = 2,
 		.judge = judge_others,
@@ -387,7 +388,7 @@ const struct review_attack review_proc[] = {
 		.technique = "open every file of /proc and /sys for writing, and set its times",
 		.safe = "all are read-only",
 		.without = "proc-read-only private-proc",
-		.flags = "--timeout=20s",
+		.flags = "--timeout=20s -m 1T",
 		.program = "pry write",
 		.tries = 80,
 		.during = look_proc,
