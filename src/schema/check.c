@@ -22,7 +22,7 @@ struct at {
 struct check {
 	struct schema_errors *errors; /* NULL: not wanted */
 	struct arena *scratch;
-	uint64_t steps;
+	uint64_t left; /* steps */
 	unsigned depth;
 	unsigned quiet; /* inside of alternatives, whose errors are not the value's */
 	const char *gave_up;
@@ -120,8 +120,12 @@ static bool give_up(struct check *check, const char *why)
 
 static bool spend(struct check *check, size_t steps)
 {
-	check->steps += steps;
-	return check->steps <= STEPS_MAX || give_up(check, "it takes more work than one check may");
+	if (steps > check->left) {
+		check->left = 0;
+		return give_up(check, "it takes more work than one check may");
+	}
+	check->left -= steps;
+	return true;
 }
 
 /* ---- evaluated items ---- */
@@ -415,6 +419,8 @@ static bool check_property(struct check *check, const struct map_rules *rules, c
 	const struct node_property *property = map_rules_find(rules, key, len);
 	bool known = property != NULL, ok = true;
 
+	if (!spend(check, 1))
+		return false;
 	if (property) {
 		struct at word = {.up = rule, .key = "properties", .len = 10};
 		struct at step = {.up = &word, .key = key, .len = len};
@@ -687,11 +693,13 @@ static bool check_node(struct check *check, const struct node *node, const struc
 	return ok && !check->gave_up;
 }
 
-enum schema_verdict node_check(const struct node *node, const struct value *value, struct arena *scratch)
+enum schema_verdict node_check(const struct node *node, const struct value *value, struct arena *scratch, uint64_t *left)
 {
-	struct check check = {.scratch = scratch};
+	struct check check = {.scratch = scratch, .left = *left < STEPS_MAX ? *left : STEPS_MAX};
+	uint64_t before = check.left;
 	bool ok = check_node(&check, node, value, (struct seen){0}, NULL, NULL);
 
+	*left -= before - check.left;
 	return check.gave_up ? SCHEMA_GAVE_UP : ok ? SCHEMA_VALID : SCHEMA_INVALID;
 }
 
@@ -699,15 +707,19 @@ enum schema_verdict schema_check(
 	const struct schema *schema, const struct value *value, struct schema_errors *ret, struct err *err)
 {
 	own(arena_done) struct arena scratch = {0};
-	struct check check = {.scratch = &scratch, .errors = ret};
+	struct check check = {.scratch = &scratch, .left = STEPS_MAX, .errors = ret};
 
 	if (ret)
 		*ret = (struct schema_errors){0};
 	bool ok = check_node(&check, schema->root, value, (struct seen){0}, NULL, NULL);
+	if (ret)
+		ret->steps = STEPS_MAX - check.left;
 	if (!check.gave_up)
 		return ok ? SCHEMA_VALID : SCHEMA_INVALID;
-	if (ret)
+	if (ret) {
 		schema_errors_done(ret);
+		ret->steps = STEPS_MAX;
+	}
 	(void)err_set(err, ERR_LIMIT, "the value cannot be checked: %s", check.gave_up);
 	return SCHEMA_GAVE_UP;
 }

@@ -17,6 +17,8 @@
 #define DEEP_VALUES 400 /* of one that is deep: it is to be narrow */
 #define DEEP_ODDS 32
 #define DEPTH_MAX 200 /* of values; recursion */
+#define VALUE_STEPS 16 /* that making a value costs */
+#define BYTES_A_STEP 4
 
 /* Ways to make a value, from the richest to the one with the best chance. The first choice of every record. */
 enum mode { MODE_FREE, MODE_STRICT, MODE_STRICT_MINIMAL, MODE_MINIMAL, MODE_COUNT };
@@ -26,6 +28,30 @@ bool make_is_minimal(const struct generator *generator, unsigned depth)
 	if (generator->deep)
 		return depth >= DEEP_DEPTH || generator->values > DEEP_VALUES;
 	return generator->minimal || depth >= generator->options.depth || generator->values > MADE_VALUES_MAX;
+}
+
+bool make_spend(struct generator *generator, uint64_t cost)
+{
+	uint64_t *left = &generator->shapes.left;
+
+	if (cost < *left) {
+		*left -= cost;
+		return true;
+	}
+	*left = 0;
+	generator->failures = MADE_FAILURES_MAX;
+	generator->why = "it would be larger, or take more work, than any value that is made";
+	return false;
+}
+
+/* What it costs to write a value that the schema has. */
+static uint64_t value_cost(const struct value *value)
+{
+	uint64_t cost = 1 + value->len / BYTES_A_STEP;
+
+	for (size_t i = 0; i < value->count; i++)
+		cost += value_cost(&value->items[i]) + (value->kind == VALUE_MAP ? value->key_lens[i] / BYTES_A_STEP : 0);
+	return cost;
 }
 
 /* ---- one part ---- */
@@ -80,11 +106,11 @@ static bool closed_make(struct generator *generator, struct shape *shape, unsign
 {
 	if (shape->has_given) {
 		*ret = *shape->given[minimal || shape->given_count == 1 ? 0 : draw_below(generator->draw, shape->given_count)];
-		return true;
+		return make_spend(generator, value_cost(ret));
 	}
 	if (shape->hinted_count && !minimal && draw_rarely(generator->draw, 10)) {
 		*ret = *shape->hinted[draw_below(generator->draw, shape->hinted_count)];
-		return true;
+		return make_spend(generator, value_cost(ret));
 	}
 	switch (type_choose(generator, shape->types, minimal)) {
 	case TYPE_NULL:
@@ -96,7 +122,7 @@ static bool closed_make(struct generator *generator, struct shape *shape, unsign
 	case TYPE_NUMBER:
 		return make_number(generator, shape, ret);
 	case TYPE_TEXT:
-		return make_text(generator, shape, hints, ret);
+		return make_text(generator, shape, hints, ret) && make_spend(generator, ret->len / BYTES_A_STEP);
 	case TYPE_LIST:
 		return make_list(generator, shape, depth, ret);
 	default:
@@ -114,6 +140,8 @@ bool make_value(struct generator *generator, struct shape *goal, unsigned depth,
 		generator->why = "it would have to be nested deeper than any value that is made";
 		return false;
 	}
+	if (!make_spend(generator, VALUE_STEPS))
+		return false;
 	unsigned values = ++generator->values;
 	for (int i = 0; i < (draw->replaying ? 1 : PART_TRIES) && generator->failures < MADE_FAILURES_MAX; i++) {
 		bool minimal = make_is_minimal(generator, depth);
@@ -218,7 +246,8 @@ static bool has_one_error(struct generator *generator, const struct value *value
 	own(schema_errors_done) struct schema_errors errors = {0};
 	struct err err;
 
-	return schema_check(generator->schema, value, &errors, &err) == SCHEMA_INVALID && errors.count == 1;
+	return schema_check(generator->schema, value, &errors, &err) == SCHEMA_INVALID && make_spend(generator, errors.steps) &&
+		errors.count == 1;
 }
 
 static bool try_once(struct generator *generator, enum mode mode, enum sign sign, struct value *ret)
@@ -234,7 +263,7 @@ static bool try_once(struct generator *generator, enum mode mode, enum sign sign
 	if (generator->draw->count >= DRAW_MAX)
 		return false; /* the record is cut, and would make something else */
 	if (sign == HOLDS)
-		return node_check(generator->schema->root, ret, &generator->shapes.scratch) == SCHEMA_VALID;
+		return node_check(generator->schema->root, ret, &generator->shapes.scratch, &generator->shapes.left) == SCHEMA_VALID;
 	return has_one_error(generator, ret);
 }
 
@@ -245,7 +274,7 @@ static bool try_modes(struct generator *generator, unsigned first, enum sign sig
 	draw_restart(draw);
 	if (draw->replaying)
 		return try_once(generator, (enum mode)draw_below(draw, MODE_COUNT), sign, ret);
-	for (unsigned i = 0; i < WHOLE_TRIES; i++) {
+	for (unsigned i = 0; i < WHOLE_TRIES && generator->shapes.left; i++) {
 		unsigned mode = first + i / 10;
 		draw_restart(draw);
 		draw_force(draw, mode % MODE_COUNT);
@@ -261,6 +290,7 @@ static int make(struct generator *generator, struct draw *draw, unsigned first, 
 
 	generator->draw = draw;
 	generator->why = NULL;
+	generator->shapes.left = MADE_WORK_MAX;
 	if (!try_modes(generator, first, sign, value))
 		return err_set(err, ERR_LIMIT, "no value %s: %s", sign == HOLDS ? "that fits the schema was found" : "with exactly one violation was found",
 			draw->replaying ? "the choices make none" : generator->why ? generator->why : "what it asks for is too rare, or contradicts itself");
@@ -305,7 +335,8 @@ static void calibrate(struct generator *generator)
 	generator->draw = &draw;
 	for (unsigned mode = 0; mode < MODE_COUNT; mode++) {
 		unsigned good = 0;
-		for (unsigned i = 0; i < CALIBRATION; i++) {
+		generator->shapes.left = MADE_WORK_MAX;
+		for (unsigned i = 0; i < CALIBRATION && generator->shapes.left; i++) {
 			draw_restart(&draw);
 			draw_force(&draw, mode);
 			good += try_once(generator, (enum mode)mode, HOLDS, &value);

@@ -9,6 +9,7 @@
 #define MADE_VALUES_MAX 3000u /* of one; then only what must be there is made */
 #define MADE_ITEMS_MAX 20000u /* that a schema may ask for in one list or map */
 #define MADE_CHARS_MAX 200000u /* that a schema may ask for in one text */
+#define MADE_WORK_MAX UINT64_C(10000000) /* of one, all tries together: steps of checks, and what parts cost */
 #define MADE_FAILURES_MAX 3000u /* parts that were made anew, in one try */
 
 struct generator {
@@ -37,6 +38,9 @@ bool make_text(struct generator *generator, const struct shape *shape, unsigned 
 bool make_list(struct generator *generator, struct shape *shape, unsigned depth, struct value *ret);
 bool make_map(struct generator *generator, struct shape *shape, unsigned depth, struct value *ret);
 bool make_is_minimal(const struct generator *generator, unsigned depth);
+/* Takes this much of the work that one value may be. A schema is a stranger's: a few lines of it can ask for more values than
+ * there is memory, or for more checks than there is time. False: there is none left, and nothing is tried any more. */
+bool make_spend(struct generator *generator, uint64_t cost);
 
 /* A text that the expression matches, of min to max characters as far as that can be steered, after what is in `out`. */
 bool ecma_draw(struct ecma *tree, struct draw *draw, struct arena *arena, uint32_t min, uint32_t max, struct buf *out);

@@ -80,7 +80,11 @@ static bool item_make(struct generator *generator, struct shape *shape, struct s
 		unsigned values = generator->values;
 		if (!make_value(generator, item, depth + 1, shape->hints, &items[at]))
 			return false;
-		if (!shape->list.unique || is_new(items, at))
+		if (!shape->list.unique)
+			return true;
+		if (!make_spend(generator, at / 16))
+			return false;
+		if (is_new(items, at))
 			return true;
 		if (draw->replaying)
 			return false;
@@ -96,7 +100,7 @@ bool make_list(struct generator *generator, struct shape *shape, unsigned depth,
 	uint64_t *contained = NULL;
 	size_t count, at = 0;
 
-	if (!list_length(generator, plan, make_is_minimal(generator, depth), &count))
+	if (!list_length(generator, plan, make_is_minimal(generator, depth), &count) || !make_spend(generator, count))
 		return false;
 	struct value *items = arena_take(&generator->arena, (count + 1) * sizeof(*items));
 	if (plan->contain_count)
@@ -135,7 +139,7 @@ static bool member_make(struct generator *generator, struct shape *shape, const 
 {
 	struct value *map = members->value;
 
-	if (map->count == members->room || !make_value(generator, shape, depth + 1, hints, &map->items[map->count]))
+	if (map->count == members->room || !make_spend(generator, len / 4) || !make_value(generator, shape, depth + 1, hints, &map->items[map->count]))
 		return false;
 	map->keys[map->count] = (char *)(uintptr_t)key;
 	map->key_lens[map->count++] = len;
@@ -290,12 +294,14 @@ bool make_map(struct generator *generator, struct shape *shape, unsigned depth, 
 	struct map_plan *plan = &shape->map;
 	bool minimal = make_is_minimal(generator, depth), made;
 	struct arena *arena = &generator->arena;
-	unsigned char *chosen = arena_take(arena, plan->count + 1);
 
 	if (plan->min > MADE_ITEMS_MAX) {
 		generator->why = "a map has to have more members than any that is made";
 		return false;
 	}
+	if (!make_spend(generator, plan->count + plan->min))
+		return false;
+	unsigned char *chosen = arena_take(arena, plan->count + 1);
 	(void)keys_choose(generator, plan, minimal, chosen);
 	if (shape->risky)
 		needs_choose(shape, chosen);

@@ -141,7 +141,7 @@ const struct node_property *map_rules_find(const struct map_rules *rules, const 
 /* "one of the types ..." for sentences. */
 void types_write(unsigned types, struct buf *out);
 
-/* Whether the value fits the node, without errors. */
-enum schema_verdict node_check(const struct node *node, const struct value *value, struct arena *scratch);
+/* Whether the value fits the node, without errors. It takes at most *left steps of work, and leaves what it did not take. */
+enum schema_verdict node_check(const struct node *node, const struct value *value, struct arena *scratch, uint64_t *left);
 
 #endif

@@ -67,6 +67,7 @@ struct schema_error {
 struct schema_errors {
 	struct schema_error *list;
 	size_t count; /* at most SCHEMA_ERRORS_MAX; the rest is not looked for */
+	uint64_t steps; /* of work that it took */
 };
 
 void schema_errors_done(struct schema_errors *errors);

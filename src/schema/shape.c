@@ -347,7 +347,7 @@ bool shape_fits(struct shapes *shapes, const struct shape *shape, const struct v
 		literal it = shape->goal[i];
 		if (literal_part(it) != PART_NODE)
 			continue;
-		enum schema_verdict verdict = node_check(literal_node(shapes, it), value, &shapes->scratch);
+		enum schema_verdict verdict = node_check(literal_node(shapes, it), value, &shapes->scratch, &shapes->left);
 		if (verdict != (literal_sign(it) == HOLDS ? SCHEMA_VALID : SCHEMA_INVALID))
 			return false;
 	}

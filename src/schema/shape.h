@@ -138,6 +138,7 @@ struct shapes {
 	size_t count;
 	unsigned *heights; /* of nodes, by id */
 	unsigned depth; /* of shapes being built in each other */
+	uint64_t left; /* work that may be spent on the value being made */
 	struct pattern **format_patterns; /* made for formats */
 	size_t format_pattern_count;
 };

@@ -330,6 +330,45 @@ static void dictionaries_are_chosen_by_name_and_hold_whole_characters(void **sta
 	}
 }
 
+/* A few lines that ask for 4^20 texts, 1000^3 lists, 2^40 checks, gigabytes of one text, millions of comparisons. */
+static void a_schema_that_asks_for_too_much_is_given_up(void **state)
+{
+	own(buf_done) struct buf tree = {0}, checks = {0}, text = {0};
+
+	(void)state;
+	buf_str(&tree, "{\"$ref\":\"#/$defs/a20\",\"$defs\":{\"a0\":{\"type\":\"string\"}");
+	buf_str(&checks, "{\"$ref\":\"#/$defs/a40\",\"$defs\":{\"a0\":{\"type\":\"integer\"}");
+	for (int i = 1; i <= 40; i++) {
+		if (i <= 20)
+			buf_fmt(&tree, ",\"a%d\":{\"type\":\"object\",\"required\":[\"a\",\"b\",\"c\",\"d\"],"
+				"\"additionalProperties\":{\"$ref\":\"#/$defs/a%d\"}}", i, i - 1);
+		buf_fmt(&checks, ",\"a%d\":{\"allOf\":[{\"$ref\":\"#/$defs/a%d\"},{\"$ref\":\"#/$defs/a%d\"}]}", i, i - 1, i - 1);
+	}
+	buf_str(&tree, "}}");
+	buf_str(&checks, "}}");
+	buf_str(&text, "{\"type\":\"array\",\"minItems\":20000,\"items\":{\"const\":\"");
+	for (int i = 0; i < 1000000; i++)
+		buf_char(&text, 'x');
+	buf_str(&text, "\"}}");
+	const char *const hungry[] = {buf_text(&tree), buf_text(&checks), buf_text(&text),
+		"{\"type\":\"array\",\"minItems\":1000,\"items\":{\"type\":\"array\",\"minItems\":1000,\"items\":{\"type\":\"array\",\"minItems\":1000}}}",
+		"{\"type\":\"array\",\"minItems\":20000,\"items\":{\"type\":\"string\",\"minLength\":200000}}",
+		"{\"type\":\"array\",\"minItems\":20000,\"uniqueItems\":true,\"items\":{\"type\":\"array\",\"minItems\":3}}"};
+	for (size_t i = 0; i < ARRAY_LEN(hungry); i++) {
+		struct err err = {0};
+		struct draw draw;
+		struct made made;
+		own(schema_freep) struct schema *schema = compiled(hungry[i]);
+		own(generator_freep) struct generator *generator = generator_open(schema, NULL, &err);
+		assert_non_null(generator);
+		draw_init(&draw, 5);
+		if (generator_make(generator, &draw, &made, &err) == 0)
+			fail_msg("%.80s: made a value of %zu bytes", hungry[i], made.len);
+		assert_int_equal(err.code, ERR_LIMIT);
+		draw_done(&draw);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -338,6 +377,7 @@ int main(void)
 		cmocka_unit_test(a_malformed_value_has_exactly_one_violation),
 		cmocka_unit_test(what_nothing_finite_fits_is_said_to_be_so),
 		cmocka_unit_test(what_cannot_be_made_is_given_up_with_a_reason),
+		cmocka_unit_test(a_schema_that_asks_for_too_much_is_given_up),
 		cmocka_unit_test(recursion_ends_and_reaches_depth),
 		cmocka_unit_test(a_shrunk_value_is_the_simplest_that_still_does_it),
 		cmocka_unit_test(dictionaries_are_chosen_by_name_and_hold_whole_characters),
