@@ -121,6 +121,8 @@ void engine_judge(struct engine *engine, const struct step *step, const struct e
 {
 	const struct fuzz_options *options = engine->options;
 	const char *mark = options->plant ? plant_mark(options->plant) : NULL;
+
+	engine->result->totals.unseen += seen->effects_dropped;
 	struct observation observation = {
 		.subject = step->subject->name,
 		.input = buf_text(&step->input),
@@ -396,7 +398,7 @@ static void explore(struct engine *engine)
 			if (worker->busy && worker_turn(engine, worker, unstable))
 				any = true;
 			if (!worker->busy && !over && !is_over(engine) && explorer_begin(engine, worker) == 0)
-				any = true;
+				any |= worker->busy; /* if nothing could be made: a turn of the loop, where signals come in */
 			busy |= worker->busy;
 		}
 		(void)engine_tick(engine, "exploring");
@@ -490,6 +492,9 @@ static void finish(struct engine *engine)
 	struct fuzz_result *result = engine->result;
 
 	blind_tell(engine);
+	if (result->totals.unseen)
+		gap_add(result, "%llu of the files, programs and connections of its calls were too many to be looked at: it may hide something behind them",
+			(unsigned long long)result->totals.unseen);
 	if (result->totals.unconfirmed)
 		gap_add(result, "%u %s never came again, and %s not told", result->totals.unconfirmed,
 			result->totals.unconfirmed == 1 ? "surprise" : "surprises", result->totals.unconfirmed == 1 ? "is" : "are");

@@ -122,6 +122,7 @@ struct quarry {
 	size_t kept_count;
 	double lately; /* new kinds of answers a call, later ones counting more */
 	bool no_malformed; /* nothing breaks its schema */
+	bool none_made; /* told that no value was found for it */
 };
 #define KEPT_MAX 256u /* inputs of one subject */
 

@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/term.h"
 #include "fuzz/engine.h"
 
 #define SIMPLE_CALLS 4 /* of each subject, before anything else */
@@ -166,12 +167,23 @@ static int worker_make(struct engine *engine, struct worker *worker, struct quar
 	return 0;
 }
 
+static void gap_make_failed(struct engine *engine, struct quarry *quarry, const struct err *err)
+{
+	own(buf_done) struct buf name = {0};
+
+	term_line(quarry->subject->name, strlen(quarry->subject->name), 100, &name);
+	gap_add(engine->result, "%s was called less often than it should: %s", buf_text(&name), err->text);
+	quarry->none_made = true;
+}
+
 int explorer_begin(struct engine *engine, struct worker *worker)
 {
 	struct quarry *quarry = quarry_choose(engine);
 	struct err err;
 
 	if (worker_make(engine, worker, quarry, &err) < 0) {
+		if (!quarry->none_made)
+			gap_make_failed(engine, quarry, &err);
 		quarry->made++; /* its turn all the same: the others go on */
 		engine->begun++;
 		return 0;

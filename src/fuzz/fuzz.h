@@ -71,6 +71,7 @@ struct fuzz_progress {
 	double rate; /* calls a second, of late */
 	struct subject_progress *subjects;
 	size_t subject_count;
+	uint64_t unseen; /* effects that were too many to be looked at */
 	unsigned findings, fresh, flaky, unconfirmed; /* unconfirmed: surprises that never came again */
 	const char *doing; /* "retrying known examples", "exploring", "making smaller", ... */
 };

@@ -23,6 +23,7 @@
 #include "base/term.h"
 
 #define END_NS (3 * NS_PER_S) /* from the end of its stdout to its own */
+#define FILE_EFFECTS_MAX (TARGET_EFFECTS_MAX * 3 / 4) /* files leave room for programs and connections, which say more */
 #define STARTS_MAX 3u /* tries to get it ready */
 
 /* ---- effects ---- */
@@ -79,6 +80,30 @@ void effects_forget(struct session *session, size_t told)
 	session->effects_over = 0;
 }
 
+static bool words_same(const struct finding_texts *kept, const char *const *words)
+{
+	size_t count = 0;
+
+	for (; words && words[count]; count++)
+		if (count >= kept->count || strcmp(kept->items[count], words[count]) != 0)
+			return false;
+	return count == kept->count;
+}
+
+/* What it does again and again is told once: else it would leave no room for what it does after that. */
+static bool effect_is_kept(const struct session *session, const struct cell_effect *effect)
+{
+	const char *by = effect->by ? effect->by : "";
+
+	for (size_t i = 0; i < session->effect_count; i++) {
+		const struct effect *kept = &session->effects[i];
+		if (kept->kind == effect->kind && strcmp(kept->what, effect->what) == 0 && strcmp(kept->by, by) == 0 &&
+			words_same(&kept->words, effect->words))
+			return true;
+	}
+	return false;
+}
+
 void session_effect(void *data, const struct cell_effect *effect)
 {
 	struct life *life = data;
@@ -86,7 +111,10 @@ void session_effect(void *data, const struct cell_effect *effect)
 
 	if (!session || (session->mode->http && bridge_effect(session->target, effect)))
 		return;
-	if (session->effect_count == TARGET_EFFECTS_MAX) {
+	if (effect_is_kept(session, effect))
+		return;
+	bool file = effect->kind == CELL_EFFECT_WRITE || effect->kind == CELL_EFFECT_REMOVE;
+	if (session->effect_count >= (file ? FILE_EFFECTS_MAX : TARGET_EFFECTS_MAX)) {
 		session->effects_over++;
 		return;
 	}

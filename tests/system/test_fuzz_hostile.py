@@ -8,7 +8,7 @@ import time
 import pytest
 
 import harness
-from fuzzing import HOSTILE, server, tool, FINE
+from fuzzing import HOSTILE, found, fuzz_tool, said, server, tool, FINE
 
 MEMORY_MAX = 300 << 10  # kB that hotcell itself may take
 SECONDS_MAX = 60  # far more than any of them needs
@@ -105,3 +105,44 @@ def test_every_hostile_one_is_tried():
     said = subprocess.run(["python3", "-c", "import mcp_server; print(*mcp_server.KINDS)"], cwd=HOSTILE, capture_output=True, check=True,
                           text=True, env={**os.environ, "PYTHONDONTWRITEBYTECODE": "1"})
     assert set(said.stdout.split()) == set(MCP)
+
+
+MANY = """for i in range(600):
+            {what}
+        os.spawnv(os.P_WAIT, "/usr/bin/env", ["env", "true"])
+        said = {{"status": "ok"}}"""
+
+
+def test_a_program_is_seen_behind_many_files(place):
+    tool(place, MANY.format(what='open(f"/tmp/{i}", "w").close()'))
+    ran = fuzz_tool(place, "--json", "--allow-write", "/tmp", calls=2)
+    assert any(oracle == "spawn" for oracle, _ in found(ran)), ran
+    assert any("too many to be looked at" in gap for gap in said(ran)["gaps"]), ran
+
+
+def test_a_program_is_seen_behind_one_file_written_often(place):
+    tool(place, MANY.format(what='open("/tmp/same", "w").close()'))
+    ran = fuzz_tool(place, "--json", "--allow-write", "/tmp", calls=2)
+    assert any(oracle == "spawn" for oracle, _ in found(ran)), ran
+
+
+def test_it_is_said_that_more_programs_were_started_than_can_be_looked_at(place):
+    tool(place, MANY.format(what='os.spawnv(os.P_WAIT, "/bin/true", ["true", str(i)])'))
+    ran = fuzz_tool(place, "--json", "--allow-spawn", "true", "--call-timeout", "20s", calls=1)
+    assert any("too many to be looked at" in gap for gap in said(ran)["gaps"]), ran
+
+
+HUNGRY = {
+    "checks": {"$defs": {"a0": {"type": "integer"}, **{f"a{i}": {"allOf": [{"$ref": f"#/$defs/a{i - 1}"}] * 2} for i in range(1, 50)}},
+               "type": "object", "properties": {"x": {"$ref": "#/$defs/a49"}}, "required": ["x"]},
+    "tree": {"$defs": {"a0": {"type": "string"}, **{f"a{i}": {
+        "type": "object", "required": list("abcd"), "additionalProperties": {"$ref": f"#/$defs/a{i - 1}"}} for i in range(1, 30)}},
+        "$ref": "#/$defs/a29"},
+    "lists": {"type": "array", "minItems": 1000, "items": {"type": "array", "minItems": 1000, "items": {"type": "array", "minItems": 1000}}},
+}
+
+
+@pytest.mark.parametrize("kind", HUNGRY)
+def test_a_schema_that_asks_for_too_much_is_given_up(place, kind):
+    tool(place, FINE, schema=HUNGRY[kind])
+    judge(kind, (3, "than any value that is made"), place, "tool", "--schema", "schema.json", *OPTIONS, "--", "python3", "tool.py")
