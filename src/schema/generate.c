@@ -40,7 +40,6 @@ bool make_spend(struct generator *generator, uint64_t cost)
 	}
 	*left = 0;
 	generator->failures = MADE_FAILURES_MAX;
-	generator->why = "it would be larger, or take more work, than any value that is made";
 	return false;
 }
 
@@ -291,9 +290,14 @@ static int make(struct generator *generator, struct draw *draw, unsigned first, 
 	generator->draw = draw;
 	generator->why = NULL;
 	generator->shapes.left = MADE_WORK_MAX;
-	if (!try_modes(generator, first, sign, value))
-		return err_set(err, ERR_LIMIT, "no value %s: %s", sign == HOLDS ? "that fits the schema was found" : "with exactly one violation was found",
-			draw->replaying ? "the choices make none" : generator->why ? generator->why : "what it asks for is too rare, or contradicts itself");
+	if (!try_modes(generator, first, sign, value)) {
+		const char *why = !generator->shapes.left ? "it would be larger, or take more work, than any value that is made"
+			: draw->replaying		  ? "the choices make none"
+			: generator->why		  ? generator->why
+							  : "what it asks for is too rare, or contradicts itself";
+		return err_set(err, ERR_LIMIT, "no value %s: %s",
+			sign == HOLDS ? "that fits the schema was found" : "with exactly one violation was found", why);
+	}
 	generator->out.len = 0;
 	value_write(value, &generator->out);
 	*ret = (struct made){.value = value, .text = generator->out.data, .len = generator->out.len};
