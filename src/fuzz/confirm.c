@@ -11,6 +11,7 @@
 #define AGAIN_CALLS 250 /* that a process gets while something is made smaller */
 #define DEFAULT_REPLAYS 5u
 #define TURN_MS 50
+#define LAST_SHARE 3 /* of the time: the last part, in which what waits comes first */
 
 void verdict_drop(struct verdict *verdict)
 {
@@ -310,15 +311,46 @@ static bool is_past(const struct engine *engine)
 	return engine->ends && clock_now() >= engine->ends + engine->grace_ns;
 }
 
+/* Half of the time is for exploring, until what is left of it is needed for what waits. */
+static bool is_due(const struct engine *engine)
+{
+	uint64_t now = clock_now();
+
+	return !engine->ends || engine->pending_count > PENDING_MAX / 2 || 2 * engine->again_ns <= now - engine->started ||
+		now + (engine->ends - engine->started) / LAST_SHARE >= engine->ends;
+}
+
+static enum severity severity_of(const struct surprise *surprise)
+{
+	const struct finding_rule *rule = finding_rule(surprise->oracle);
+
+	return rule ? rule->severity : SEVERITY_NOTE;
+}
+
+static struct surprise pending_take(struct engine *engine)
+{
+	size_t worst = 0;
+
+	for (size_t i = 1; i < engine->pending_count; i++) {
+		if (severity_of(&engine->pending[i]) > severity_of(&engine->pending[worst]))
+			worst = i;
+	}
+	struct surprise taken = engine->pending[worst];
+	memmove(engine->pending + worst, engine->pending + worst + 1, (--engine->pending_count - worst) * sizeof(taken));
+	return taken;
+}
+
 void confirm_pending(struct engine *engine)
 {
 	const char *doing = engine->result->totals.doing;
 
-	while (engine->pending_count && !engine->stopped && !engine->broken && !engine_is_enough(engine) && !is_past(engine)) {
-		own(surprise_done) struct surprise surprise = engine->pending[0];
-		memmove(engine->pending, engine->pending + 1, --engine->pending_count * sizeof(*engine->pending));
+	while (engine->pending_count && !engine->stopped && !engine->broken && !engine_is_enough(engine) && !is_past(engine) &&
+		is_due(engine)) {
+		own(surprise_done) struct surprise surprise = pending_take(engine);
+		uint64_t began = clock_now();
 		(void)engine_tick(engine, "making smaller");
 		confirm_one(engine, &surprise);
+		engine->again_ns += clock_now() - began;
 	}
 	engine->result->totals.doing = doing;
 }

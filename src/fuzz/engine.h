@@ -76,6 +76,7 @@ struct value_shrink {
 	const struct schema *schema; /* NULL: anything fits */
 	bool malformed;
 	bool (*still)(void *context, const char *text, size_t len);
+	bool (*over)(void *context); /* as in schema/shrink.h */
 	void *context;
 	unsigned max_calls; /* of `still` */
 	unsigned calls; /* result */
@@ -185,6 +186,7 @@ struct engine {
 	struct session *again;
 	unsigned again_calls; /* of its process */
 	uint64_t again_ends; /* when making it smaller ends */
+	uint64_t again_ns; /* spent on it so far */
 	bool again_late; /* the last trial took all its time */
 	char *sha256;
 	bool sha256_known;
@@ -220,7 +222,8 @@ void worker_done(struct worker *worker);
 
 /* ---- confirm.c ---- */
 
-/* Sees the pending surprises again, makes them small, and makes findings of them. */
+/* Sees the pending surprises again, the worst first, makes them small, and makes findings of them: as many as there is
+ * time for. A target with many faults would else be looked at no further than the first of them. */
 void confirm_pending(struct engine *engine);
 /* The call that was wrong, and what is known of it. */
 struct witness {

@@ -30,7 +30,9 @@ static void state_done(struct state *state)
 
 static bool is_spent(const struct state *state)
 {
-	return state->shrink->calls >= state->shrink->max_calls;
+	const struct value_shrink *shrink = state->shrink;
+
+	return shrink->calls >= shrink->max_calls || (shrink->over && shrink->over(shrink->context));
 }
 
 /* Whether the value as it is now still does it. */

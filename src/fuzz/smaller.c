@@ -57,6 +57,12 @@ static bool comes_with(struct smaller *smaller, const char *text, size_t len)
 	return still;
 }
 
+/* A long text is tried in many ways that never come to a call: the time ends those too. */
+static bool is_over_now(void *context)
+{
+	return is_over(context);
+}
+
 static bool still_made(void *context, const struct made *made)
 {
 	return comes_with(context, made->text, made->len);
@@ -73,6 +79,7 @@ static void shrink_choices(struct smaller *smaller, const uint64_t *choices, siz
 	struct shrink run = {.generator = step->subject->generator,
 		.malformed = step->malformed,
 		.still = still_made,
+		.over = is_over_now,
 		.context = smaller,
 		.max_calls = smaller->left};
 	own(freep) uint64_t *less = NULL;
@@ -89,6 +96,7 @@ static void shrink_text(struct smaller *smaller, size_t at)
 	struct value_shrink run = {.schema = step->subject->input,
 		.malformed = step->malformed,
 		.still = still_text,
+		.over = is_over_now,
 		.context = smaller,
 		.max_calls = smaller->left};
 	own(buf_done) struct buf text = {0};

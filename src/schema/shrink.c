@@ -38,8 +38,10 @@ static void state_done(struct state *state)
 
 static bool is_spent(const struct state *state)
 {
-	return state->shrink->calls >= state->max_calls || state->shrink->tries / TRIES_PER_CALL >= state->max_calls ||
-		state->bytes >= BYTES_MAX;
+	const struct shrink *shrink = state->shrink;
+
+	return shrink->calls >= state->max_calls || shrink->tries / TRIES_PER_CALL >= state->max_calls ||
+		state->bytes >= BYTES_MAX || (shrink->over && shrink->over(shrink->context));
 }
 
 static bool is_simpler(const uint64_t *a, size_t a_count, const uint64_t *b, size_t b_count)

@@ -10,6 +10,7 @@ struct shrink {
 	bool malformed; /* made by generator_make_malformed */
 	/* Whether the value still does it. `made` is good during the call. */
 	bool (*still)(void *context, const struct made *made);
+	bool (*over)(void *context); /* asked before each try; true: the best so far is good enough; may be NULL */
 	void *context;
 	unsigned max_calls; /* of `still`; 0: 5,000 */
 	/* results */

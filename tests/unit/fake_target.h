@@ -14,7 +14,7 @@
 
 #include <fcntl.h>
 
-#define FAKE_SUBJECTS 8
+#define FAKE_SUBJECTS 20
 
 struct fake_call {
 	const char *subject;

@@ -6,6 +6,8 @@
 #include <cmocka.h>
 
 #include <ctype.h>
+#include <stdio.h>
+#include <time.h>
 
 #include "base/clock.h"
 #include "fake_target.h"
@@ -738,6 +740,33 @@ static void a_smaller_input_is_looked_for_no_longer_than_allowed(void **state)
 	assert_true(result.totals.confirm_calls <= 2 + 3 + 1 + 3 + 1);
 }
 
+/* Each is slow, long, and wrong in a way of its own. */
+static void slow_bug(const struct fake_call *call, struct reply *reply)
+{
+	struct timespec while_long = {.tv_nsec = 3 * 1000 * 1000};
+
+	(void)nanosleep(&while_long, NULL);
+	fake_fail(call, reply, call->subject);
+}
+
+static void many_faults_leave_time_to_explore(void **state)
+{
+	own(fake_done) struct target target = {.behave = slow_bug};
+	own(fuzz_result_done) struct fuzz_result result = {0};
+	char names[20][8];
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(names); i++) {
+		(void)snprintf(names[i], sizeof(names[i]), "tool-%c", (char)('a' + i));
+		fake_subject(&target, names[i], text_schema, NULL);
+	}
+	struct fuzz_options options = options_for(&target, 0);
+	options.duration_ns = NS_PER_S;
+	run(&options, &result);
+	for (size_t i = 0; i < result.totals.subject_count; i++)
+		assert_true(result.totals.subjects[i].calls > 0);
+}
+
 /* ---- exploring ---- */
 
 static void the_same_seed_makes_the_same_calls(void **state)
@@ -850,6 +879,7 @@ int main(void)
 		TEST(it_ends_when_it_is_told_to),
 		TEST(calls_and_findings_are_limited),
 		TEST(a_smaller_input_is_looked_for_no_longer_than_allowed),
+		TEST(many_faults_leave_time_to_explore),
 		TEST(the_same_seed_makes_the_same_calls),
 		TEST(calls_go_where_something_new_comes_of_them_and_nobody_is_starved),
 		TEST(subjects_are_chosen_by_name),

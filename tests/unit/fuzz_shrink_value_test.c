@@ -128,6 +128,32 @@ static void it_asks_no_more_often_than_it_may(void **state)
 	assert_non_null(strchr(buf_text(&text), 'z'));
 }
 
+static unsigned asked;
+
+static bool is_enough(void *context)
+{
+	(void)context;
+	return ++asked > 10;
+}
+
+static void it_ends_when_it_is_told_to_also_where_nothing_is_asked(void **state)
+{
+	own(buf_done) struct buf text = {0};
+	/* nothing smaller fits, so nothing is asked about it: there are 3,000 ways to try */
+	own(schema_freep) struct schema *schema = schema_of("{\"type\":\"string\",\"minLength\":3000}");
+	struct value_shrink shrink = {.schema = schema, .still = has_part, .over = is_enough, .context = (void *)(uintptr_t)"", .max_calls = 500};
+	struct err err;
+
+	(void)state;
+	buf_str(&text, "\"");
+	for (int i = 0; i < 3000; i++)
+		buf_char(&text, 'x');
+	buf_str(&text, "\"");
+	asked = 0;
+	assert_int_equal(value_shrink(&shrink, &text, &err), 0);
+	assert_true(asked < 30);
+}
+
 static void what_is_no_json_is_an_error(void **state)
 {
 	own(buf_done) struct buf text = {0};
@@ -144,6 +170,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(values_become_as_simple_as_they_can_be),
 		TEST(it_asks_no_more_often_than_it_may),
+		TEST(it_ends_when_it_is_told_to_also_where_nothing_is_asked),
 		TEST(what_is_no_json_is_an_error),
 	};
 

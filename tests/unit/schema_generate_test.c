@@ -310,6 +310,39 @@ static void a_shrunk_value_is_the_simplest_that_still_does_it(void **state)
 	}
 }
 
+static bool never(void *context, const struct made *made)
+{
+	(void)context;
+	(void)made;
+	return false;
+}
+
+static bool at_once(void *context)
+{
+	(void)context;
+	return true;
+}
+
+static void shrinking_ends_when_it_is_told_to(void **state)
+{
+	struct err err = {0};
+	struct draw draw;
+	struct made made;
+	own(schema_freep) struct schema *schema = compiled("{\"type\":\"string\",\"minLength\":50}");
+	own(generator_freep) struct generator *generator = generator_open(schema, NULL, &err);
+	struct shrink job = {.generator = generator, .still = never, .over = at_once};
+	own(freep) uint64_t *choices = NULL;
+	size_t count = 0;
+
+	(void)state;
+	draw_init(&draw, 3);
+	assert_int_equal(generator_make(generator, &draw, &made, &err), 0);
+	assert_int_equal(shrink(&job, draw.choices, draw.count, &choices, &count, &err), 0);
+	assert_int_equal(job.calls, 0);
+	assert_int_equal(job.tries, 1);
+	draw_done(&draw);
+}
+
 static void dictionaries_are_chosen_by_name_and_hold_whole_characters(void **state)
 {
 	(void)state;
@@ -380,6 +413,7 @@ int main(void)
 		cmocka_unit_test(a_schema_that_asks_for_too_much_is_given_up),
 		cmocka_unit_test(recursion_ends_and_reaches_depth),
 		cmocka_unit_test(a_shrunk_value_is_the_simplest_that_still_does_it),
+		cmocka_unit_test(shrinking_ends_when_it_is_told_to),
 		cmocka_unit_test(dictionaries_are_chosen_by_name_and_hold_whole_characters),
 	};
 	return cmocka_run_group_tests_name("schema generate", tests, NULL, NULL);
