@@ -212,12 +212,3 @@ const char *path_last(const char *path)
 
 	return slash ? slash + 1 : path;
 }
-
-struct span path_top(const char *path)
-{
-	size_t len = *path == '/';
-
-	while (path[len] && path[len] != '/')
-		len++;
-	return (struct span){path, len};
-}

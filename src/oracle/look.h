@@ -33,7 +33,6 @@ struct span reply_answer(const struct reply *reply);
 void path_clean(const char *path, size_t len, struct buf *ret);
 bool path_below(const char *path, const char *folder); /* or the same */
 const char *path_last(const char *path); /* its last part */
-struct span path_top(const char *path); /* "/etc" of "/etc/cron.d/x" */
 
 /* The line of a text that names the exception: "KeyError: 'x'". Empty: there is none. */
 struct span exception_line(const char *text, size_t len);

@@ -48,6 +48,19 @@ static bool may_write(const struct observation *seen, const char *path)
 	return false;
 }
 
+/* The folder that says what kind of file it is. Any other is part of a name that the input may have made up: the same fault
+ * would be another with each of them. */
+static const char *folder_of(const char *path)
+{
+	static const char *const usual[] = {"/bin", "/boot", "/dev", "/etc", "/home", "/lib", "/lib64", "/media", "/mnt", "/opt", "/proc",
+		"/root", "/run", "/sbin", "/srv", "/sys", "/tmp", "/usr", "/var", CELL_WORKSPACE};
+
+	for (size_t i = 0; i < ARRAY_LEN(usual); i++)
+		if (path_below(path, usual[i]))
+			return usual[i];
+	return "/";
+}
+
 void judge_file(const struct observation *seen, struct verdicts *ret)
 {
 	own(injections_done) struct injections injected = {0};
@@ -66,9 +79,9 @@ void judge_file(const struct observation *seen, struct verdicts *ret)
 		if (may_write(seen, path) || (!named && is_scratch(seen, path)) || path_below(path, "/dev/null") ||
 			injections_tell(&injected, seen, effect, ret))
 			continue;
-		struct span top = path_top(path);
-		struct verdict *verdict = verdict_once(ret, "file", "it %s %s below %.*s", write ? "writes" : "removes",
-			named ? "what the argument names," : "a file", (int)top.len, top.at);
+		const char *does = write ? "writes" : "removes";
+		struct verdict *verdict = named ? verdict_once(ret, "file", "it %s what the argument names", does)
+						: verdict_once(ret, "file", "it %s a file below %s", does, folder_of(path));
 		verdict_prove(verdict, "%s: %s %s", effect->by && *effect->by ? effect->by : "it",
 			cell_effect_name(effect->kind), path);
 		if (named)
