@@ -240,6 +240,7 @@ static void words_plant(struct plant *plant, const struct cell_spec *spec)
 			words_below(&plant->words, spec->mounts[j].target, plant->canaries[i].where);
 		first = false;
 	}
+	words_variable(&plant->words, variables[0]); /* one is as good as the other */
 	words_path(&plant->words, "/proc/self/environ", false); /* the variables, for whoever reads files */
 	words_commands(&plant->words, plant->mark);
 }

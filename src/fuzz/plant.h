@@ -10,6 +10,8 @@
 void words_path(struct finding_texts *words, const char *path, bool all);
 /* The path, begun with a folder that it may have been allowed. */
 void words_below(struct finding_texts *words, const char *folder, const char *path);
+/* The variable's name, and what stands for its value in templates and shells. */
+void words_variable(struct finding_texts *words, const char *name);
 /* What makes a file /tmp/MARK, or shows the mark in a program's arguments, where it reaches a shell or another
  * program's words. */
 void words_commands(struct finding_texts *words, const char *mark);

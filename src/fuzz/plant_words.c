@@ -84,6 +84,17 @@ void words_below(struct finding_texts *words, const char *folder, const char *pa
 	add(words, &word);
 }
 
+void words_variable(struct finding_texts *words, const char *name)
+{
+	static const char *const around[][2] = {{"", ""}, {"$", ""}, {"${", "}"}, {"%", "%"}, {"{{env.", "}}"}};
+
+	for (size_t i = 0; i < ARRAY_LEN(around); i++) {
+		own(buf_done) struct buf word = {0};
+		buf_fmt(&word, "%s%s%s", around[i][0], name, around[i][1]);
+		add(words, &word);
+	}
+}
+
 void words_commands(struct finding_texts *words, const char *mark)
 {
 	static const char *const commands[] = {

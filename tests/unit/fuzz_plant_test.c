@@ -139,7 +139,7 @@ static void what_the_user_mounts_is_not_covered(void **state)
 static void words_lead_to_canaries_in_many_spellings_and_leave_the_mark(void **state)
 {
 	static const char *const spellings[] = {"/etc/passwd", "../etc/passwd", "../../../../../../../../etc/passwd",
-		"..%2f..%2f..%2f..%2f..%2f..%2f..%2f..%2fetc%2fpasswd", "file:///etc/passwd", "/etc/passwd%00.txt", "/proc/self/environ",
+		"..%2f..%2f..%2f..%2f..%2f..%2f..%2f..%2fetc%2fpasswd", "file:///etc/passwd", "/etc/passwd%00.txt", "/proc/self/environ", "${BACKUP_KEY}",
 		"....//....//....//....//....//....//....//....//etc/passwd", "..\\..\\..\\..\\..\\..\\..\\..\\etc\\passwd",
 		"%2e%2e%2f%2e%2e%2f%2e%2e%2f%2e%2e%2f%2e%2e%2f%2e%2e%2f%2e%2e%2f%2e%2e%2fetc%2fpasswd"};
 	struct cell_spec spec;

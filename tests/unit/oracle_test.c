@@ -168,17 +168,27 @@ static void the_table_in_the_documentation_is_this_one(void **state)
 	assert_int_equal(rows, 0);
 }
 
+static void a_planted_key_is_told_once(void **state)
+{
+	struct observation seen = seen_with("{}", REPLY_OK, "-----BEGIN OPENSSH PRIVATE KEY----- hcK7w2Qp9ZtX4");
+	struct observation own_key = seen_with("{}", REPLY_OK, "-----BEGIN OPENSSH PRIVATE KEY----- x");
+
+	(void)state;
+	expect(&seen, "canary: its answer holds what was planted out of its reach");
+	expect(&own_key, "secret: its answer holds a private key");
+}
+
 static void the_worst_comes_first(void **state)
 {
 	struct observation seen = seen_with("{}", REPLY_OK, "x hcK7w2Qp9ZtX4 hcS3cr3tV9mB2");
 
 	(void)state;
 	seen.malformed = true;
-	expect(&seen, "canary: its answer holds what was planted in /etc/passwd\n"
-		      "secret: its answer holds the secret planted in the environment variable BACKUP_KEY\n"
+	expect(&seen, "canary: its answer holds what was planted out of its reach\n"
+		      "secret: its answer holds a secret that was planted in its environment\n"
 		      "accepted: input that breaks its schema was accepted");
 	expect_in(&seen, "accepted,secret",
-		"secret: its answer holds the secret planted in the environment variable BACKUP_KEY\n"
+		"secret: its answer holds a secret that was planted in its environment\n"
 		"accepted: input that breaks its schema was accepted");
 }
 
@@ -202,12 +212,12 @@ static void a_canary_is_found_in_every_form(void **state)
 	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
 		struct observation seen = seen_with("{\"path\":\"../../etc/passwd\"}", REPLY_OK, cases[i].text);
-		expect_in(&seen, "canary", cases[i].found ? "canary: its answer holds what was planted in /etc/passwd" : NONE);
+		expect_in(&seen, "canary", cases[i].found ? "canary: its answer holds what was planted out of its reach" : NONE);
 	}
 	struct observation wide = seen_with("{}", REPLY_OK, "");
 	wide.reply.text = "h\0c\0K\0""7\0w\0""2\0Q\0p\0""9\0Z\0t\0X\0""4";
 	wide.reply.len = 25;
-	expect_in(&wide, "canary", "canary: its answer holds what was planted in /etc/passwd");
+	expect_in(&wide, "canary", "canary: its answer holds what was planted out of its reach");
 }
 
 static void a_canary_that_the_input_brought_proves_nothing(void **state)
@@ -227,7 +237,7 @@ static void a_canary_on_stderr_says_where_it_was(void **state)
 	(void)state;
 	seen.reply.said = "debug: hcK7w2Qp9ZtX4";
 	seen.reply.said_len = strlen(seen.reply.said);
-	expect(&seen, "canary: it read, and wrote to stderr, what was planted in /etc/passwd");
+	expect(&seen, "canary: it read, and wrote to stderr, what was planted out of its reach");
 	own(freep) char *evidence = evidence_of(&seen);
 	assert_non_null(strstr(evidence, "the token hcK7w2Qp9ZtX4, planted in /etc/passwd and nowhere else, is on stderr"));
 	assert_non_null(strstr(evidence, "on stderr: debug: hcK7w2Qp9ZtX4"));
@@ -728,6 +738,7 @@ int main(void)
 		TEST(every_oracle_has_a_rule_and_every_rule_an_oracle),
 		TEST(sets_are_read_by_name),
 		TEST(the_table_in_the_documentation_is_this_one),
+		TEST(a_planted_key_is_told_once),
 		TEST(the_worst_comes_first),
 		TEST(a_canary_is_found_in_every_form),
 		TEST(a_canary_that_the_input_brought_proves_nothing),
