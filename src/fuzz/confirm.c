@@ -11,6 +11,7 @@
 #define AGAIN_CALLS 250 /* that a process gets while something is made smaller */
 #define DEFAULT_REPLAYS 5u
 #define TURN_MS 50
+#define LATE_REPLAYS 2u
 #define LAST_SHARE 3 /* of the time: the last part, in which what waits comes first */
 
 void verdict_drop(struct verdict *verdict)
@@ -193,6 +194,18 @@ static unsigned replays(const struct engine *engine)
 	return engine->options->replays ? engine->options->replays : DEFAULT_REPLAYS;
 }
 
+/* Of one that takes all the time of a call each time: as many as the last part of the run has room for. */
+static unsigned replays_of(const struct engine *engine, const struct surprise *surprise)
+{
+	const struct fuzz_options *options = engine->options;
+	unsigned all = replays(engine);
+	uint64_t room = options->call_ns ? options->duration_ns / LAST_SHARE / options->call_ns : all;
+
+	if (!surprise->late || !options->duration_ns || room >= all)
+		return all;
+	return room > LATE_REPLAYS ? (unsigned)room : all < LATE_REPLAYS ? all : LATE_REPLAYS;
+}
+
 static bool is_same(const struct steps *a, const struct steps *b)
 {
 	if (a->count != b->count)
@@ -212,12 +225,12 @@ static struct tally see_again(
 	struct tally tally;
 
 	steps_add(ret, &surprise->steps.list[surprise->steps.count - 1]);
-	tally = trial_count(engine, ret, surprise, replays(engine), proof);
+	tally = trial_count(engine, ret, surprise, replays_of(engine, surprise), proof);
 	if (tally.seen || surprise->steps.count == 1 || engine->stopped || engine->broken)
 		return tally;
 	steps_done(ret);
 	steps_copy(ret, &surprise->steps);
-	return trial_count(engine, ret, surprise, replays(engine), proof);
+	return trial_count(engine, ret, surprise, replays_of(engine, surprise), proof);
 }
 
 /* Whether the smaller steps do it on a fresh process; a proof of theirs is taken. */
@@ -315,8 +328,11 @@ static bool is_past(const struct engine *engine)
 static bool is_due(const struct engine *engine)
 {
 	uint64_t now = clock_now();
+	bool quick = false; /* hangs wait for the last part: one of them may take as long as all others */
 
-	return !engine->ends || engine->pending_count > PENDING_MAX / 2 || 2 * engine->again_ns <= now - engine->started ||
+	for (size_t i = 0; i < engine->pending_count; i++)
+		quick |= !engine->pending[i].late;
+	return !engine->ends || engine->pending_count > PENDING_MAX / 2 || (quick && 2 * engine->again_ns <= now - engine->started) ||
 		now + (engine->ends - engine->started) / LAST_SHARE >= engine->ends;
 }
 
@@ -332,7 +348,8 @@ static struct surprise pending_take(struct engine *engine)
 	size_t worst = 0;
 
 	for (size_t i = 1; i < engine->pending_count; i++) {
-		if (severity_of(&engine->pending[i]) > severity_of(&engine->pending[worst]))
+		const struct surprise *one = &engine->pending[i], *other = &engine->pending[worst];
+		if (one->late != other->late ? other->late : severity_of(one) > severity_of(other))
 			worst = i;
 	}
 	struct surprise taken = engine->pending[worst];

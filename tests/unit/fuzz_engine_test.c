@@ -767,6 +767,32 @@ static void many_faults_leave_time_to_explore(void **state)
 		assert_true(result.totals.subjects[i].calls > 0);
 }
 
+static void late_bug(const struct fake_call *call, struct reply *reply)
+{
+	if (strcmp(call->subject, "slow") == 0)
+		reply->kind = REPLY_LATE;
+	else
+		fake_fail(call, reply, "quick");
+}
+
+/* Found first, told last, and tried as often as there is room for: three calls of a tenth of a second in a third of a second. */
+static void hangs_wait_for_the_end_and_are_tried_less_often(void **state)
+{
+	own(fake_done) struct target target = {.behave = late_bug};
+	own(fuzz_result_done) struct fuzz_result result = {0};
+
+	(void)state;
+	fake_subject(&target, "slow", text_schema, NULL);
+	fake_subject(&target, "quick", text_schema, NULL);
+	struct fuzz_options options = options_for(&target, 0);
+	options.duration_ns = NS_PER_S;
+	options.call_ns = NS_PER_S / 10;
+	run(&options, &result);
+	assert_int_equal(result.count, 2);
+	for (size_t i = 0; i < result.count; i++)
+		assert_int_equal(result.findings[i].tried, strcmp(result.findings[i].oracle, "hang") == 0 ? 3 : 5);
+}
+
 /* ---- exploring ---- */
 
 static void the_same_seed_makes_the_same_calls(void **state)
@@ -880,6 +906,7 @@ int main(void)
 		TEST(calls_and_findings_are_limited),
 		TEST(a_smaller_input_is_looked_for_no_longer_than_allowed),
 		TEST(many_faults_leave_time_to_explore),
+		TEST(hangs_wait_for_the_end_and_are_tried_less_often),
 		TEST(the_same_seed_makes_the_same_calls),
 		TEST(calls_go_where_something_new_comes_of_them_and_nobody_is_starved),
 		TEST(subjects_are_chosen_by_name),
