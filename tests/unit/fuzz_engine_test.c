@@ -743,7 +743,7 @@ static void a_smaller_input_is_looked_for_no_longer_than_allowed(void **state)
 /* Each is slow, long, and wrong in a way of its own. */
 static void slow_bug(const struct fake_call *call, struct reply *reply)
 {
-	struct timespec while_long = {.tv_nsec = 3 * 1000 * 1000};
+	struct timespec while_long = {.tv_nsec = 10 * 1000 * 1000};
 
 	(void)nanosleep(&while_long, NULL);
 	fake_fail(call, reply, call->subject);
