@@ -220,7 +220,7 @@ char *fuzz_target_sum(char *const *command)
 	struct sha256 state;
 	struct stat st;
 
-	if (fd < 0 || fstat(fd, &st) < 0 || !S_ISREG(st.st_mode))
+	if (fd < 0 || fstat(fd, &st) < 0 || !S_ISREG(st.st_mode) || st.st_size > SUM_MAX)
 		return NULL;
 	sha256_init(&state);
 	off_t sum_of = 0;

@@ -151,6 +151,39 @@ static struct subject_progress rows[] = {
 static const struct fuzz_progress progress = {.ns = 12 * NS_PER_S, .calls = 1234579, .rate = 99.6, .restarts = 2, .kept = 7, .subjects = rows,
 	.subject_count = ARRAY_LEN(rows), .doing = "exploring"};
 
+static void a_home_behind_a_link_is_a_home(void **state)
+{
+	char folder[] = "/tmp/hotcell-home-XXXXXX";
+	const char *home = getenv("HOME");
+	own(freep) char *before = home ? xstrdup(home) : NULL;
+
+	(void)state;
+	assert_non_null(mkdtemp(folder));
+	own(freep) char *real_home = xfmt("%s/real", folder), *link = xfmt("%s/link", folder), *other = xfmt("%s/real/project", folder);
+	assert_int_equal(mkdir(real_home, 0700) + symlink(real_home, link) + setenv("HOME", link, 1), 0);
+	assert_true(folder_is_too_much(real_home));
+	assert_true(folder_is_too_much(link));
+	assert_true(folder_is_too_much(folder));
+	assert_false(folder_is_too_much(other));
+	assert_int_equal(before ? setenv("HOME", before, 1) : unsetenv("HOME"), 0);
+	assert_int_equal(unlink(link) + rmdir(real_home) + rmdir(folder), 0);
+}
+
+static void a_file_that_is_mostly_hole_has_no_sum(void **state)
+{
+	char path[] = "/tmp/hotcell-hole-XXXXXX", cat[] = "cat";
+	char *const command[] = {cat, path, NULL};
+	int fd = mkstemp(path);
+
+	(void)state;
+	assert_true(fd >= 0);
+	own(freep) char *small = fuzz_target_sum(command);
+	assert_non_null(small);
+	assert_int_equal(ftruncate(fd, (off_t)1 << 40), 0);
+	assert_null(fuzz_target_sum(command));
+	assert_int_equal(close(fd) + unlink(path), 0);
+}
+
 static void a_picture_fits_its_terminal_and_shows_no_escapes(void **state)
 {
 	static const unsigned severities[SEVERITY_COUNT] = {[SEVERITY_CRITICAL] = 1, [SEVERITY_LOW] = 3};
@@ -202,6 +235,8 @@ int main(void)
 		cmocka_unit_test(a_port_may_have_a_path),
 		cmocka_unit_test(what_opens_a_cell_needs_trust),
 		cmocka_unit_test(a_capsule_keeps_names_of_variables_and_paths_from_here),
+		cmocka_unit_test(a_home_behind_a_link_is_a_home),
+		cmocka_unit_test(a_file_that_is_mostly_hole_has_no_sum),
 		cmocka_unit_test(a_picture_fits_its_terminal_and_shows_no_escapes),
 		cmocka_unit_test(a_line_says_how_far_it_is),
 		cmocka_unit_test(more_tools_than_rows_are_counted),
