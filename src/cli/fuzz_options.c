@@ -13,6 +13,8 @@
 
 #define CALL_MS 5000
 #define START_MS 30000
+#define SAFE_SIZE ((uint64_t)4 << 30)
+#define SAFE_COUNT 4096
 #define SUM_MAX ((off_t)1 << 30) /* a file that is mostly hole would be read for days */
 
 void fuzz_options_defaults(void *options)
@@ -241,8 +243,8 @@ static const struct {
 	const char *name;
 	enum flag_take take;
 } takes[] = {
-	{"memory", FLAG_TAKEN}, {"cpus", FLAG_TAKEN}, {"processes", FLAG_TAKEN}, {"tmp-size", FLAG_TAKEN}, {"disk", FLAG_TAKEN},
-	{"shm", FLAG_TAKEN}, {"file-size", FLAG_TAKEN}, {"open-files", FLAG_TAKEN}, {"max-output", FLAG_TAKEN},
+	{"memory", FLAG_SIZE}, {"cpus", FLAG_TAKEN}, {"processes", FLAG_COUNT}, {"tmp-size", FLAG_SIZE}, {"disk", FLAG_SIZE},
+	{"shm", FLAG_SIZE}, {"file-size", FLAG_TAKEN}, {"open-files", FLAG_TAKEN}, {"max-output", FLAG_TAKEN},
 	{"hide", FLAG_TAKEN}, {"forbid", FLAG_TAKEN}, {"workdir", FLAG_TAKEN}, {"uid", FLAG_TAKEN}, {"require", FLAG_TAKEN},
 	{"mode", FLAG_TAKEN}, {"http", FLAG_TAKEN}, {"call-timeout", FLAG_TAKEN}, {"start-timeout", FLAG_TAKEN},
 	{"allow-write", FLAG_TAKEN}, {"allow-spawn", FLAG_TAKEN}, {"allow-net", FLAG_TAKEN}, {"no-canaries", FLAG_TAKEN},
@@ -302,13 +304,26 @@ static char *from_here(const char *path, size_t len)
 	return xstrdup(there[size] ? there + size + 1 : ".");
 }
 
+/* What is not read here is refused by the option's own parser. */
+static bool limit_is_safe(enum flag_take take, const char *value)
+{
+	uint64_t number;
+	struct err err;
+
+	if (take == FLAG_SIZE)
+		return size_parse(value, "", &number, &err) == 0 && number <= SAFE_SIZE;
+	return count_parse(value, "", 1, SAFE_COUNT, &number, &err) == 0;
+}
+
 bool flag_is_safe(const char *flag)
 {
 	enum flag_take take = flag_take(flag);
 
-	if (take != FLAG_FILE_HERE && take != FLAG_MOUNT)
+	if (take == FLAG_NOT_KEPT || take == FLAG_TAKEN || take == FLAG_TRUSTED)
 		return take == FLAG_TAKEN;
 	const char *value = flag[2 + name_len(flag)] == '=' ? flag + 2 + name_len(flag) + 1 : "";
+	if (take == FLAG_SIZE || take == FLAG_COUNT)
+		return limit_is_safe(take, value);
 	size_t len = take == FLAG_MOUNT ? strcspn(value, ":") : strlen(value);
 	own(freep) char *inside = from_here(value, len), *whole = real(value, len);
 	if (!inside || !whole || take == FLAG_FILE_HERE)

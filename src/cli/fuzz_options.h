@@ -43,6 +43,8 @@ char *fuzz_target_sum(char *const *command);
 enum flag_take {
 	FLAG_NOT_KEPT, /* says nothing of the target: not in a capsule, and refused in one */
 	FLAG_TAKEN,
+	FLAG_SIZE, /* up to what a machine of today can spare; more needs trust */
+	FLAG_COUNT, /* of processes, likewise */
 	FLAG_FILE_HERE, /* a file at or below the current folder; else it needs trust */
 	FLAG_MOUNT, /* read-only, of what is at or below the current folder; else it needs trust */
 	FLAG_TRUSTED, /* it opens the cell */

@@ -86,7 +86,8 @@ static void what_opens_a_cell_needs_trust(void **state)
 		const char *flag;
 		bool safe;
 	} cases[] = {
-		{"--memory=64M", true}, {"--call-timeout=1s", true}, {"--allow-write=/tmp", true}, {"--require=full", true},
+		{"--memory=64M", true}, {"--memory=4G", true}, {"--memory=1T", false}, {"--processes=100", true}, {"--processes=1000000", false},
+		{"--disk=1T", false}, {"--memory", false}, {"--call-timeout=1s", true}, {"--allow-write=/tmp", true}, {"--require=full", true},
 		{"--mount=sub:/app", true}, {"--mount=sub:/app:ro", true}, {"--mount=.:/app", true}, {"--schema=sub/s.json", true},
 		{"--mount=sub:/app:rw", false}, {"--mount=/etc:/e", false}, {"--mount=..:/up", false}, {"--mount=sub/../..:/up", false},
 		{"--mount=link:/app", false}, {"--mount=missing:/x", false}, {"--schema=/etc/passwd", false}, {"--schema=link/passwd", false},
