@@ -19,6 +19,7 @@ struct function_target {
 	char *file; /* below root */
 	char *function; /* its name; a harness's own where it is one */
 	bool harness; /* it takes bytes already: nothing is generated */
+	bool alone; /* root holds too much (a home, /tmp): the cells see the file and nothing else of it */
 	char *name; /* for people, and in findings: "parser.py:parse" */
 };
 void function_target_done(struct function_target *target);
@@ -47,7 +48,8 @@ struct function_options {
 	const char *seed_corpus; /* a folder; NULL: none */
 	const char *dict; /* a file in AFL's and libFuzzer's form; NULL: none but ours */
 	enum sanitizer sanitizer;
-	const char *const *expect; /* names of errors that are declared, and no findings */
+	const char *const *expect; /* names of errors that are declared, and no findings; NULL-terminated */
+	const char *venv; /* a virtual environment that has Atheris, shown to the cells; NULL: the system's Python has it */
 	const char *schema_text; /* inputs are values that fit it, made by hotcell; NULL: the engine's bytes */
 	size_t schema_len;
 	bool coverage; /* measured at the end */
@@ -93,12 +95,15 @@ struct coverage_file {
 struct function_result {
 	struct finding *findings;
 	size_t count;
+	size_t target_count;
 	struct target_progress *totals; /* a target each */
 	struct finding_texts *problems; /* likewise: why it was not fuzzed, the build's log; empty: it was */
 	struct coverage_file *coverage; /* of all */
 	size_t coverage_count;
 	struct finding_texts gaps;
+	uint64_t ns; /* that all of it took */
 	bool fuzzed; /* something was really executed */
+	bool missing; /* an engine is not there: the problem says which */
 	bool stopped;
 };
 

@@ -5,8 +5,11 @@
 
 #include "fuzz/function.h"
 
+#define FUNCTION_SOURCE_MAX ((size_t)4 << 20) /* bytes of a file that are looked at */
+
 #define FUNCTION_ROOT "/target" /* where the cells see the target's folder, read-only */
 #define FUNCTION_WORK "/work" /* a folder of ours, writable: what is built, corpus/, crashes/ */
+#define FUNCTION_ENGINE "/engine" /* the engine's own folder, where it is not the system's, read-only */
 
 struct plan_file {
 	char *name; /* below FUNCTION_WORK */
@@ -16,7 +19,7 @@ struct plan_file {
 /* A program that must be there, and the command that installs it. */
 struct language_need {
 	const char *what; /* "atheris" */
-	const char *const *probe; /* a command that succeeds where it is; NULL-terminated */
+	const char *const *probe; /* a command that succeeds where it is; NULL-terminated; "@python": the plan's own */
 	const char *install; /* "pip install atheris" */
 };
 
@@ -28,6 +31,7 @@ struct function_plan {
 	struct finding_texts build; /* words; empty: nothing is built */
 	struct finding_texts run; /* words; the engine's flags follow (libFuzzer's where stats says so) */
 	struct finding_texts replay; /* words; a file with the input follows */
+	struct finding_texts minimise; /* words; the file, the file to leave a smaller one in, and seconds follow; empty: libFuzzer's own way */
 	struct finding_texts cover; /* words; the corpus' folder follows; leaves lcov in FUNCTION_WORK/coverage.info; empty: it cannot */
 	struct finding_texts environment; /* K=V */
 	enum stats_kind stats;
@@ -38,16 +42,25 @@ void function_plan_done(struct function_plan *plan);
 
 struct language {
 	const char *name;
+	const char *title; /* for people: "Python" */
 	const char *const *suffixes; /* NULL-terminated */
 	const struct language_need *needs; /* ends with a `what` of NULL */
 	const char *const *roots; /* files that mark a project's top: "go.mod"; NULL-terminated */
 	/* Names in a file's text that can be fuzzed: functions, and harnesses (*harness). Called with each; the text is a stranger's. */
 	void (*names)(const char *text, size_t len, void (*name)(void *data, const char *name, size_t len, bool harness), void *data);
 	bool (*is_harness_file)(const char *path); /* by its name: discovery looks in these first */
+	/* NULL: targets of it are known, and not fuzzed yet. */
 	int (*plan)(const struct function_target *target, const struct function_options *options, const char *text, size_t len,
 		struct function_plan *ret, struct err *err);
 };
-extern const struct language *const languages[]; /* NULL-terminated */
-extern const struct language language_python, language_javascript, language_go, language_rust, language_c, language_java;
+extern const struct language *const function_languages[]; /* NULL-terminated */
+extern const struct language language_python, language_c, language_cxx;
+const struct language *language_find(const char *name); /* NULL if there is none */
+const struct language *language_of_file(const char *path); /* by its suffix; NULL: none is known */
+bool path_has_suffix(const char *path, const char *suffix);
+/* Whether a file's name is one of a harness: fuzz_X, X_fuzz, X_fuzzer, fuzz_target. */
+bool path_is_harness(const char *path);
+void plan_file_add(struct function_plan *plan, const char *name, char *text); /* takes the text */
+void texts_add_all(struct finding_texts *texts, const char *const *words);
 
 #endif

@@ -1,0 +1,522 @@
+/* C and C++, by clang's libFuzzer. The harness includes the target's file, so that functions that nobody else sees can be
+ * called, and makes arguments by the text of its declaration. Every buffer is one of its own, exactly as long as it is told
+ * to be: a sanitizer sees the first byte beyond it. */
+#include "fuzz/function/language.h"
+
+#include <ctype.h>
+#include <string.h>
+
+#define LIST(...) ((const char *const[]){__VA_ARGS__, NULL})
+#define HARNESS_NAME "LLVMFuzzerTestOneInput"
+#define DEPTH_MAX 64
+#define PARAMS_MAX 16
+
+/* ---- functions in a text ---- */
+
+struct span {
+	const char *at;
+	size_t len;
+};
+
+typedef void c_function_fn(void *data, struct span name, struct span params);
+
+struct scan {
+	const char *at, *end;
+	unsigned depth; /* of braces that hide what is in them */
+	bool open[DEPTH_MAX]; /* by depth of all braces: those of extern "C" hide nothing */
+	unsigned all;
+	bool linkage; /* extern "C" was just read */
+	struct span word; /* the last name, with nothing but blanks behind it */
+};
+
+static bool in_name(char c)
+{
+	return isalnum((unsigned char)c) || c == '_';
+}
+
+/* Comments, texts and lines of the preprocessor: whether one was there. */
+static bool skip_other(struct scan *scan)
+{
+	const char *at = scan->at, *end = scan->end;
+
+	if (end - at >= 2 && at[0] == '/' && at[1] == '*') {
+		const char *close = memmem(at + 2, (size_t)(end - at - 2), "*/", 2);
+		scan->at = close ? close + 2 : end;
+	} else if (*at == '#' || (end - at >= 2 && at[0] == '/' && at[1] == '/')) {
+		while (at < end && (*at != '\n' || at[-1] == '\\'))
+			at++;
+		scan->at = at;
+	} else if (*at == '"' || *at == '\'') {
+		char quote = *at++;
+		while (at < end && *at != quote && *at != '\n')
+			at += *at == '\\' && end - at > 1 ? 2 : 1;
+		if (quote == '"' && scan->word.len == 6 && memcmp(scan->word.at, "extern", 6) == 0)
+			scan->linkage = true;
+		scan->at = at < end ? at + 1 : end;
+	} else {
+		return false;
+	}
+	return true;
+}
+
+/* Behind the bracket that closes this one; NULL: none does. */
+static const char *closing(const char *at, const char *end)
+{
+	unsigned depth = 0;
+
+	for (; at < end; at++) {
+		depth += *at == '(';
+		if (*at == ')' && --depth == 0)
+			return at + 1;
+		if (*at == '{' || *at == '}' || *at == ';')
+			return NULL;
+	}
+	return NULL;
+}
+
+static void scan_brace(struct scan *scan)
+{
+	if (*scan->at == '{') {
+		bool hides = !scan->linkage;
+		if (scan->all < DEPTH_MAX)
+			scan->open[scan->all] = hides;
+		scan->all++;
+		scan->depth += hides;
+	} else if (scan->all) {
+		scan->all--;
+		scan->depth -= (scan->all >= DEPTH_MAX || scan->open[scan->all]) && scan->depth;
+	}
+	scan->linkage = false;
+}
+
+static bool is_word(struct span word, const char *other)
+{
+	return word.len == strlen(other) && memcmp(word.at, other, word.len) == 0;
+}
+
+/* At a bracket with a name before it: a definition is one with a body behind it. */
+static void scan_bracket(struct scan *scan, c_function_fn *fn, void *data)
+{
+	const char *open = scan->at, *close = closing(open, scan->end), *body = close;
+
+	while (body && body < scan->end && isspace((unsigned char)*body))
+		body++;
+	if (close && body < scan->end && *body == '{' && scan->depth == 0 && scan->word.len && !isdigit((unsigned char)*scan->word.at) &&
+		!is_word(scan->word, "if") && !is_word(scan->word, "while") && !is_word(scan->word, "for") && !is_word(scan->word, "switch"))
+		fn(data, scan->word, (struct span){open + 1, (size_t)(close - open) - 2});
+	scan->at = close ? close : open + 1;
+}
+
+static void c_functions(const char *text, size_t len, c_function_fn *fn, void *data)
+{
+	struct scan scan = {.at = text, .end = text + len};
+
+	while (scan.at < scan.end) {
+		char c = *scan.at;
+		if ((c == '#' || c == '/' || c == '"' || c == '\'') && skip_other(&scan))
+			continue;
+		if (in_name(c)) {
+			scan.word.at = scan.at;
+			while (scan.at < scan.end && in_name(*scan.at))
+				scan.at++;
+			scan.word.len = (size_t)(scan.at - scan.word.at);
+			continue;
+		}
+		if (c == '(') {
+			scan_bracket(&scan, fn, data);
+			scan.word.len = 0;
+			continue;
+		}
+		if (c == '{' || c == '}')
+			scan_brace(&scan);
+		else if (!isspace((unsigned char)c))
+			scan.linkage = false;
+		if (!isspace((unsigned char)c))
+			scan.word.len = 0;
+		scan.at++;
+	}
+}
+
+struct naming {
+	void (*name)(void *, const char *, size_t, bool);
+	void *data;
+};
+
+static void give_name(void *data, struct span name, struct span params)
+{
+	const struct naming *naming = data;
+
+	(void)params;
+	if (!is_word(name, "main"))
+		naming->name(naming->data, name.at, name.len, is_word(name, HARNESS_NAME));
+}
+
+static void c_names(const char *text, size_t len, void (*name)(void *, const char *, size_t, bool), void *data)
+{
+	struct naming naming = {name, data};
+
+	c_functions(text, len, give_name, &naming);
+}
+
+/* ---- parameters ---- */
+
+enum param_kind { PARAM_BYTES, PARAM_TEXT, PARAM_STRING, PARAM_NUMBER, PARAM_BAD };
+
+struct param {
+	struct span text;
+	enum param_kind kind;
+	char type[64]; /* without its name and qualifiers: "unsigned char" */
+	unsigned stars;
+};
+
+static const char *const numbers[] = {"char", "short", "int", "long", "unsigned", "signed", "float", "double", "size_t", "ssize_t", "bool",
+	"_Bool", "int8_t", "uint8_t", "int16_t", "uint16_t", "int32_t", "uint32_t", "int64_t", "uint64_t", "intptr_t", "uintptr_t",
+	"ptrdiff_t", "off_t", "time_t", "wchar_t", "char16_t", "char32_t", NULL};
+static const char *const left_out[] = {"const", "volatile", "restrict", "__restrict", "register", "struct", "static", NULL};
+
+static bool in_list(struct span word, const char *const *list)
+{
+	for (; *list; list++)
+		if (is_word(word, *list))
+			return true;
+	return false;
+}
+
+/* Words of the type that are those of numbers; the last other word is the parameter's name. */
+static void param_read(struct param *param)
+{
+	const char *at = param->text.at, *end = at + param->text.len;
+	size_t used = 0;
+	bool named = false;
+
+	param->type[0] = '\0';
+	while (at < end) {
+		if (!in_name(*at) && *at != ':') {
+			param->stars += *at == '*' || *at == '[';
+			param->kind = *at == '(' || *at == '<' || *at == '.' ? PARAM_BAD : param->kind;
+			at++;
+			continue;
+		}
+		struct span word = {at, 0};
+		while (at < end && (in_name(*at) || *at == ':'))
+			at++;
+		word.len = (size_t)(at - word.at);
+		if (in_list(word, left_out))
+			continue;
+		bool type = used == 0 || (!param->stars && in_list(word, numbers));
+		if (!type && !named) {
+			named = true;
+			continue;
+		}
+		if (!type || used + word.len + 2 > sizeof(param->type)) {
+			param->kind = PARAM_BAD;
+			return;
+		}
+		if (used)
+			param->type[used++] = ' ';
+		memcpy(param->type + used, word.at, word.len);
+		used += word.len;
+		param->type[used] = '\0';
+	}
+}
+
+static bool is_number(const struct param *param)
+{
+	struct span first = {param->type, strcspn(param->type, " ")};
+
+	return param->kind != PARAM_BAD && param->stars == 0 && in_list(first, numbers);
+}
+
+static bool is_octets(const struct param *param)
+{
+	static const char *const types[] = {"uint8_t", "int8_t", "char", "unsigned char", "signed char", "void", NULL};
+
+	return param->kind != PARAM_BAD && param->stars == 1 && in_list((struct span){param->type, strlen(param->type)}, types);
+}
+
+static bool is_string(const struct param *param)
+{
+	static const char *const types[] = {"std::string", "string", "std::string_view", "string_view", NULL};
+
+	return param->kind != PARAM_BAD && param->stars == 0 && in_list((struct span){param->type, strlen(param->type)}, types);
+}
+
+/* What says how long it is: an integer that is called so, or that could be nothing else. */
+static bool is_length(const struct param *param, bool bytes)
+{
+	static const char *const names[] = {"len", "length", "size", "n", "count", "sz", "nbytes", "num", NULL};
+	const char *end = param->text.at + param->text.len, *at = end;
+
+	if (!is_number(param) || strstr(param->type, "float") || strstr(param->type, "double") || strcmp(param->type, "bool") == 0)
+		return false;
+	if (bytes || strcmp(param->type, "size_t") == 0)
+		return true;
+	while (at > param->text.at && in_name(at[-1]))
+		at--;
+	struct span word = {at, (size_t)(end - at)};
+	const char *under = memrchr(word.at, '_', word.len);
+	struct span last = under ? (struct span){under + 1, (size_t)(end - under) - 1} : word;
+	return in_list(word, names) || in_list(last, names);
+}
+
+static size_t params_split(struct span text, struct param *ret)
+{
+	const char *at = text.at, *end = at + text.len;
+	size_t count = 0;
+	unsigned depth = 0;
+
+	for (const char *from = at;; at++) {
+		if (at < end) {
+			depth += *at == '(' || *at == '<';
+			depth -= (*at == ')' || *at == '>') && depth;
+		}
+		if (at < end && (*at != ',' || depth))
+			continue;
+		struct span one = {from, (size_t)(at - from)};
+		while (one.len && isspace((unsigned char)*one.at))
+			one.at++, one.len--;
+		while (one.len && isspace((unsigned char)one.at[one.len - 1]))
+			one.len--;
+		if (count == PARAMS_MAX)
+			return PARAMS_MAX + 1;
+		if (one.len)
+			ret[count++] = (struct param){.text = one, .kind = PARAM_NUMBER};
+		from = at + 1;
+		if (at >= end)
+			break;
+	}
+	return count == 1 && is_word(ret[0].text, "void") ? 0 : count;
+}
+
+/* ---- the harness ---- */
+
+static const char harness_head[] =
+	"/* Made by hotcell: bytes become arguments. Numbers are taken from the end, texts from the beginning. */\n"
+	"#include <stddef.h>\n#include <stdint.h>\n#include <stdlib.h>\n#include <string.h>\n"
+	"#define main hotcell_main_of_the_target\n";
+static const char harness_tools[] =
+	"#undef main\n"
+	"struct hotcell_data { const uint8_t *at; size_t left; };\n"
+	"__attribute__((unused)) static void hotcell_number(struct hotcell_data *data, void *out, size_t size)\n"
+	"{\n"
+	"\tunsigned char bytes[16] = {0};\n"
+	"\tsize_t taken = size < data->left ? size : data->left;\n"
+	"\tdata->left -= taken;\n"
+	"\tmemcpy(bytes, data->at + data->left, taken);\n"
+	"\tmemcpy(out, bytes, size);\n"
+	"}\n"
+	"__attribute__((unused)) static size_t hotcell_part(struct hotcell_data *data, int last)\n"
+	"{\n"
+	"\tunsigned char share = 0;\n"
+	"\tif (last)\n\t\treturn data->left;\n"
+	"\thotcell_number(data, &share, 1);\n"
+	"\treturn share < data->left ? share : data->left;\n"
+	"}\n"
+	"__attribute__((unused)) static char *hotcell_bytes(struct hotcell_data *data, size_t len, int text)\n"
+	"{\n"
+	"\tsize_t room = len + (text ? 1 : 0);\n"
+	"\tchar *bytes = (char *)malloc(room ? room : 1);\n"
+	"\tif (!bytes)\n\t\texit(0);\n"
+	"\tif (len)\n\t\tmemcpy(bytes, data->at, len);\n"
+	"\tif (text)\n\t\tbytes[len] = 0;\n"
+	"\tdata->at += len;\n\tdata->left -= len;\n"
+	"\treturn bytes;\n"
+	"}\n";
+
+struct harness {
+	const struct function_target *target;
+	struct buf make, parts, call, drop; /* numbers first: they come from the other end than parts */
+	struct err *err;
+	bool cxx, found, bad;
+};
+
+static int param_bad(struct harness *harness, const struct param *param, size_t place)
+{
+	harness->bad = true;
+	return err_set(harness->err, ERR_USAGE,
+		"%s: its parameter %zu, '%.*s', cannot be made from bytes; write a harness with " HARNESS_NAME, harness->target->name, place + 1,
+		(int)(param->text.len < 80 ? param->text.len : 80), param->text.at);
+}
+
+static void put_cast(struct harness *harness, const struct param *param, size_t place)
+{
+	/* what is const is given as it is; C++ wants the very type of a pointer */
+	buf_fmt(&harness->call, "%s(%s *)p%zu", place ? ", " : "", param->type, place);
+}
+
+static int param_put(struct harness *harness, const struct param *params, size_t count, size_t place, bool last)
+{
+	const struct param *param = &params[place];
+
+	if (is_octets(param)) {
+		bool text = strcmp(param->type, "char") == 0, bytes = !text;
+		bool pair = place + 1 < count && is_length(&params[place + 1], bytes);
+		if (bytes && !pair)
+			return param_bad(harness, param, place);
+		buf_fmt(&harness->parts, "\tsize_t n%zu = hotcell_part(&data, %d);\n\tchar *p%zu = hotcell_bytes(&data, n%zu, %d);\n", place, last,
+			place, place, !pair);
+		put_cast(harness, param, place);
+		buf_fmt(&harness->drop, "\tfree(p%zu);\n", place);
+		if (pair)
+			buf_fmt(&harness->call, ", (%s)n%zu", params[place + 1].type, place);
+		return pair;
+	}
+	if (harness->cxx && is_string(param)) {
+		buf_fmt(&harness->parts, "\tsize_t n%zu = hotcell_part(&data, %d);\n\tstd::string p%zu((const char *)data.at, n%zu);\n"
+					"\tdata.at += n%zu;\n\tdata.left -= n%zu;\n", place, last, place, place, place, place);
+		buf_fmt(&harness->call, "%sp%zu", place ? ", " : "", place);
+		return 0;
+	}
+	if (!is_number(param))
+		return param_bad(harness, param, place);
+	if (strcmp(param->type, "bool") == 0 || strcmp(param->type, "_Bool") == 0) /* any other byte is none */
+		buf_fmt(&harness->make, "\tunsigned char p%zu = 0;\n\thotcell_number(&data, &p%zu, 1);\n\tp%zu &= 1;\n", place, place, place);
+	else
+		buf_fmt(&harness->make, "\t%s p%zu;\n\thotcell_number(&data, &p%zu, sizeof(p%zu));\n", param->type, place, place, place);
+	buf_fmt(&harness->call, "%sp%zu", place ? ", " : "", place);
+	return 0;
+}
+
+static size_t last_buffer(const struct param *params, size_t count)
+{
+	size_t last = count;
+
+	for (size_t i = 0; i < count; i++)
+		if (is_octets(&params[i]) || is_string(&params[i]))
+			last = i;
+	return last;
+}
+
+static void harness_function(void *data, struct span name, struct span text)
+{
+	struct harness *harness = data;
+	struct param params[PARAMS_MAX];
+
+	if (harness->found || !is_word(name, harness->target->function))
+		return;
+	harness->found = true;
+	size_t count = params_split(text, params);
+	if (count == 0 || count > PARAMS_MAX) {
+		harness->bad = true;
+		(void)err_set(harness->err, ERR_USAGE, "%s takes %s", harness->target->name,
+			count ? "more parameters than can be made" : "nothing, so there is nothing to fuzz");
+		return;
+	}
+	for (size_t i = 0; i < count; i++)
+		param_read(&params[i]);
+	size_t last = last_buffer(params, count);
+	for (size_t i = 0; i < count; i++) {
+		int more = param_put(harness, params, count, i, i == last);
+		if (more < 0)
+			return;
+		i += (size_t)more;
+	}
+}
+
+static char *harness_text(struct harness *harness, const char *text, size_t len)
+{
+	struct buf out = {0};
+
+	c_functions(text, len, harness_function, harness);
+	if (harness->bad)
+		return NULL;
+	buf_str(&out, harness_head);
+	buf_fmt(&out, "%s#include \"" FUNCTION_ROOT "/%s\"\n", harness->cxx ? "#include <string>\n" : "", harness->target->file);
+	buf_str(&out, harness_tools);
+	buf_fmt(&out, "%sint " HARNESS_NAME "(const uint8_t *bytes, size_t size)\n{\n\tstruct hotcell_data data = {bytes, size};\n%s%s\t(void)%s(%s);\n%s\treturn 0;\n}\n",
+		harness->cxx ? "extern \"C\" " : "", buf_text(&harness->make), buf_text(&harness->parts), harness->target->function, buf_text(&harness->call),
+		buf_text(&harness->drop));
+	return buf_take(&out);
+}
+
+/* ---- the plan ---- */
+
+static const char *const sanitizers[] = {
+	[SANITIZER_DEFAULT] = "-fsanitize=fuzzer,address,undefined",
+	[SANITIZER_ADDRESS] = "-fsanitize=fuzzer,address",
+	[SANITIZER_UNDEFINED] = "-fsanitize=fuzzer,undefined",
+	[SANITIZER_MEMORY] = "-fsanitize=fuzzer,memory",
+	[SANITIZER_NONE] = "-fsanitize=fuzzer",
+};
+
+static void put_build(const struct function_target *target, const struct function_options *options, bool cxx, const char *source,
+	struct function_plan *ret)
+{
+	const char *slash = strrchr(target->file, '/');
+	own(freep) char *folder = xfmt("-I" FUNCTION_ROOT "/%.*s", slash ? (int)(slash - target->file) : 0, target->file);
+
+	texts_add_all(&ret->build, LIST(cxx ? "clang++" : "clang", "-g", "-O1", "-fno-omit-frame-pointer", "-w",
+		sanitizers[options->sanitizer], "-fno-sanitize-recover=undefined", folder, "-I" FUNCTION_ROOT "/include", "-I" FUNCTION_ROOT,
+		"-o", FUNCTION_WORK "/harness", source, "-lm", "-lpthread"));
+}
+
+static int plan_any(const struct function_target *target, const struct function_options *options, const char *text, size_t len, bool cxx,
+	struct function_plan *ret, struct err *err)
+{
+	const char *name = cxx ? "harness_of_hotcell.cc" : "harness_of_hotcell.c";
+	own(freep) char *source = target->harness ? xfmt(FUNCTION_ROOT "/%s", target->file) : xfmt(FUNCTION_WORK "/%s", name);
+
+	if (!target->harness) {
+		struct harness harness = {.target = target, .err = err, .cxx = cxx};
+		char *made = harness_text(&harness, text, len);
+		buf_done(&harness.make);
+		buf_done(&harness.parts);
+		buf_done(&harness.call);
+		buf_done(&harness.drop);
+		if (!made)
+			return -1;
+		plan_file_add(ret, name, made);
+	}
+	put_build(target, options, cxx, source, ret);
+	texts_add(&ret->run, FUNCTION_WORK "/harness");
+	texts_add(&ret->replay, FUNCTION_WORK "/harness");
+	texts_add_all(&ret->environment, LIST("ASAN_OPTIONS=detect_leaks=0:abort_on_error=0:allocator_may_return_null=1:symbolize=1",
+		"UBSAN_OPTIONS=print_stacktrace=1:halt_on_error=1:symbolize=1", "MSAN_OPTIONS=symbolize=1",
+		"PATH=/usr/local/bin:/usr/bin:/bin:/usr/lib/llvm-19/bin:/usr/lib/llvm-16/bin:/usr/lib/llvm-14/bin"));
+	ret->memory = (uint64_t)2 << 30;
+	return 0;
+}
+
+static int c_plan(const struct function_target *target, const struct function_options *options, const char *text, size_t len,
+	struct function_plan *ret, struct err *err)
+{
+	return plan_any(target, options, text, len, false, ret, err);
+}
+
+static int cxx_plan(const struct function_target *target, const struct function_options *options, const char *text, size_t len,
+	struct function_plan *ret, struct err *err)
+{
+	return plan_any(target, options, text, len, true, ret, err);
+}
+
+static const struct language_need needs[] = {
+	{"clang", LIST("clang", "--version"), "apt-get install clang llvm"},
+	{"clang's libFuzzer", LIST("sh", "-c",
+		"echo 'int LLVMFuzzerTestOneInput(const char *d, unsigned long n) { return 0; }' >/tmp/f.c && "
+		"clang -w -fsanitize=fuzzer,address -o /tmp/f /tmp/f.c"),
+		"apt-get install libclang-rt-14-dev libfuzzer-14-dev (with the number of your clang)"},
+	{0},
+};
+#define ROOTS LIST("configure.ac", "CMakeLists.txt", "meson.build", "Makefile")
+
+const struct language language_c = {
+	.name = "c",
+	.title = "C",
+	.suffixes = LIST(".c"),
+	.needs = needs,
+	.roots = ROOTS,
+	.names = c_names,
+	.is_harness_file = path_is_harness,
+	.plan = c_plan,
+};
+
+const struct language language_cxx = {
+	.name = "c++",
+	.title = "C++",
+	.suffixes = LIST(".cc", ".cpp", ".cxx"),
+	.needs = needs,
+	.roots = ROOTS,
+	.names = c_names,
+	.is_harness_file = path_is_harness,
+	.plan = cxx_plan,
+};

@@ -1,0 +1,289 @@
+/* Crashes: read back as a stranger's files, done again in cells that nobody used before, made small, told. */
+#include <dirent.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/base64.h"
+#include "base/clock.h"
+#include "fuzz/function/run.h"
+
+#define REPLAYS 3u
+#define REPLAY_MS 30000u
+#define SMALLER_S 3u /* of one step; a smaller one begins another */
+#define SMALLER_MS 20000u
+#define LOOK_MAX 10000u /* names in a folder */
+#define TAKEN_MAX 5000u
+#define REPORT_MAX ((size_t)128 << 10)
+
+void crash_done(struct crash *crash)
+{
+	buf_done(&crash->input);
+	buf_done(&crash->report);
+	*crash = (struct crash){0};
+}
+
+static bool texts_have(const struct finding_texts *texts, const char *text)
+{
+	for (size_t i = 0; i < texts->count; i++)
+		if (strcmp(texts->items[i], text) == 0)
+			return true;
+	return false;
+}
+
+static bool is_met(const struct fuzzing *it, size_t place, enum engine_end end, const char *report, size_t len)
+{
+	const struct place *where = &it->places[place];
+	struct finding finding = {0};
+
+	if (!len || !verdict_read(where->target, end, report, len, &finding))
+		return false;
+	bool met = texts_have(&where->met, finding.id);
+	finding_done(&finding);
+	return met;
+}
+
+void crash_add(struct fuzzing *it, size_t place, enum engine_end end, const struct buf *input, const char *report, size_t len)
+{
+	if (is_met(it, place, end, report, len))
+		return;
+	for (size_t i = 0; i < it->pending_count; i++) {
+		const struct crash *other = &it->pending[i];
+		if (other->place == place && other->input.len == input->len && memcmp(buf_text(&other->input), buf_text(input), input->len) == 0)
+			return;
+	}
+	if (it->pending_count == PENDING_MAX)
+		return; /* the engine meets it again */
+	struct crash *crash = &it->pending[it->pending_count++];
+	*crash = (struct crash){.place = place, .end = end};
+	buf_add(&crash->input, buf_text(input), input->len);
+	buf_add(&crash->report, report, len);
+}
+
+/* ---- what engines that go on have left ---- */
+
+static bool is_input(const char *name, size_t *ret_len)
+{
+	size_t len = strlen(name), at = 0;
+
+	if (len < 7 || len > 60 || strcmp(name + len - 6, ".input") != 0)
+		return false;
+	while (at < len - 6 && ((name[at] >= '0' && name[at] <= '9') || (name[at] >= 'a' && name[at] <= 'f')))
+		at++;
+	*ret_len = len - 6;
+	return at == len - 6;
+}
+
+void crash_look(struct fuzzing *it, size_t index)
+{
+	struct place *place = &it->places[index];
+	int copy = openat(place->fds[PLACE_CRASHES], ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	DIR *dir = copy < 0 ? NULL : fdopendir(copy);
+	unsigned seen = 0;
+	size_t len;
+
+	if (!dir) {
+		fd_close(&copy);
+		return;
+	}
+	for (struct dirent *entry; it->pending_count < PENDING_MAX && seen++ < LOOK_MAX && (entry = readdir(dir));) {
+		if (!is_input(entry->d_name, &len) || place->taken.count >= TAKEN_MAX || texts_have(&place->taken, entry->d_name))
+			continue;
+		own(buf_done) struct buf input = {0}, report = {0};
+		own(freep) char *text = xfmt("%.*s.txt", (int)len, entry->d_name);
+		texts_add(&place->taken, entry->d_name);
+		if (place_read(place->fds[PLACE_CRASHES], entry->d_name, INPUT_MAX, &input) &&
+			place_read(place->fds[PLACE_CRASHES], text, REPORT_MAX, &report))
+			crash_add(it, index, ENGINE_CRASH, &input, buf_text(&report), report.len);
+	}
+	(void)closedir(dir);
+}
+
+/* ---- once more ---- */
+
+static enum engine_end end_of(const struct place *place, const struct job *job)
+{
+	if (job->outcome == CELL_TIMEOUT)
+		return ENGINE_HANG;
+	if (job->outcome == CELL_OOM)
+		return ENGINE_MEMORY;
+	if (job->outcome == CELL_SETUP_FAILED || job->outcome == CELL_CANCELLED)
+		return ENGINE_DONE;
+	if (place->plan.goes_on && job->exit_code == 1)
+		return ENGINE_DONE; /* the harness itself failed: nothing is said of the target */
+	return job->outcome == CELL_EXITED ? engine_end(job->exit_code) : ENGINE_CRASH;
+}
+
+/* One input in a fresh cell. False: nothing was wrong with it, or it was not tried to its end. */
+static bool replay(struct fuzzing *it, struct place *place, const char *folder, const char *name, struct finding *ret)
+{
+	own(texts_done) struct finding_texts more = {0};
+	own(freep) char *path = xfmt(FUNCTION_WORK "/%s/%s", folder, name);
+	const struct job_spec spec = {.words = &place->plan.replay, .more = &more, .small = true, .timeout_ms = REPLAY_MS};
+	struct job job;
+	struct err err = {0};
+
+	if (!place->plan.goes_on) {
+		engine_limits(it, place, &more);
+		texts_add(&more, "-artifact_prefix=/tmp/");
+	}
+	texts_add(&more, path);
+	if (job_start(&job, it, place, &spec, &err) < 0) {
+		fuzzing_gap(it, "%s: an input was not tried again: %s", place->target->name, err.text);
+		return false;
+	}
+	bool wrong = job_wait(&job) && verdict_read(place->target, end_of(place, &job), buf_text(&job.said), job.said.len, ret);
+	job_end(&job);
+	return wrong;
+}
+
+/* A smaller input is left in the folder `out`, under the name; or none is. */
+static void make_smaller(struct fuzzing *it, struct place *place, const char *name)
+{
+	const bool own_way = place->plan.minimise.count > 0;
+	own(texts_done) struct finding_texts more = {0};
+	own(freep) char *from = xfmt(FUNCTION_WORK "/input/%s", name), *to = xfmt(FUNCTION_WORK "/out/%s", name);
+	own(freep) char *seconds = xfmt("%u", SMALLER_S), *limit = xfmt("-max_total_time=%u", SMALLER_S),
+		*exact = xfmt("-exact_artifact_path=%s", to);
+	const struct job_spec spec = {.words = own_way ? &place->plan.minimise : &place->plan.run, .more = &more, .small = true, .timeout_ms = SMALLER_MS};
+	struct job job;
+	struct err err = {0};
+
+	if (own_way) {
+		texts_add_all(&more, (const char *const[]){from, to, seconds, NULL});
+	} else {
+		engine_limits(it, place, &more);
+		texts_add_all(&more, (const char *const[]){"-minimize_crash=1", limit, exact, from, NULL});
+	}
+	if (job_start(&job, it, place, &spec, &err) < 0)
+		return;
+	(void)job_wait(&job);
+	job_end(&job);
+}
+
+static char *base64_of(const struct buf *bytes)
+{
+	struct buf text = {0};
+
+	base64_write(buf_text(bytes), bytes->len, &text);
+	return text.len ? buf_take(&text) : xstrdup("");
+}
+
+static void finding_put(struct fuzzing *it, struct finding *finding)
+{
+	struct function_result *result = it->result;
+	bool is_new = !it->options->known || !store_find(it->options->known, finding->id);
+
+	it->fresh += is_new;
+	if (it->options->found)
+		it->options->found(it->options->data, finding, is_new);
+	result->findings = xrealloc(result->findings, result->count + 1, sizeof(*result->findings));
+	result->findings[result->count++] = *finding;
+}
+
+/* The smaller input, if it does the same. Where it does, *finding is of it. */
+static void take_smaller(struct fuzzing *it, struct place *place, const char *name, const struct buf *input, struct finding *finding)
+{
+	own(buf_done) struct buf smaller = {0};
+	struct finding again = {0};
+	struct err err = {0};
+	own(freep) char *second = xfmt("%s-small", name);
+
+	finding->input = base64_of(input);
+	if (input->len <= 1 || it->stopped)
+		return;
+	make_smaller(it, place, name);
+	if (it->stopped || !place_read(place->fds[PLACE_OUT], name, INPUT_MAX, &smaller) || smaller.len > input->len)
+		return;
+	if (smaller.len == input->len && memcmp(buf_text(&smaller), buf_text(input), input->len) == 0)
+		return;
+	if (place_write(place->fds[PLACE_INPUT], second, buf_text(&smaller), smaller.len, &err) < 0 ||
+		!replay(it, place, "input", second, &again))
+		return;
+	if (strcmp(again.id, finding->id) == 0) {
+		again.found = ptr_take(&finding->input);
+		again.input = base64_of(&smaller);
+		again.seen = finding->seen;
+		again.tried = finding->tried;
+		struct finding was = *finding;
+		*finding = again;
+		again = was;
+	}
+	finding_done(&again);
+}
+
+/* Distinct verdicts of the same input: the first counts. */
+static void see_again(struct fuzzing *it, struct place *place, const char *name, struct finding *ret, unsigned *seen, unsigned *tried)
+{
+	for (*seen = *tried = 0; *tried < REPLAYS && !it->stopped; (*tried)++) {
+		struct finding now = {0};
+		bool wrong = replay(it, place, "input", name, &now);
+		if (wrong && !*seen)
+			*ret = now;
+		*seen += wrong && strcmp(now.id, ret->id) == 0;
+		if (wrong && ret->oracle != now.oracle)
+			finding_done(&now);
+		if (!wrong && it->stopped)
+			break;
+	}
+}
+
+static void meet(struct place *place, const struct crash *crash, const struct finding *finding)
+{
+	struct finding first = {0};
+
+	if (finding && !texts_have(&place->met, finding->id))
+		texts_add(&place->met, finding->id);
+	/* as the engine tells it, where that differs: it is not tried again */
+	if (crash->report.len && verdict_read(place->target, crash->end, buf_text(&crash->report), crash->report.len, &first)) {
+		if (!texts_have(&place->met, first.id))
+			texts_add(&place->met, first.id);
+		finding_done(&first);
+	}
+}
+
+static void confirm(struct fuzzing *it, const struct crash *crash)
+{
+	struct place *place = &it->places[crash->place];
+	struct finding finding = {0};
+	struct err err = {0};
+	unsigned seen, tried;
+	own(freep) char *name = xfmt("%zu", place->met.count + place->taken.count + (size_t)it->starts + it->result->count * 1000);
+
+	if (is_met(it, crash->place, crash->end, buf_text(&crash->report), crash->report.len))
+		return;
+	(void)unlinkat(place->fds[PLACE_INPUT], name, 0);
+	if (place_write(place->fds[PLACE_INPUT], name, buf_text(&crash->input), crash->input.len, &err) < 0) {
+		fuzzing_gap(it, "%s: an input was not tried again: %s", place->target->name, err.text);
+		return;
+	}
+	see_again(it, place, name, &finding, &seen, &tried);
+	if (!seen || it->stopped) {
+		meet(place, crash, NULL);
+		if (!it->stopped)
+			fuzzing_gap(it, "%s: an input that made it fail did not do so again in %u cells of its own", place->target->name, tried);
+		finding_done(&finding);
+		return;
+	}
+	bool old = texts_have(&place->met, finding.id);
+	meet(place, crash, &finding);
+	if (old) {
+		finding_done(&finding);
+		return;
+	}
+	finding.seen = seen;
+	finding.tried = tried;
+	finding.seed = it->options->seed;
+	it->result->totals[crash->place].crashes++;
+	take_smaller(it, place, name, &crash->input, &finding);
+	finding_put(it, &finding);
+}
+
+void crash_confirm(struct fuzzing *it)
+{
+	if (!it->pending_count)
+		return;
+	own(crash_done) struct crash crash = it->pending[0];
+	memmove(it->pending, it->pending + 1, --it->pending_count * sizeof(*it->pending));
+	confirm(it, &crash);
+}

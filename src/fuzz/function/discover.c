@@ -1,0 +1,319 @@
+/* From what the user named to targets. Files are strangers': read with a limit, and never followed out of the folder. */
+#include <ctype.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "base/fs.h"
+#include "base/term.h"
+#include "fuzz/function/language.h"
+
+#define ENTRIES_MAX 200000u /* of a folder */
+#define TARGETS_MAX 1000u
+#define NAMED_MAX 8u /* functions that an error names */
+#define NEAR 2u /* typing errors that are forgiven */
+#define NAME_MAX_LEN 200u
+
+void function_target_done(struct function_target *target)
+{
+	free(target->root);
+	free(target->file);
+	free(target->function);
+	free(target->name);
+	*target = (struct function_target){0};
+}
+
+void function_targets_done(struct function_targets *targets)
+{
+	for (size_t i = 0; i < targets->count; i++)
+		function_target_done(&targets->list[i]);
+	free(targets->list);
+	*targets = (struct function_targets){0};
+}
+
+/* ---- where it is ---- */
+
+static bool is_too_much(const char *folder)
+{
+	static const char *const shared[] = {"/", "/tmp", "/var/tmp", "/home", "/root", "/usr", "/etc", "/var", NULL};
+	const char *home = getenv("HOME");
+	size_t len = strlen(folder);
+
+	for (size_t i = 0; shared[i]; i++)
+		if (strcmp(folder, shared[i]) == 0)
+			return true;
+	return home && strncmp(home, folder, len) == 0 && (home[len] == '\0' || home[len] == '/');
+}
+
+static bool has_file(const char *folder, const char *name)
+{
+	own(freep) char *path = xfmt("%s/%s", folder, name);
+	struct stat st;
+
+	return lstat(path, &st) == 0 && S_ISREG(st.st_mode);
+}
+
+/* The project's top, if a file marks one above; else the folder of the file, or of its package. */
+static char *root_of(const struct language *language, const char *file)
+{
+	own(freep) char *top = xstrdup(file), *at = NULL;
+
+	*strrchr(top, '/') = '\0';
+	while (language == &language_python && *top && has_file(top, "__init__.py"))
+		*strrchr(top, '/') = '\0';
+	at = xstrdup(top);
+	while (*at && !is_too_much(at)) {
+		for (size_t i = 0; language->roots[i]; i++)
+			if (has_file(at, language->roots[i]))
+				return ptr_take(&at);
+		*strrchr(at, '/') = '\0';
+	}
+	return *top ? ptr_take(&top) : xstrdup("/");
+}
+
+/* ---- names ---- */
+
+struct names {
+	struct finding_texts functions, harnesses;
+};
+
+static void names_done(struct names *names)
+{
+	texts_done(&names->functions);
+	texts_done(&names->harnesses);
+}
+
+static void add_name(void *data, const char *name, size_t len, bool harness)
+{
+	struct names *names = data;
+	struct finding_texts *list = harness ? &names->harnesses : &names->functions;
+
+	if (len > NAME_MAX_LEN || list->count >= TARGETS_MAX)
+		return;
+	own(freep) char *copy = xfmt("%.*s", (int)len, name);
+	texts_add(list, copy);
+}
+
+static bool texts_have(const struct finding_texts *texts, const char *text)
+{
+	for (size_t i = 0; i < texts->count; i++)
+		if (strcmp(texts->items[i], text) == 0)
+			return true;
+	return false;
+}
+
+/* Letters to be changed, put in or left out to make one of the other. */
+static unsigned distance(const char *a, const char *b)
+{
+	unsigned row[NAME_MAX_LEN + 1];
+	size_t len = strlen(b);
+
+	if (len > NAME_MAX_LEN)
+		return NAME_MAX_LEN;
+	for (size_t i = 0; i <= len; i++)
+		row[i] = (unsigned)i;
+	for (; *a; a++) {
+		unsigned corner = row[0]++;
+		for (size_t i = 1; i <= len; i++) {
+			unsigned change = corner + (tolower((unsigned char)*a) != tolower((unsigned char)b[i - 1]));
+			corner = row[i];
+			row[i] = row[i] < row[i - 1] ? row[i] + 1 : row[i - 1] + 1;
+			row[i] = change < row[i] ? change : row[i];
+		}
+	}
+	return row[len];
+}
+
+static void shown(const char *text, struct buf *out)
+{
+	term_line(text, strlen(text), 120, out);
+}
+
+static int no_function(const char *file, const char *function, const struct names *names, struct err *err)
+{
+	own(buf_done) struct buf path = {0}, typed = {0}, all = {0};
+	const char *near = NULL;
+	unsigned best = NEAR + 1;
+
+	shown(file, &path);
+	shown(function, &typed);
+	for (size_t i = 0; i < names->functions.count; i++) {
+		unsigned now = distance(function, names->functions.items[i]);
+		if (now < best) {
+			best = now;
+			near = names->functions.items[i];
+		}
+	}
+	for (size_t i = 0; i < names->functions.count && i < NAMED_MAX; i++) {
+		buf_str(&all, i ? ", " : "");
+		shown(names->functions.items[i], &all);
+	}
+	if (near)
+		return err_set(err, ERR_USAGE, "'%s' has no function '%s'; did you mean '%s'?", buf_text(&path), buf_text(&typed), near);
+	if (!all.len)
+		return err_set(err, ERR_USAGE, "'%s' has no function '%s', and none that can be called from outside", buf_text(&path), buf_text(&typed));
+	return err_set(err, ERR_USAGE, "'%s' has no function '%s'; it has %s%s", buf_text(&path), buf_text(&typed), buf_text(&all),
+		names->functions.count > NAMED_MAX ? ", ..." : "");
+}
+
+/* ---- targets ---- */
+
+static void target_add(struct function_targets *ret, const struct language *language, const char *root, const char *path, const char *function,
+	bool harness)
+{
+	size_t len = strcmp(root, "/") == 0 ? 0 : strlen(root);
+	const char *slash = strrchr(path, '/');
+
+	if (ret->count >= TARGETS_MAX)
+		return;
+	ret->list = xrealloc(ret->list, ret->count + 1, sizeof(*ret->list));
+	ret->list[ret->count++] = (struct function_target){
+		.language = language->name,
+		.root = xstrdup(root),
+		.file = xstrdup(path + len + 1),
+		.function = xstrdup(function),
+		.harness = harness,
+		.alone = is_too_much(root),
+		.name = harness ? xstrdup(slash + 1) : xfmt("%s:%s", slash + 1, function),
+	};
+}
+
+static int not_yet(const struct language *language, struct err *err)
+{
+	return err_set(err, ERR_USAGE, "%s targets are not fuzzed yet; Python, C and C++ are", language->title);
+}
+
+static int read_names(const struct language *language, int dir, const char *path, struct names *ret, struct err *err)
+{
+	own(buf_done) struct buf text = {0};
+
+	if (fs_read_small(dir, path, FUNCTION_SOURCE_MAX, &text, err) < 0) {
+		err->code = ERR_USAGE;
+		return -1;
+	}
+	language->names(buf_text(&text), text.len, add_name, ret);
+	return 0;
+}
+
+static int no_language(const char *path, struct err *err)
+{
+	own(buf_done) struct buf name = {0};
+
+	shown(path, &name);
+	return err_set(err, ERR_USAGE, "'%s' is in no language that can be fuzzed: .py, .c, .cc, .cpp and .cxx files can", buf_text(&name));
+}
+
+static int read_one(const char *typed, const char *function, struct function_targets *ret, struct err *err)
+{
+	const struct language *language = language_of_file(typed);
+	own(freep) char *path = realpath(typed, NULL);
+	own(names_done) struct names names = {0};
+	own(buf_done) struct buf name = {0};
+
+	shown(typed, &name);
+	if (!path) {
+		(void)err_errno(err, errno, "'%s'", buf_text(&name));
+		err->code = ERR_USAGE;
+		return -1;
+	}
+	if (!language)
+		return no_language(typed, err);
+	if (!language->plan)
+		return not_yet(language, err);
+	if (read_names(language, AT_FDCWD, path, &names, err) < 0)
+		return -1;
+	bool harness = function ? texts_have(&names.harnesses, function) : names.harnesses.count > 0;
+	if (function && !harness && !texts_have(&names.functions, function))
+		return no_function(typed, function, &names, err);
+	if (!function && !harness)
+		return err_set(err, ERR_USAGE, "'%s' holds no harness; name a function of it, as %s:%s", buf_text(&name), buf_text(&name),
+			names.functions.count ? names.functions.items[0] : "NAME");
+	own(freep) char *root = root_of(language, path);
+	target_add(ret, language, root, path, harness ? names.harnesses.items[0] : function, harness);
+	return 0;
+}
+
+/* ---- folders ---- */
+
+struct folder {
+	const char *root;
+	struct function_targets *ret;
+};
+
+static bool is_elsewhere(const char *path)
+{
+	static const char *const parts[] = {"node_modules/", "site-packages/", ".git/", ".hotcell/", ".venv/", "venv/", "third_party/", "/build", NULL};
+
+	for (size_t i = 0; parts[i]; i++)
+		if (strstr(path, parts[i]))
+			return true;
+	return false;
+}
+
+static int look_at(void *data, int dir, const char *name, const char *path, struct err *err)
+{
+	struct folder *folder = data;
+	const struct language *language = language_of_file(path);
+	own(names_done) struct names names = {0};
+
+	(void)err;
+	if (!language || !language->plan || !language->is_harness_file(path) || is_elsewhere(path))
+		return 0;
+	struct err unread = {0};
+	if (read_names(language, dir, name, &names, &unread) < 0 || !names.harnesses.count)
+		return 0; /* what cannot be read is no harness of ours */
+	own(freep) char *whole = xfmt("%s/%s", folder->root, path);
+	target_add(folder->ret, language, folder->root, whole, names.harnesses.items[0], true);
+	return 0;
+}
+
+static int by_file(const void *a, const void *b)
+{
+	return strcmp(((const struct function_target *)a)->file, ((const struct function_target *)b)->file);
+}
+
+static int read_folder(const char *typed, struct function_targets *ret, struct err *err)
+{
+	own(freep) char *root = realpath(typed, NULL);
+	own(fd_closep) int dir = open(typed, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	own(buf_done) struct buf name = {0};
+	size_t before = ret->count;
+
+	shown(typed, &name);
+	if (dir < 0 || !root) {
+		(void)err_errno(err, errno, "'%s'", buf_text(&name));
+		err->code = ERR_USAGE;
+		return -1;
+	}
+	if (is_too_much(root))
+		return err_set(err, ERR_USAGE, "'%s' is more than one project: name the folder of one", buf_text(&name));
+	struct folder folder = {root, ret};
+	if (fs_each_file(dir, NULL, ENTRIES_MAX, look_at, &folder, err) < 0) {
+		err->code = ERR_USAGE;
+		return err_wrap(err, "'%s'", buf_text(&name));
+	}
+	if (ret->count == before)
+		return err_set(err, ERR_USAGE,
+			"'%s' holds no harness: files such as fuzz_NAME.py with TestOneInput, or fuzz_NAME.c with LLVMFuzzerTestOneInput; a function is "
+			"named as FILE:FUNCTION",
+			buf_text(&name));
+	qsort(ret->list + before, ret->count - before, sizeof(*ret->list), by_file);
+	return 0;
+}
+
+int function_targets_read(const char *text, struct function_targets *ret, struct err *err)
+{
+	struct stat st;
+
+	if (stat(text, &st) == 0)
+		return S_ISDIR(st.st_mode) ? read_folder(text, ret, err) : read_one(text, NULL, ret, err);
+	const char *colon = strrchr(text, ':');
+	if (!colon || colon == text)
+		return read_one(text, NULL, ret, err);
+	if (colon[-1] == ':')
+		return not_yet(language_find("rust"), err);
+	own(freep) char *file = xfmt("%.*s", (int)(colon - text), text);
+	return read_one(file, colon + 1, ret, err);
+}

@@ -1,0 +1,193 @@
+/* One command of a plan in a cell, its stderr read through a pipe of its own. Whatever it writes there is read as fast as it
+ * comes and mostly thrown away, so that it neither blocks nor grows us. */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/epoll.h>
+
+#include "base/term.h"
+#include "fuzz/function/run.h"
+
+#define READ_SIZE ((size_t)64 << 10)
+#define DRAIN_MAX ((size_t)4 << 20) /* read of a dead one */
+#define TURN_MS 50
+#define MOUNTS_MAX 8
+#define OUTPUT_MAX ((uint64_t)1 << 40) /* stdout goes nowhere */
+
+static size_t job_read(struct job *job, bool *ret_end)
+{
+	char bytes[READ_SIZE];
+	ssize_t got = read(job->fd, bytes, sizeof(bytes));
+
+	*ret_end = got == 0 || (got < 0 && errno != EAGAIN && errno != EINTR);
+	if (got <= 0)
+		return 0;
+	stats_feed(&job->stats, bytes, (size_t)got);
+	buf_add(&job->said, bytes, (size_t)got);
+	if (job->said.len > 2 * SAID_MAX) {
+		memmove(job->said.data, job->said.data + job->said.len - SAID_MAX, SAID_MAX);
+		job->said.len = SAID_MAX;
+	}
+	return (size_t)got;
+}
+
+static void job_close(struct job *job)
+{
+	job->source = loop_remove(job->source);
+	fd_close(&job->fd);
+}
+
+static void on_said(void *data, int fd, uint32_t events)
+{
+	struct job *job = data;
+	bool end;
+
+	(void)fd, (void)events;
+	(void)job_read(job, &end);
+	if (end)
+		job_close(job);
+}
+
+static void on_done(void *data, struct cell *cell, const struct cell_result *result)
+{
+	struct job *job = data;
+	bool end = false;
+
+	(void)cell;
+	for (size_t read = 0, got = 1; job->fd >= 0 && !end && got && read < DRAIN_MAX; read += got)
+		got = job_read(job, &end);
+	job_close(job);
+	job->done = true;
+	job->outcome = result->outcome;
+	job->exit_code = result->outcome == CELL_SIGNALED ? -1 : result->exit_code;
+	if (result->outcome == CELL_SETUP_FAILED)
+		(void)snprintf(job->why, sizeof(job->why), "%.190s", result->err.text);
+}
+
+/* ---- starting ---- */
+
+struct words {
+	const char **list;
+	size_t count;
+};
+
+static void words_done(struct words *words)
+{
+	free(words->list);
+}
+
+static void words_add(struct words *words, const char *word)
+{
+	words->list = xrealloc(words->list, words->count + 2, sizeof(*words->list));
+	words->list[words->count++] = word;
+	words->list[words->count] = NULL;
+}
+
+static void words_add_texts(struct words *words, const struct finding_texts *texts)
+{
+	for (size_t i = 0; texts && i < texts->count; i++)
+		words_add(words, texts->items[i]);
+}
+
+/* The plan's stand before the user's of the same name, which win. */
+static void environment_add(struct words *words, const char *const *base, const struct finding_texts *plan)
+{
+	for (size_t i = 0; i < plan->count; i++)
+		words_add(words, plan->items[i]);
+	for (; base && *base; base++) {
+		size_t name = strcspn(*base, "=") + 1, i = 0;
+		while (i < plan->count && strncmp(plan->items[i], *base, name) != 0)
+			i++;
+		if (i == plan->count)
+			words_add(words, *base);
+	}
+}
+
+static size_t mounts_add(const struct fuzzing *it, const struct place *place, const struct job_spec *spec, struct cell_mount *list,
+	char **ret_source, char **ret_target)
+{
+	const struct function_target *target = place->target;
+	size_t count = 0;
+
+	*ret_source = target->alone ? xfmt("%s/%s", target->root, target->file) : xstrdup(target->root);
+	*ret_target = target->alone ? xfmt(FUNCTION_ROOT "/%s", target->file) : xstrdup(FUNCTION_ROOT);
+	list[count++] = (struct cell_mount){.source = *ret_source, .target = *ret_target};
+	list[count++] = (struct cell_mount){place->folders[PLACE_WORK], FUNCTION_WORK, spec->build};
+	if (spec->engine) {
+		list[count++] = (struct cell_mount){place->folders[PLACE_CORPUS], FUNCTION_WORK "/corpus", true};
+		list[count++] = (struct cell_mount){place->folders[PLACE_CRASHES], FUNCTION_WORK "/crashes", true};
+		if (place->seeds)
+			list[count++] = (struct cell_mount){it->options->seed_corpus, FUNCTION_WORK "/seeds", false};
+	}
+	if (spec->small) {
+		list[count++] = (struct cell_mount){place->folders[PLACE_INPUT], FUNCTION_WORK "/input", false};
+		list[count++] = (struct cell_mount){place->folders[PLACE_OUT], FUNCTION_WORK "/out", true};
+	}
+	if (it->options->venv)
+		list[count++] = (struct cell_mount){it->options->venv, FUNCTION_ENGINE, false};
+	return count;
+}
+
+static int cell_begin(struct job *job, const struct place *place, const struct job_spec *spec, int err_fd, struct err *err)
+{
+	const struct function_options *options = job->it->options;
+	const struct cell_io io = {.in = -1, .out = -1, .err = err_fd, .direct = true};
+	own(words_done) struct words argv = {0}, env = {0};
+	own(freep) char *source = NULL, *target = NULL;
+	struct cell_spec cell = *options->spec;
+	struct cell_mount own_mounts[MOUNTS_MAX];
+	size_t count = mounts_add(job->it, place, spec, own_mounts, &source, &target);
+	own(freep) struct cell_mount *mounts = xcalloc(count + cell.mount_count, sizeof(*mounts));
+
+	memcpy(mounts, own_mounts, count * sizeof(*mounts));
+	if (cell.mount_count)
+		memcpy(mounts + count, cell.mounts, cell.mount_count * sizeof(*mounts));
+	words_add_texts(&argv, spec->words);
+	words_add_texts(&argv, spec->more);
+	environment_add(&env, cell.env, &place->plan.environment);
+	cell.argv = argv.list;
+	cell.env = env.list;
+	cell.cwd = FUNCTION_ROOT;
+	cell.mounts = mounts;
+	cell.mount_count += count;
+	cell.limits.timeout_ms = spec->timeout_ms;
+	cell.limits.output = OUTPUT_MAX;
+	if (cell.limits.memory < place->plan.memory)
+		cell.limits.memory = place->plan.memory;
+	job->cell = cell_start(job->it->pool, &cell, &io, on_done, job, err);
+	return job->cell ? 0 : -1;
+}
+
+int job_start(struct job *job, struct fuzzing *it, const struct place *place, const struct job_spec *spec, struct err *err)
+{
+	int fds[2];
+
+	*job = (struct job){.it = it, .fd = -1};
+	if (pipe2(fds, O_CLOEXEC) < 0)
+		return err_errno(err, errno, "make a pipe to the engine");
+	own(fd_closep) int theirs = fds[1];
+	job->fd = fds[0];
+	if (fcntl(job->fd, F_SETFL, O_NONBLOCK) < 0 || cell_begin(job, place, spec, theirs, err) < 0) {
+		job_end(job);
+		return -1;
+	}
+	job->source = loop_add_fd(it->loop, job->fd, EPOLLIN, on_said, job);
+	return 0;
+}
+
+void job_end(struct job *job)
+{
+	job->cell = cell_free(job->cell);
+	job_close(job);
+	buf_done(&job->said);
+}
+
+bool job_wait(struct job *job)
+{
+	while (!job->done && !job->it->stopped) {
+		(void)loop_turn(job->it->loop, TURN_MS);
+		fuzzing_tick(job->it);
+	}
+	return job->done;
+}

@@ -1,0 +1,77 @@
+/* The table of languages, and what all of them need. */
+#include "fuzz/function/language.h"
+
+#include <string.h>
+
+#define LIST(...) ((const char *const[]){__VA_ARGS__, NULL})
+
+/* Known by their names, so that they are refused by them. */
+static const struct language javascript = {.name = "javascript", .title = "JavaScript", .suffixes = LIST(".js", ".mjs", ".cjs", ".ts")};
+static const struct language go = {.name = "go", .title = "Go", .suffixes = LIST(".go")};
+static const struct language rust = {.name = "rust", .title = "Rust", .suffixes = LIST(".rs")};
+static const struct language java = {.name = "java", .title = "Java", .suffixes = LIST(".java")};
+
+const struct language *const function_languages[] = {
+	&language_python, &language_c, &language_cxx, &javascript, &go, &rust, &java, NULL,
+};
+
+const struct language *language_find(const char *name)
+{
+	for (size_t i = 0; function_languages[i]; i++)
+		if (strcmp(function_languages[i]->name, name) == 0)
+			return function_languages[i];
+	return NULL;
+}
+
+bool path_has_suffix(const char *path, const char *suffix)
+{
+	size_t len = strlen(path), end = strlen(suffix);
+
+	return len > end && strcmp(path + len - end, suffix) == 0 && path[len - end - 1] != '/';
+}
+
+const struct language *language_of_file(const char *path)
+{
+	for (size_t i = 0; function_languages[i]; i++)
+		for (size_t k = 0; function_languages[i]->suffixes[k]; k++)
+			if (path_has_suffix(path, function_languages[i]->suffixes[k]))
+				return function_languages[i];
+	return NULL;
+}
+
+bool path_is_harness(const char *path)
+{
+	const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path, *dot = strrchr(name, '.');
+	size_t len = dot ? (size_t)(dot - name) : strlen(name);
+
+	return strncmp(name, "fuzz_", 5) == 0 || (len > 5 && memcmp(name + len - 5, "_fuzz", 5) == 0) ||
+		(len > 7 && memcmp(name + len - 7, "_fuzzer", 7) == 0);
+}
+
+void plan_file_add(struct function_plan *plan, const char *name, char *text)
+{
+	plan->files = xrealloc(plan->files, plan->file_count + 1, sizeof(*plan->files));
+	plan->files[plan->file_count++] = (struct plan_file){.name = xstrdup(name), .text = text};
+}
+
+void texts_add_all(struct finding_texts *texts, const char *const *words)
+{
+	for (; *words; words++)
+		texts_add(texts, *words);
+}
+
+void function_plan_done(struct function_plan *plan)
+{
+	for (size_t i = 0; i < plan->file_count; i++) {
+		free(plan->files[i].name);
+		free(plan->files[i].text);
+	}
+	free(plan->files);
+	texts_done(&plan->build);
+	texts_done(&plan->run);
+	texts_done(&plan->replay);
+	texts_done(&plan->minimise);
+	texts_done(&plan->cover);
+	texts_done(&plan->environment);
+	*plan = (struct function_plan){0};
+}

@@ -1,0 +1,130 @@
+/* Python, by Atheris. What a function is called with is decided by python_harness.py, in the cell, where its signature and
+ * its hints can be asked for: a parser of Python here would know less. */
+#include "fuzz/function/language.h"
+
+#include <ctype.h>
+#include <string.h>
+
+#include "base/json.h"
+
+#define LIST(...) ((const char *const[]){__VA_ARGS__, NULL})
+#define HARNESS "harness_of_hotcell.py" /* no target's module is called so */
+
+extern const char python_harness[], python_harness_end[]; /* the file beside this one */
+
+static size_t name_len(const char *at, const char *end)
+{
+	const char *from = at;
+
+	while (at < end && (isalnum((unsigned char)*at) || *at == '_' || (unsigned char)*at >= 0x80))
+		at++;
+	return (size_t)(at - from);
+}
+
+static const char *after(const char *at, const char *end, const char *word)
+{
+	size_t len = strlen(word);
+
+	if ((size_t)(end - at) < len || memcmp(at, word, len) != 0)
+		return NULL;
+	for (at += len; at < end && (*at == ' ' || *at == '\t');)
+		at++;
+	return at;
+}
+
+/* "def name" or "async def name"; NULL: the line is none. */
+static const char *def_name(const char *at, const char *end)
+{
+	const char *async = after(at, end, "async ");
+
+	return after(async ? async : at, end, "def ");
+}
+
+/* Functions of the module itself, and static ones of its classes. Lines are enough: what is found is asked for in the cell. */
+static void python_names(const char *text, size_t len, void (*name)(void *, const char *, size_t, bool), void *data)
+{
+	const char *end = text + len, *class_at = NULL, *next;
+	bool uses_atheris = memmem(text, len, "atheris", 7) != NULL, is_static = false;
+	size_t class_len = 0;
+
+	for (const char *line = text; line < end; line = next) {
+		const char *stop = memchr(line, '\n', (size_t)(end - line)), *at = line, *def;
+		next = stop ? stop + 1 : end;
+		stop = stop ? stop : end;
+		while (at < stop && (*at == ' ' || *at == '\t'))
+			at++;
+		size_t size = (def = def_name(at, stop)) ? name_len(def, stop) : 0;
+		if (at == stop)
+			continue;
+		if (at == line && size) {
+			name(data, def, size, uses_atheris && size == 12 && memcmp(def, "TestOneInput", 12) == 0);
+			class_at = NULL;
+		} else if (at == line) {
+			const char *class = after(at, stop, "class ");
+			class_at = class ? class : *at == '@' || *at == '#' ? class_at : NULL;
+			class_len = class ? name_len(class, stop) : class_len;
+		} else if (size && class_at && is_static) {
+			own(freep) char *whole = xfmt("%.*s.%.*s", (int)class_len, class_at, (int)size, def);
+			name(data, whole, strlen(whole), false);
+		}
+		is_static = after(at, stop, "@staticmethod") || after(at, stop, "@classmethod");
+	}
+}
+
+static char *python_config(const struct function_target *target, const struct function_options *options)
+{
+	own(json_done) struct json json = {0};
+
+	json_open(&json, '{');
+	json_put_string(&json, "root", FUNCTION_ROOT);
+	json_put_string(&json, "file", target->file);
+	json_put_string(&json, "function", target->function);
+	json_key(&json, "expect");
+	json_open(&json, '[');
+	for (const char *const *each = options->expect; each && *each; each++)
+		json_string(&json, *each);
+	json_close(&json, ']');
+	json_close(&json, '}');
+	return buf_take(&json.out);
+}
+
+static int python_plan(const struct function_target *target, const struct function_options *options, const char *text, size_t len,
+	struct function_plan *ret, struct err *err)
+{
+	const char *python = options->venv ? FUNCTION_ENGINE "/bin/python3" : "/usr/bin/python3";
+
+	(void)text, (void)len, (void)err;
+	texts_add_all(&ret->environment, LIST("PYTHONDONTWRITEBYTECODE=1", "PYTHONUNBUFFERED=1", "PYTHONHASHSEED=0"));
+	ret->memory = (uint64_t)1 << 30;
+	if (target->harness) {
+		own(freep) char *file = xfmt(FUNCTION_ROOT "/%s", target->file);
+		texts_add_all(&ret->run, LIST(python, file));
+		texts_add_all(&ret->replay, LIST(python, file));
+		return 0;
+	}
+	plan_file_add(ret, HARNESS, xfmt("%.*s", (int)(python_harness_end - python_harness), python_harness));
+	plan_file_add(ret, "target.json", python_config(target, options));
+	texts_add_all(&ret->run, LIST(python, FUNCTION_WORK "/" HARNESS, "fuzz"));
+	texts_add_all(&ret->replay, LIST(python, FUNCTION_WORK "/" HARNESS, "replay"));
+	texts_add_all(&ret->minimise, LIST(python, FUNCTION_WORK "/" HARNESS, "minimise"));
+	ret->goes_on = true;
+	return 0;
+}
+
+static const struct language_need needs[] = {
+	{"Python", LIST("@python", "--version"), "apt-get install python3"},
+	{"Atheris", LIST("@python", "-c", "import atheris"),
+		"python3 -m venv .venv && .venv/bin/pip install atheris==3.0.0, and then --venv .venv"},
+	{0},
+};
+
+const struct language language_python = {
+	.name = "python",
+	.title = "Python",
+	.suffixes = LIST(".py"),
+	.needs = needs,
+	.roots = LIST("pyproject.toml", "setup.py", "setup.cfg"),
+	.names = python_names,
+	.is_harness_file = path_is_harness,
+	.plan = python_plan,
+};

@@ -1,0 +1,409 @@
+"""Calls one Python function with values made from bytes, for Atheris. Runs inside a cell.
+
+	python_harness.py fuzz FLAG...           as an engine: libFuzzer's flags and folders
+	python_harness.py replay FILE            one input; exits with 77 where it does what it must not
+	python_harness.py minimise FILE OUT SECONDS
+
+It goes on after an exception: each new one, told apart by its type and the innermost frames of the target's code, is
+left in crashes/ as NAME.txt (the traceback), then NAME.input. What the target does to this process (it may change all
+of it) is judged outside: an input counts when it does the same in a fresh cell.
+"""
+
+import hashlib
+import json
+import os
+import sys
+import time
+
+WORK = os.path.dirname(os.path.abspath(__file__))
+with open(os.path.join(WORK, "target.json"), encoding="utf-8") as config_file:
+    CONFIG = json.load(config_file)
+ROOT = CONFIG["root"]
+EXIT_FOUND = 77
+TEXT_MAX = 65536
+CRASHES_MAX = 1000
+KEY_FRAMES = 3
+DEPTH_MAX = 4
+ITEMS_MAX = 8
+INTEGERS = (0, 1, -1, 127, 128, 255, 256, 32767, 65535, 65536, 2**31 - 1, 2**31, -(2**31), 2**32, 2**53, 2**63 - 1, 2**63, 2**64)
+
+
+def devnull_stdout():
+    """What the target prints is for nobody."""
+    null = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(null, 1)
+    os.close(null)
+
+
+devnull_stdout()
+import atheris  # noqa: E402
+
+
+# ---- the function ----
+
+
+def import_place():
+    """The folder its module is imported from, and the module's name: packages are those with an __init__.py."""
+    path = os.path.join(ROOT, CONFIG["file"])
+    folder, name = os.path.dirname(path), os.path.splitext(os.path.basename(path))[0]
+    parts = [] if name == "__init__" else [name]
+    while os.path.exists(os.path.join(folder, "__init__.py")) and folder.startswith(ROOT + "/"):
+        parts.insert(0, os.path.basename(folder))
+        folder = os.path.dirname(folder)
+    return folder, ".".join(parts)
+
+
+def load(instrument):
+    import importlib
+
+    folder, name = import_place()
+    for each in (ROOT, os.path.join(ROOT, "src"), folder):
+        if each not in sys.path:
+            sys.path.insert(0, each)
+    own = {each.split(".")[0] for each in os.listdir(folder)}
+    if instrument:
+        left_out = sorted(set(sys.stdlib_module_names) - own) + ["atheris", "site", "sitecustomize"]
+        with atheris.instrument_imports(exclude=left_out):
+            module = importlib.import_module(name)
+    else:
+        module = importlib.import_module(name)
+    found = module
+    for part in CONFIG["function"].split("."):
+        found = getattr(found, part)
+    if not callable(found):
+        raise TypeError(f"{CONFIG['function']} is no function")
+    return found
+
+
+# ---- values from bytes ----
+
+
+class Skip(Exception):
+    """No value can be made from these bytes."""
+
+
+def text(raw):
+    """Every input means something, and what is ASCII in it is the same in the text."""
+    try:
+        return raw.decode("utf-8")
+    except UnicodeDecodeError:
+        return raw.decode("latin-1")
+
+
+def some_bytes(data, last):
+    left = data.remaining_bytes()
+    return data.ConsumeBytes(left if last else data.ConsumeIntInRange(0, min(left, 255)))
+
+
+def make_int(data):
+    kind = data.ConsumeIntInRange(0, 3)
+    if kind == 0:
+        return data.ConsumeIntInRange(-16, 255)
+    if kind == 1:
+        return INTEGERS[data.ConsumeIntInRange(0, len(INTEGERS) - 1)]
+    return data.ConsumeInt(4 if kind == 2 else 9)
+
+
+def make_unknown(data, depth, last):
+    raw = some_bytes(data, last)
+    return text(raw) if data.ConsumeBool() else raw
+
+
+def make_object(hint, data, depth):
+    """A dataclass, a TypedDict, or whatever else is made by calling it with values of its hints."""
+    import dataclasses
+    import typing
+
+    if dataclasses.is_dataclass(hint):
+        fields = {field.name: field for field in dataclasses.fields(hint) if field.init}
+        hints = hints_of(hint)
+        return hint(**{name: make(hints.get(name, str), data, depth + 1, False) for name in fields})
+    if typing.is_typeddict(hint):
+        return {name: make(each, data, depth + 1, False) for name, each in hints_of(hint).items()}
+    maker = arguments_of(hint)
+    try:
+        args, kwargs = maker(data, depth + 1)
+        return hint(*args, **kwargs)
+    except Exception as error:
+        raise Skip from error
+
+
+def make_items(item, data, depth):
+    return [make(item, data, depth + 1, False) for _ in range(data.ConsumeIntInRange(0, ITEMS_MAX))]
+
+
+def make_generic(origin, args, data, depth, last):
+    import collections.abc
+    import types
+    import typing
+
+    if origin in (typing.Union, types.UnionType):
+        return make(args[data.ConsumeIntInRange(0, len(args) - 1)], data, depth, last)
+    if origin is typing.Literal:
+        return args[data.ConsumeIntInRange(0, len(args) - 1)]
+    if origin is typing.Annotated or origin in (typing.Final, typing.ClassVar):
+        return make(args[0], data, depth, last)
+    if origin is tuple:
+        if len(args) == 2 and args[1] is Ellipsis:
+            return tuple(make_items(args[0], data, depth))
+        return tuple(make(each, data, depth + 1, False) for each in args)
+    if isinstance(origin, type) and issubclass(origin, collections.abc.Mapping):
+        key, value = args if len(args) == 2 else (str, str)
+        return {make(key, data, depth + 1, False): make(value, data, depth + 1, False) for _ in range(data.ConsumeIntInRange(0, ITEMS_MAX))}
+    if isinstance(origin, type) and issubclass(origin, collections.abc.Set):
+        return set(make_items(args[0] if args else str, data, depth))
+    if isinstance(origin, type) and issubclass(origin, collections.abc.Iterable):
+        return make_items(args[0] if args else str, data, depth)
+    return make_unknown(data, depth, last)
+
+
+PLAIN = {
+    bool: lambda data, last: data.ConsumeBool(),
+    int: lambda data, last: make_int(data),
+    float: lambda data, last: data.ConsumeFloat(),
+    complex: lambda data, last: complex(data.ConsumeFloat(), data.ConsumeFloat()),
+    str: lambda data, last: text(some_bytes(data, last)),
+    bytes: some_bytes,
+    bytearray: lambda data, last: bytearray(some_bytes(data, last)),
+    memoryview: lambda data, last: memoryview(some_bytes(data, last)),
+    type(None): lambda data, last: None,
+    None: lambda data, last: None,
+}
+
+
+def make(hint, data, depth=0, last=False):
+    import enum
+    import typing
+
+    if hint in PLAIN:
+        return PLAIN[hint](data, last)
+    if depth > DEPTH_MAX:
+        return None
+    origin = typing.get_origin(hint)
+    if origin is not None:
+        return make_generic(origin, typing.get_args(hint), data, depth, last)
+    if hint in (list, set, frozenset):
+        return hint(make_items(str, data, depth))
+    if hint is tuple:
+        return tuple(make_items(str, data, depth))
+    if hint is dict:
+        return {make(str, data, depth + 1): make(str, data, depth + 1) for _ in range(data.ConsumeIntInRange(0, ITEMS_MAX))}
+    if isinstance(hint, type) and issubclass(hint, enum.Enum):
+        members = list(hint)
+        return members[data.ConsumeIntInRange(0, len(members) - 1)] if members else None
+    if isinstance(hint, type) and hint is not object:
+        return make_object(hint, data, depth)
+    return make_unknown(data, depth, last)
+
+
+def hints_of(function):
+    import typing
+
+    try:
+        return typing.get_type_hints(function)
+    except Exception:  # a name that only a type checker knows
+        return {name: each for name, each in getattr(function, "__annotations__", {}).items() if not isinstance(each, str)}
+
+
+def arguments_of(function):
+    """What makes its arguments from data, by its signature."""
+    import inspect
+
+    hints = hints_of(function if not isinstance(function, type) else function.__init__)
+    wanted = []
+    try:
+        parameters = list(inspect.signature(function).parameters.values())
+    except (TypeError, ValueError):  # one that is written in C and says nothing of itself
+        return lambda data, depth=0: ([make_unknown(data, depth, True)], {})
+    for each in parameters:
+        if each.kind in (each.VAR_POSITIONAL, each.VAR_KEYWORD):
+            continue
+        hint = hints.get(each.name, inspect.Parameter.empty)
+        if hint is inspect.Parameter.empty and each.default not in (inspect.Parameter.empty, None):
+            hint = type(each.default)
+        wanted.append((each.name, each.kind == each.KEYWORD_ONLY, hint))
+
+    def maker(data, depth=0):
+        args, kwargs = [], {}
+        for place, (name, by_name, hint) in enumerate(wanted):
+            value = make(hint, data, depth, depth == 0 and place == len(wanted) - 1)
+            if by_name:
+                kwargs[name] = value
+            else:
+                args.append(value)
+        return args, kwargs
+
+    only = wanted[0][2] if len(wanted) == 1 else None
+    if only in (bytes, str):  # the input itself: what is kept is what was given
+        def whole(data, depth=0):
+            raw = data.ConsumeBytes(data.remaining_bytes())
+            value = raw if only is bytes else text(raw)
+            return ([], {wanted[0][0]: value}) if wanted[0][1] else ([value], {})
+        return whole
+    return maker
+
+
+# ---- a call, and what comes of it ----
+
+
+def is_expected(error):
+    names = CONFIG["expect"]
+    for each in type(error).__mro__:
+        if each.__name__ in names or f"{each.__module__}.{each.__qualname__}" in names:
+            return True
+    return False
+
+
+class Caller:
+    def __init__(self, function):
+        import asyncio
+        import inspect
+
+        self.function = function
+        self.maker = arguments_of(function)
+        self.loop = asyncio.new_event_loop() if inspect.iscoroutinefunction(function) else None
+
+    def __call__(self, raw):
+        """None, or the error that nobody expected."""
+        try:
+            args, kwargs = self.maker(atheris.FuzzedDataProvider(raw))
+        except Exception:  # what these bytes stand for cannot be made: not the function's fault
+            return None
+        try:
+            result = self.function(*args, **kwargs)
+            if self.loop is not None:
+                self.loop.run_until_complete(result)
+        except BaseException as error:
+            return None if is_expected(error) else error
+        return None
+
+
+def frames(error):
+    import traceback
+
+    walked = [(frame.f_code.co_filename, frame.f_code.co_name) for frame, _ in traceback.walk_tb(error.__traceback__.tb_next)]
+    own = [each for each in walked if each[0].startswith(ROOT + "/")]
+    walked = own or walked
+    return walked[:KEY_FRAMES] if isinstance(error, RecursionError) else walked[-KEY_FRAMES:]
+
+
+def key_of(error):
+    return hashlib.sha1(repr((type(error).__qualname__, frames(error))).encode()).hexdigest()[:16]
+
+
+def told(error):
+    import traceback
+
+    try:
+        lines = traceback.format_exception(type(error), error, error.__traceback__.tb_next)
+        whole = "".join(lines).encode("utf-8", "backslashreplace")
+    except Exception:  # its __str__ raises
+        whole = f"Traceback (most recent call last):\n{type(error).__qualname__}\n".encode()
+    return whole if len(whole) <= TEXT_MAX else whole[: TEXT_MAX // 2] + b"\n...\n" + whole[-TEXT_MAX // 2 :]
+
+
+def leave(name, data):
+    """Whole or not at all; whoever was first keeps the name."""
+    path = os.path.join(WORK, "crashes", name)
+    part = f"{path}.{os.getpid()}.part"
+    with open(part, "wb") as out:
+        out.write(data)
+    try:
+        os.link(part, path)
+    except OSError:
+        pass
+    os.unlink(part)
+
+
+def fuzz(flags):
+    caller = Caller(load(instrument=True))
+    seen = set()
+
+    def one_input(raw):
+        error = caller(raw)
+        if error is None:
+            return
+        key = key_of(error)
+        if key in seen or len(seen) >= CRASHES_MAX:
+            return
+        seen.add(key)
+        leave(f"{key}.txt", told(error))
+        leave(f"{key}.input", raw)
+
+    atheris.enabled_hooks.add("str")
+    atheris.Setup([sys.argv[0]] + flags, one_input)
+    atheris.Fuzz()
+
+
+def replay(path):
+    import faulthandler
+
+    faulthandler.enable()
+    caller = Caller(load(instrument=False))
+    with open(path, "rb") as source:
+        raw = source.read()
+    error = caller(raw)
+    if error is not None:
+        sys.stderr.buffer.write(b"\n" + told(error))
+        sys.stderr.flush()
+        os._exit(EXIT_FOUND)
+    os._exit(0)
+
+
+def minimise(path, out, seconds):
+    """Parts are taken away, then bytes made plain, as long as the same error comes."""
+    caller = Caller(load(instrument=False))
+    end = time.monotonic() + seconds
+    with open(path, "rb") as source:
+        best = source.read()
+    error = caller(best)
+    if error is None:
+        os._exit(1)
+    key = key_of(error)
+
+    def same(raw):
+        error = caller(raw)
+        return error is not None and key_of(error) == key
+
+    def keep(raw):
+        nonlocal best
+        best = raw
+        with open(out + ".part", "wb") as target:
+            target.write(best)
+        os.replace(out + ".part", out)
+
+    size = max(len(best) // 2, 1)
+    while size and best and time.monotonic() < end:
+        at, shorter = 0, False
+        while at < len(best) and time.monotonic() < end:
+            less = best[:at] + best[at + size :]
+            if same(less):
+                keep(less)
+                shorter = True
+            else:
+                at += size
+        if not shorter or size > 1:
+            size = size // 2 if size > 1 else int(shorter)
+    for at in range(len(best)):
+        for plain in b"0a A":
+            if best[at] == plain or time.monotonic() >= end:
+                break
+            other = best[:at] + bytes([plain]) + best[at + 1 :]
+            if same(other):
+                keep(other)
+                break
+    os._exit(0)
+
+
+def main():
+    mode, words = sys.argv[1], sys.argv[2:]
+    if mode == "fuzz":
+        fuzz(words)
+    elif mode == "replay":
+        replay(words[0])
+    else:
+        minimise(words[0], words[1], float(words[2]))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,298 @@
+/* Fuzzing functions: theory of operation.
+ *
+ * Each target is planned by its language and built, in a cell. Then every worker is an engine in a cell of its own, which lives
+ * as long as the engine does; all workers of a target share its corpus through a folder. We only listen: to what the engines say
+ * on stderr, and to what they leave in a folder. What made a target fail is done again in fresh cells that see nothing the
+ * engine wrote but that one input, made small there, and told while the others go on. When time is over, what waits is still
+ * looked at. All of it is one thread and one loop: job_wait turns it too. */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/fs.h"
+#include "base/term.h"
+#include "fuzz/function/run.h"
+
+#define TURN_MS 100
+#define LOOK_NS (300 * NS_PER_MS)
+#define SIZE_NS (2 * NS_PER_S)
+#define TELL_NS (100 * NS_PER_MS)
+#define BUILD_MS 300000u
+#define PROBE_MS 60000u
+#define GAPS_MAX 100u
+#define LOG_SHOWN 2000
+
+void function_result_done(struct function_result *result)
+{
+	for (size_t i = 0; i < result->count; i++)
+		finding_done(&result->findings[i]);
+	free(result->findings);
+	free(result->totals);
+	for (size_t i = 0; i < result->target_count; i++)
+		texts_done(&result->problems[i]);
+	free(result->problems);
+	for (size_t i = 0; i < result->coverage_count; i++) {
+		free(result->coverage[i].name);
+		free(result->coverage[i].hit);
+	}
+	free(result->coverage);
+	texts_done(&result->gaps);
+	*result = (struct function_result){0};
+}
+
+void fuzzing_gap(struct fuzzing *it, const char *format, ...)
+{
+	char text[400];
+	va_list args;
+
+	va_start(args, format);
+	(void)vsnprintf(text, sizeof(text), format, args);
+	va_end(args);
+	for (size_t i = 0; i < it->result->gaps.count; i++)
+		if (strcmp(it->result->gaps.items[i], text) == 0)
+			return;
+	if (it->result->gaps.count < GAPS_MAX)
+		texts_add(&it->result->gaps, text);
+}
+
+void fuzzing_problem(struct fuzzing *it, size_t place, const char *format, ...)
+{
+	char text[2400];
+	va_list args;
+
+	va_start(args, format);
+	(void)vsnprintf(text, sizeof(text), format, args);
+	va_end(args);
+	texts_add(&it->result->problems[place], text);
+	it->places[place].out = true;
+}
+
+/* ---- while it goes on ---- */
+
+static void tell(struct fuzzing *it, uint64_t now)
+{
+	struct function_progress progress = {.ns = now - it->started_ns, .workers = it->shown, .worker_count = it->worker_count,
+		.targets = it->result->totals, .target_count = it->place_count, .findings = (unsigned)it->result->count, .fresh = it->fresh};
+
+	for (size_t i = 0; i < it->place_count; i++) {
+		struct target_progress *total = &it->result->totals[i];
+		total->execs = it->places[i].done_execs;
+		total->rate = 0;
+		total->since_new_ns = it->places[i].new_ns ? now - it->places[i].new_ns : 0;
+	}
+	for (unsigned i = 0; i < it->worker_count; i++) {
+		const struct worker *worker = &it->workers[i];
+		const struct stats *stats = &worker->job.stats.now;
+		it->shown[i] = (struct worker_progress){.target = worker->place, .doing = "waiting"};
+		if (!worker->busy)
+			continue;
+		double seconds = (double)(now - worker->started_ns) / (double)NS_PER_S;
+		it->shown[i].doing = stats->begun ? "fuzzing" : "starting";
+		it->shown[i].execs = stats->execs;
+		it->shown[i].rate = stats->rate ? (double)stats->rate : seconds > 0.5 ? (double)stats->execs / seconds : 0;
+		it->result->totals[worker->place].execs += stats->execs;
+		it->result->totals[worker->place].rate += it->shown[i].rate;
+	}
+	for (size_t i = 0; i < it->place_count; i++)
+		progress.execs += it->result->totals[i].execs;
+	it->told_ns = now;
+	if (it->options->progress)
+		it->options->progress(it->options->data, &progress);
+}
+
+static void watch_sizes(struct fuzzing *it)
+{
+	for (size_t i = 0; i < it->place_count; i++)
+		if (!it->places[i].out && it->places[i].begun_ns && place_is_full(&it->places[i]))
+			fuzzing_problem(it, i, "it wrote more than 1 GB, 200,000 files or a folder into its corpus or its crashes");
+}
+
+void fuzzing_tick(struct fuzzing *it)
+{
+	uint64_t now = clock_now();
+
+	if (it->options->stop && it->options->stop(it->options->data))
+		it->stopped = it->over = true;
+	if (it->workers)
+		workers_tick(it);
+	if (now - it->looked_ns >= LOOK_NS) {
+		it->looked_ns = now;
+		for (size_t i = 0; i < it->place_count; i++)
+			if (it->places[i].begun_ns && it->places[i].plan.goes_on)
+				crash_look(it, i);
+	}
+	if (now - it->sized_ns >= SIZE_NS) {
+		it->sized_ns = now;
+		watch_sizes(it);
+	}
+	if (now - it->told_ns >= TELL_NS)
+		tell(it, now);
+}
+
+/* ---- before it begins ---- */
+
+static bool run_words(struct fuzzing *it, size_t index, const struct finding_texts *words, bool build, uint64_t timeout_ms, struct buf *said)
+{
+	const struct job_spec spec = {.words = words, .build = build, .timeout_ms = timeout_ms};
+	struct job job;
+	struct err err = {0};
+
+	if (job_start(&job, it, &it->places[index], &spec, &err) < 0) {
+		buf_str(said, err.text);
+		return false;
+	}
+	bool good = job_wait(&job) && job.outcome == CELL_EXITED && job.exit_code == 0;
+	if (*job.why)
+		buf_str(said, job.why);
+	buf_add(said, buf_text(&job.said), job.said.len);
+	job_end(&job);
+	return good;
+}
+
+/* What the language needs, tried in a cell; once a language would do, but a project may hide what another has. */
+static bool needs_are_there(struct fuzzing *it, size_t index)
+{
+	const struct place *place = &it->places[index];
+
+	for (size_t i = 0; i < index; i++) /* told or found there */
+		if (it->places[i].language == place->language && !it->places[i].out)
+			return true;
+	for (const struct language_need *need = place->language->needs; need->what; need++) {
+		own(texts_done) struct finding_texts words = {0};
+		own(buf_done) struct buf said = {0};
+		for (size_t i = 0; need->probe[i]; i++)
+			texts_add(&words, strcmp(need->probe[i], "@python") == 0 ? place->plan.run.items[0] : need->probe[i]);
+		if (run_words(it, index, &words, false, PROBE_MS, &said))
+			continue;
+		if (!it->stopped) {
+			own(buf_done) struct buf line = {0};
+			size_t from = said.len > 300 ? said.len - 300 : 0;
+			term_line(buf_text(&said) + from, said.len - from, 300, &line);
+			fuzzing_problem(it, index, "%s is not there; to install it: %s%s%s%s", need->what, need->install, line.len ? " (tried: " : "",
+				buf_text(&line), line.len ? ")" : "");
+			it->result->missing = true;
+		}
+		return false;
+	}
+	return true;
+}
+
+static void prepare(struct fuzzing *it, size_t index)
+{
+	struct place *place = &it->places[index];
+	own(buf_done) struct buf said = {0}, shown = {0};
+	struct err err = {0};
+
+	if (place_open(it, index, &err) < 0) {
+		fuzzing_problem(it, index, "%s", err.text);
+		return;
+	}
+	if (!needs_are_there(it, index) || !place->plan.build.count || it->stopped)
+		return;
+	if (run_words(it, index, &place->plan.build, true, BUILD_MS, &said) || it->stopped)
+		return;
+	size_t from = said.len > LOG_SHOWN ? said.len - LOG_SHOWN : 0;
+	struct term_filter filter = {0};
+	term_filter(&filter, buf_text(&said) + from, said.len - from, &shown);
+	term_filter_end(&filter, &shown);
+	fuzzing_problem(it, index, "it cannot be built:\n%s", buf_text(&shown));
+}
+
+/* ---- the whole ---- */
+
+static int fuzzing_open(struct fuzzing *it, struct err *err)
+{
+	const struct function_options *options = it->options;
+	size_t count = options->targets->count;
+
+	own(freep) char *above = xfmt("%s/fuzz", options->state);
+	it->folder = xfmt("%s/XXXXXX", above);
+	if (fs_mkdirs(above, err) < 0)
+		return -1;
+	if (!mkdtemp(it->folder))
+		return err_errno(err, errno, "make a folder in '%s'", above);
+	it->places = xcalloc(count, sizeof(*it->places));
+	it->place_count = it->result->target_count = count;
+	it->result->totals = xcalloc(count, sizeof(*it->result->totals));
+	it->result->problems = xcalloc(count, sizeof(*it->result->problems));
+	for (size_t i = 0; i < count; i++) {
+		it->places[i].target = &options->targets->list[i];
+		it->places[i].language = language_find(it->places[i].target->language);
+		for (int k = 0; k < PLACE_FOLDER_COUNT; k++)
+			it->places[i].fds[k] = -1;
+	}
+	return 0;
+}
+
+static void fuzzing_done(struct fuzzing *it)
+{
+	struct err err;
+
+	if (it->workers)
+		workers_stop(it);
+	free(it->workers);
+	free(it->shown);
+	for (size_t i = 0; i < it->pending_count; i++)
+		crash_done(&it->pending[i]);
+	for (size_t i = 0; i < it->place_count; i++)
+		place_done(&it->places[i]);
+	free(it->places);
+	if (it->folder && fs_remove_tree(AT_FDCWD, it->folder, &err) < 0)
+		fuzzing_gap(it, "'%s' could not be removed: %s", it->folder, err.text);
+	free(it->folder);
+}
+
+static bool any_left(const struct fuzzing *it)
+{
+	for (size_t i = 0; i < it->place_count; i++)
+		if (!it->places[i].out)
+			return true;
+	return false;
+}
+
+static void explore(struct fuzzing *it)
+{
+	const struct function_options *options = it->options;
+
+	it->worker_count = options->workers ? options->workers : 1;
+	it->shown = xcalloc(it->worker_count, sizeof(*it->shown));
+	it->workers = xcalloc(it->worker_count, sizeof(*it->workers));
+	for (unsigned i = 0; i < it->worker_count; i++)
+		it->workers[i].job.fd = -1;
+	it->deadline_ns = options->duration_ns ? clock_now() + options->duration_ns : UINT64_MAX;
+	fuzzing_tick(it);
+	while (!it->over && any_left(it)) {
+		(void)loop_turn(it->loop, TURN_MS);
+		fuzzing_tick(it);
+		crash_confirm(it);
+	}
+	it->over = true;
+	workers_stop(it);
+	for (size_t i = 0; i < it->place_count; i++)
+		if (it->places[i].begun_ns && it->places[i].plan.goes_on)
+			crash_look(it, i);
+	while (it->pending_count && !it->stopped)
+		crash_confirm(it);
+	tell(it, clock_now());
+}
+
+int function_run(const struct function_options *options, struct loop *loop, struct cell_pool *pool, struct function_result *ret, struct err *err)
+{
+	own(fuzzing_done) struct fuzzing it = {.options = options, .loop = loop, .pool = pool, .result = ret, .started_ns = clock_now()};
+
+	*ret = (struct function_result){0};
+	if (fuzzing_open(&it, err) < 0)
+		return -1;
+	for (size_t i = 0; i < it.place_count && !it.stopped; i++)
+		prepare(&it, i);
+	if (!it.stopped && any_left(&it))
+		explore(&it);
+	for (size_t i = 0; i < it.place_count; i++)
+		place_keep(&it, &it.places[i]);
+	ret->stopped = it.stopped;
+	ret->ns = clock_now() - it.started_ns;
+	return 0;
+}

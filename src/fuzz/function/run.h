@@ -1,0 +1,132 @@
+/* Fuzzing functions: what its parts share.
+ *
+ * A place is a target with its folders and its plan; a job is one command of a plan in a cell; a worker is a job that fuzzes.
+ * A place has four folders. What is built is shown read-only to everything but the build, so that a target cannot change what
+ * it is judged by; corpus and crashes are written by the engine and read by us as a stranger's; inputs are ours. */
+#ifndef HOTCELL_FUZZ_FUNCTION_RUN_H
+#define HOTCELL_FUZZ_FUNCTION_RUN_H
+
+#include "fuzz/function/language.h"
+#include "fuzz/function/stats.h"
+
+#define SAID_MAX ((size_t)64 << 10) /* bytes of stderr kept, the last ones */
+#define INPUT_MAX ((size_t)1 << 20) /* of a crash */
+#define PENDING_MAX 64u /* crashes that wait */
+
+enum place_folder { PLACE_WORK, PLACE_CORPUS, PLACE_CRASHES, PLACE_INPUT, PLACE_OUT, PLACE_FOLDER_COUNT };
+
+struct place {
+	const struct function_target *target;
+	const struct language *language;
+	struct function_plan plan;
+	char *folders[PLACE_FOLDER_COUNT]; /* on the host; absolute */
+	int fds[PLACE_FOLDER_COUNT]; /* -1: none */
+	bool seeds; /* the user's folder is shown, too */
+	bool dict;
+	bool out; /* it cannot be fuzzed, or no more: its problem is told */
+	struct finding_texts taken; /* names in crashes/ that were looked at */
+	struct finding_texts met; /* ids of what is confirmed, or was tried in vain */
+	unsigned short_runs; /* engines that ended without a word, one after another */
+	uint64_t begun_ns, new_ns, slice_ns; /* its first start, its last new path, the end of its last slice */
+	uint64_t done_execs; /* of engines that have ended */
+	uint64_t best_features;
+	unsigned running; /* workers on it */
+};
+
+struct job {
+	struct fuzzing *it;
+	struct cell *cell;
+	int fd;
+	struct loop_source *source;
+	struct stats_reader stats;
+	struct buf said;
+	bool done; /* it has ended: */
+	enum cell_outcome outcome;
+	int exit_code;
+	char why[200]; /* it never ran */
+};
+
+struct worker {
+	struct job job;
+	bool busy;
+	size_t place;
+	uint64_t started_ns, features_before;
+	uint64_t news; /* seen so far */
+};
+
+struct crash {
+	size_t place;
+	enum engine_end end;
+	struct buf input, report;
+};
+
+struct fuzzing {
+	const struct function_options *options;
+	struct loop *loop;
+	struct cell_pool *pool;
+	struct function_result *result;
+	struct place *places;
+	size_t place_count;
+	struct worker *workers;
+	struct worker_progress *shown;
+	unsigned worker_count;
+	struct crash pending[PENDING_MAX];
+	size_t pending_count;
+	char *folder; /* of this run, below the state */
+	uint64_t started_ns, deadline_ns, looked_ns, sized_ns, told_ns;
+	uint64_t starts; /* of engines */
+	unsigned fresh;
+	bool over; /* no more exploring */
+	bool stopped; /* the user's wish: no more of anything */
+};
+
+/* ---- place.c: folders ---- */
+
+MUST_CHECK int place_open(struct fuzzing *it, size_t index, struct err *err);
+void place_done(struct place *place);
+/* What was found worth keeping goes to the state; bounded. */
+void place_keep(struct fuzzing *it, struct place *place);
+bool place_is_full(const struct place *place); /* it has written more than it may */
+MUST_CHECK int place_write(int dir, const char *name, const void *bytes, size_t len, struct err *err);
+/* A file that a stranger left: regular, no link, at most `max` bytes; false: it is none such. */
+bool place_read(int dir, const char *name, size_t max, struct buf *ret);
+
+/* ---- job.c: a command in a cell ---- */
+
+struct job_spec {
+	const struct finding_texts *words;
+	const struct finding_texts *more; /* follow them; may be NULL */
+	bool build; /* PLACE_WORK can be written */
+	bool engine; /* with the corpus and the crashes */
+	bool small; /* with the inputs and a folder to leave one in */
+	uint64_t timeout_ms;
+};
+MUST_CHECK int job_start(struct job *job, struct fuzzing *it, const struct place *place, const struct job_spec *spec, struct err *err);
+void job_end(struct job *job); /* kills what runs */
+/* Waits for it, while the workers go on. False: the user wants it to stop. */
+bool job_wait(struct job *job);
+
+/* ---- verdict.c: from an engine's words to a finding (pure) ---- */
+
+/* Oracle, message, frames, place, evidence. False: nothing in it is wrong. */
+MUST_CHECK bool verdict_read(const struct function_target *target, enum engine_end end, const char *report, size_t len, struct finding *ret);
+
+/* ---- crash.c ---- */
+
+void crash_done(struct crash *crash);
+void crash_add(struct fuzzing *it, size_t place, enum engine_end end, const struct buf *input, const char *report, size_t len);
+/* Looks into the folder for what engines that go on have left. */
+void crash_look(struct fuzzing *it, size_t place);
+void crash_confirm(struct fuzzing *it); /* the first that waits */
+
+/* ---- worker.c ---- */
+
+void workers_tick(struct fuzzing *it); /* ends, starts, takes in */
+void workers_stop(struct fuzzing *it);
+void engine_limits(const struct fuzzing *it, const struct place *place, struct finding_texts *ret); /* of one input */
+
+void fuzzing_tick(struct fuzzing *it);
+void fuzzing_gap(struct fuzzing *it, const char *format, ...) PRINTF_LIKE(2, 3);
+void fuzzing_problem(struct fuzzing *it, size_t place, const char *format, ...) PRINTF_LIKE(3, 4);
+
+#endif

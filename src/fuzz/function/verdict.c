@@ -1,0 +1,179 @@
+/* From an engine's last words to a finding. Pure; the words are a stranger's. */
+#include <ctype.h>
+#include <string.h>
+
+#include "base/term.h"
+#include "fuzz/function/run.h"
+#include "oracle/oracle.h"
+
+#define MESSAGE_MAX 300
+#define EVIDENCE_LINES 40
+#define LINE_MAX_SHOWN 240
+
+/* A line that says what happened, one row each; the first row that is there counts. */
+static const struct {
+	const char *mark; /* what is before it on its line */
+	const char *oracle;
+	const char *before; /* in the message */
+	bool next; /* the line after it */
+	bool last; /* the last line that is not set in */
+	const char *until; /* what comes from here on differs each time; may be NULL */
+} marks[] = {
+	{"ERROR: AddressSanitizer: ", "crash", "AddressSanitizer: ", .until = " on "},
+	{"MemorySanitizer: ", "crash", "MemorySanitizer: "},
+	{": runtime error: ", "crash", "undefined behaviour: "},
+	{"ERROR: libFuzzer: timeout", "hang", "one input took too long"},
+	{"ALARM: working on the last Unit", "hang", "one input took too long"},
+	{"ERROR: libFuzzer: out-of-memory", "memory", "one input took too much memory"},
+	{"=== Uncaught Python exception: ===", "exception", "", .next = true},
+	{"Fatal Python error: ", "crash", "Fatal Python error: "},
+	{"Traceback (most recent call last)", "exception", "", .last = true},
+	{"ERROR: libFuzzer: deadly signal", "crash", "a signal ended it"},
+	{"ERROR: libFuzzer: fuzz target exited", "crash", "it ended the process"},
+	{"ERROR: libFuzzer: ", "crash", ""},
+};
+
+static const char *line_end(const char *at, const char *end)
+{
+	const char *newline = memchr(at, '\n', (size_t)(end - at));
+
+	return newline ? newline : end;
+}
+
+/* Python's last line: behind the frames, which are set in. */
+static const char *last_line(const char *at, const char *end)
+{
+	const char *found = at;
+	bool framed = false;
+
+	for (at = line_end(at, end); at < end; at = line_end(at + 1, end)) {
+		const char *line = at + 1;
+		if (line >= end)
+			break;
+		if (isspace((unsigned char)*line)) {
+			framed = framed || *line == ' ';
+		} else if (framed) {
+			found = line;
+			framed = false;
+		}
+	}
+	return found;
+}
+
+static void put_message(size_t row, const char *at, const char *end, struct finding *ret)
+{
+	own(buf_done) struct buf text = {0};
+
+	buf_str(&text, marks[row].before);
+	if (marks[row].next) {
+		at = line_end(at, end);
+		at = at < end ? at + 1 : end;
+	} else if (marks[row].last) {
+		at = last_line(at, end);
+	} else {
+		at += strlen(marks[row].mark);
+	}
+	const char *stop = line_end(at, end);
+	const char *cut = marks[row].until ? memmem(at, (size_t)(stop - at), marks[row].until, strlen(marks[row].until)) : NULL;
+	bool whole = strcmp(marks[row].oracle, "hang") == 0 || strcmp(marks[row].oracle, "memory") == 0;
+	if (!whole && !(text.len && strncmp(marks[row].mark, "ERROR: libFuzzer", 16) == 0))
+		term_line(at, (size_t)((cut ? cut : stop) - at), MESSAGE_MAX, &text);
+	ret->message = text.len ? buf_take(&text) : xstrdup("it failed without a word");
+}
+
+static bool is_harness_frame(const char *frame)
+{
+	return strstr(frame, "harness_of_hotcell") || strncmp(frame, "LLVMFuzzerTestOneInput", 22) == 0;
+}
+
+/* What called the target's code is no part of it. A harness that the user wrote is, where nothing else is left. */
+static void drop_harness(struct finding *finding)
+{
+	struct finding_texts *frames = &finding->frames;
+	size_t kept = 0;
+
+	while (kept < frames->count && !is_harness_frame(frames->items[kept]))
+		kept++;
+	for (size_t i = kept; kept > 0 && i < frames->count; i++) {
+		free(frames->items[i]);
+		frames->items[i] = NULL;
+	}
+	frames->count = kept > 0 ? kept : frames->count;
+}
+
+/* A path as the cell has it, on the host. */
+static void place_file(const struct function_target *target, struct finding *finding)
+{
+	static const char root[] = FUNCTION_ROOT "/";
+
+	if (finding->file && strncmp(finding->file, root, sizeof(root) - 1) == 0) {
+		char *host = xfmt("%s/%s", target->root, finding->file + sizeof(root) - 1);
+		free(finding->file);
+		finding->file = host;
+		return;
+	}
+	free(finding->file);
+	finding->file = xfmt("%s/%s", target->root, target->file);
+	finding->line = 0;
+}
+
+static bool is_noise(const char *line, size_t len)
+{
+	return len == 0 || *line == '#' ? !memmem(line, len, " 0x", 3) : strncmp(line, "INFO: ", 6) == 0 || strncmp(line, "[INFO]", 6) == 0 ||
+			strncmp(line, "WARNING: Failed to find", 23) == 0;
+}
+
+static void put_evidence(const char *at, const char *end, struct finding *ret)
+{
+	while (at < end && ret->evidence.count < EVIDENCE_LINES) {
+		const char *stop = line_end(at, end);
+		own(buf_done) struct buf line = {0};
+		if (!is_noise(at, (size_t)(stop - at))) {
+			term_line(at, (size_t)(stop - at), LINE_MAX_SHOWN, &line);
+			texts_add(&ret->evidence, buf_text(&line));
+		}
+		at = stop < end ? stop + 1 : end;
+	}
+}
+
+static const char *by_end(enum engine_end end, const char **ret_message)
+{
+	*ret_message = end == ENGINE_HANG ? "one input took too long" : end == ENGINE_MEMORY ? "one input took too much memory" :
+									"it ended the process";
+	return end == ENGINE_HANG ? "hang" : end == ENGINE_MEMORY ? "memory" : "crash";
+}
+
+bool verdict_read(const struct function_target *target, enum engine_end end, const char *report, size_t len, struct finding *ret)
+{
+	const char *stop = report + len, *at = NULL, *begin = report;
+
+	if (end == ENGINE_DONE)
+		return false;
+	for (size_t row = 0; len && !at && row < ARRAY_LEN(marks); row++) {
+		at = memmem(report, len, marks[row].mark, strlen(marks[row].mark));
+		if (!at)
+			continue;
+		ret->oracle = xstrdup(marks[row].oracle);
+		put_message(row, at, stop, ret);
+		for (begin = at; begin > report && begin[-1] != '\n';)
+			begin--;
+	}
+	if (!at) {
+		const char *message;
+		ret->oracle = xstrdup(by_end(end, &message));
+		ret->message = xstrdup(message);
+	}
+	ret->subject = xstrdup(target->function);
+	ret->target = xstrdup(target->name);
+	ret->kind = xfmt("function-%s", target->language);
+	ret->binary = true;
+	if (len && strcmp(ret->oracle, "hang") != 0 && strcmp(ret->oracle, "memory") != 0 &&
+		text_trace(begin, (size_t)(stop - begin), &ret->frames, &ret->file, &ret->line))
+		drop_harness(ret);
+	place_file(target, ret);
+	put_evidence(begin, stop, ret);
+	if (!ret->evidence.count)
+		texts_add(&ret->evidence, ret->message);
+	finding_identify(ret);
+	return true;
+}

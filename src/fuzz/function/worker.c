@@ -1,0 +1,263 @@
+/* Workers: engines in cells. One that ended is looked at, and begun again: on the same target, or on one that gives more. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/term.h"
+#include "fuzz/function/run.h"
+
+#define SLICE_LEAST_S 5u
+#define SLICE_OPEN_S 30u /* where there is no end */
+#define READY_NS (60 * NS_PER_S)
+#define INPUT_S 10u /* that one input may take */
+#define SHORT_RUNS_MAX 20u
+#define EXTRA_MS 60000u /* of a cell beyond its engine's time */
+#define DAY_S 86400u
+
+void engine_limits(const struct fuzzing *it, const struct place *place, struct finding_texts *ret)
+{
+	uint64_t memory = it->options->spec->limits.memory;
+	char text[64];
+
+	memory = memory < place->plan.memory ? place->plan.memory : memory;
+	(void)snprintf(text, sizeof(text), "-rss_limit_mb=%" PRIu64, (memory >> 20) * 7 / 8);
+	texts_add(ret, text);
+	(void)snprintf(text, sizeof(text), "-timeout=%u", INPUT_S);
+	texts_add(ret, text);
+	texts_add(ret, "-detect_leaks=0"); /* it would look at its own process from another, which a cell does not allow */
+}
+
+/* ---- which target ---- */
+
+static size_t places_left(const struct fuzzing *it)
+{
+	size_t count = 0;
+
+	for (size_t i = 0; i < it->place_count; i++)
+		count += !it->places[i].out;
+	return count;
+}
+
+/* New ones first; then one that was left alone for longest, every fourth time; else the one that gives most. */
+static size_t place_next(const struct fuzzing *it)
+{
+	size_t best = it->place_count;
+	bool fair = it->starts % 4 == 3;
+
+	for (size_t i = 0; i < it->place_count; i++) {
+		const struct place *place = &it->places[i], *other = best < it->place_count ? &it->places[best] : NULL;
+		if (place->out)
+			continue;
+		if (!other) {
+			best = i;
+			continue;
+		}
+		bool fresh = !place->begun_ns && other->begun_ns, known = place->begun_ns && !other->begun_ns;
+		if (fresh || (!known && place->running < other->running))
+			best = i;
+		else if (!known && place->running == other->running &&
+			(fair ? place->slice_ns < other->slice_ns : it->result->totals[i].yield > it->result->totals[best].yield))
+			best = i;
+	}
+	return best;
+}
+
+static uint64_t slice_s(const struct fuzzing *it, uint64_t now)
+{
+	size_t places = places_left(it);
+	uint64_t left = it->deadline_ns == UINT64_MAX ? 0 : it->deadline_ns > now ? (it->deadline_ns - now + NS_PER_S - 1) / NS_PER_S : 1;
+
+	if (places <= it->worker_count)
+		return left;
+	if (!left)
+		return SLICE_OPEN_S;
+	uint64_t part = left * it->worker_count / (3 * places);
+	part = part < SLICE_LEAST_S ? SLICE_LEAST_S : part;
+	return part < left ? part : left;
+}
+
+/* ---- starting ---- */
+
+static uint64_t execs_of(const struct fuzzing *it)
+{
+	uint64_t execs = 0;
+
+	for (size_t i = 0; i < it->place_count; i++)
+		execs += it->places[i].done_execs;
+	for (unsigned i = 0; i < it->worker_count; i++)
+		execs += it->workers[i].busy ? it->workers[i].job.stats.now.execs : 0;
+	return execs;
+}
+
+static void flags_add(const struct fuzzing *it, const struct place *place, uint64_t seconds, struct finding_texts *ret)
+{
+	char text[64];
+
+	texts_add_all(ret, (const char *const[]){"-artifact_prefix=" FUNCTION_WORK "/crashes/", "-print_final_stats=1", "-close_fd_mask=1",
+		"-reload=1", NULL});
+	engine_limits(it, place, ret);
+	if (seconds) {
+		(void)snprintf(text, sizeof(text), "-max_total_time=%" PRIu64, seconds);
+		texts_add(ret, text);
+	}
+	if (it->options->seed) {
+		(void)snprintf(text, sizeof(text), "-seed=%u", (unsigned)((it->options->seed + it->starts) % 0x7fffffff + 1));
+		texts_add(ret, text);
+	}
+	if (it->options->max_execs) {
+		uint64_t done = execs_of(it), left = it->options->max_execs > done ? it->options->max_execs - done : 1;
+		(void)snprintf(text, sizeof(text), "-runs=%" PRIu64, (left + it->worker_count - 1) / it->worker_count);
+		texts_add(ret, text);
+	}
+	if (place->dict)
+		texts_add(ret, "-dict=" FUNCTION_WORK "/dict");
+	texts_add(ret, FUNCTION_WORK "/corpus");
+	if (place->seeds)
+		texts_add(ret, FUNCTION_WORK "/seeds");
+}
+
+static void worker_start(struct fuzzing *it, struct worker *worker, uint64_t now)
+{
+	size_t index = place_next(it);
+	own(texts_done) struct finding_texts flags = {0};
+	struct err err = {0};
+
+	if (index == it->place_count)
+		return;
+	struct place *place = &it->places[index];
+	uint64_t seconds = slice_s(it, now);
+	flags_add(it, place, seconds, &flags);
+	const struct job_spec spec = {.words = &place->plan.run, .more = &flags, .engine = true,
+		.timeout_ms = (seconds ? seconds : DAY_S) * 1000 + EXTRA_MS};
+	it->starts++;
+	if (job_start(&worker->job, it, place, &spec, &err) < 0) {
+		fuzzing_problem(it, index, "%s", err.text);
+		return;
+	}
+	worker->busy = true;
+	worker->place = index;
+	worker->started_ns = now;
+	worker->features_before = place->best_features;
+	worker->news = 0;
+	place->running++;
+	place->begun_ns = place->begun_ns ? place->begun_ns : now;
+}
+
+/* ---- the end of one ---- */
+
+static void problem_said(struct fuzzing *it, const struct worker *worker, const char *what)
+{
+	const struct job *job = &worker->job;
+	own(buf_done) struct buf text = {0};
+	size_t from = job->said.len > 1500 ? job->said.len - 1500 : 0;
+
+	term_line(buf_text(&job->said) + from, job->said.len - from, 1500, &text);
+	fuzzing_problem(it, worker->place, "%s%s%s%s%s", what, *job->why ? ": " : "", job->why, text.len ? "; it said: " : "", buf_text(&text));
+}
+
+static bool take_artifact(struct fuzzing *it, struct worker *worker)
+{
+	struct place *place = &it->places[worker->place];
+	const struct job *job = &worker->job;
+	const char *name = job->stats.now.artifact;
+	own(buf_done) struct buf input = {0};
+	enum engine_end end = job->outcome == CELL_OOM ? ENGINE_MEMORY : engine_end(job->exit_code);
+
+	if (!*name || !place_read(place->fds[PLACE_CRASHES], name, INPUT_MAX, &input))
+		return false;
+	(void)unlinkat(place->fds[PLACE_CRASHES], name, 0);
+	crash_add(it, worker->place, end == ENGINE_DONE ? ENGINE_CRASH : end, &input, buf_text(&job->said), job->said.len);
+	return true;
+}
+
+static void worker_judge(struct fuzzing *it, struct worker *worker)
+{
+	struct place *place = &it->places[worker->place];
+	const struct job *job = &worker->job;
+	char what[120];
+
+	if (job->outcome == CELL_SETUP_FAILED) {
+		problem_said(it, worker, "its cell could not be made");
+	} else if (take_artifact(it, worker)) {
+		place->short_runs = 0;
+	} else if (job->stats.now.done && job->exit_code == 0) {
+		place->short_runs = 0;
+	} else if (!job->stats.now.begun) {
+		(void)snprintf(what, sizeof(what), "it ended before it could be called (%s, exit %d)", cell_outcome_name(job->outcome), job->exit_code);
+		problem_said(it, worker, what);
+	} else if (++place->short_runs >= SHORT_RUNS_MAX) {
+		(void)snprintf(what, sizeof(what), "it ended its process %u times in a row without a crash (%s, exit %d)", SHORT_RUNS_MAX,
+			cell_outcome_name(job->outcome), job->exit_code);
+		problem_said(it, worker, what);
+	}
+}
+
+static void worker_end(struct fuzzing *it, struct worker *worker, uint64_t now)
+{
+	struct place *place = &it->places[worker->place];
+	struct target_progress *total = &it->result->totals[worker->place];
+	double seconds = (double)(now - worker->started_ns) / (double)NS_PER_S;
+	double fresh = (double)(place->best_features - worker->features_before);
+
+	total->yield = (total->yield + fresh / (seconds > 0.1 ? seconds : 0.1)) / 2;
+	place->done_execs += worker->job.stats.now.execs;
+	place->slice_ns = now;
+	place->running--;
+	worker->busy = false;
+	job_end(&worker->job);
+}
+
+/* ---- all of them ---- */
+
+static void worker_look(struct fuzzing *it, struct worker *worker, uint64_t now)
+{
+	const struct stats *stats = &worker->job.stats.now;
+	struct place *place = &it->places[worker->place];
+	struct target_progress *total = &it->result->totals[worker->place];
+
+	if (stats->begun && !total->first_exec_ns)
+		total->first_exec_ns = now - place->begun_ns;
+	if (stats->execs)
+		it->result->fuzzed = true;
+	if (stats->news > worker->news || !place->new_ns)
+		place->new_ns = now;
+	worker->news = stats->news;
+	total->corpus = stats->corpus > total->corpus ? stats->corpus : total->corpus;
+	total->coverage = stats->coverage > total->coverage ? stats->coverage : total->coverage;
+	total->features = stats->features > total->features ? stats->features : total->features;
+	place->best_features = total->features;
+}
+
+void workers_tick(struct fuzzing *it)
+{
+	uint64_t now = clock_now();
+
+	if (!it->over && (now >= it->deadline_ns || (it->options->max_execs && execs_of(it) >= it->options->max_execs)))
+		it->over = true;
+	for (unsigned i = 0; i < it->worker_count; i++) {
+		struct worker *worker = &it->workers[i];
+		if (worker->busy)
+			worker_look(it, worker, now);
+		if (worker->busy && worker->job.done) {
+			worker_judge(it, worker);
+			worker_end(it, worker, now);
+		} else if (worker->busy && !worker->job.stats.now.begun && now - worker->started_ns > READY_NS) {
+			problem_said(it, worker, "it was not ready to be called within 60 s");
+			worker_end(it, worker, now);
+		} else if (worker->busy && (it->over || it->places[worker->place].out)) {
+			worker_end(it, worker, now);
+		}
+		if (!worker->busy && !it->over && !it->stopped)
+			worker_start(it, worker, now);
+	}
+}
+
+void workers_stop(struct fuzzing *it)
+{
+	uint64_t now = clock_now();
+
+	for (unsigned i = 0; i < it->worker_count; i++)
+		if (it->workers[i].busy)
+			worker_end(it, &it->workers[i], now);
+}
