@@ -9,6 +9,7 @@
 
 #include "base/term.h"
 #include "cli/findings_place.h"
+#include "cli/function_repro.h"
 #include "cli/fuzz_setup.h"
 #include "cli/profile_options.h"
 #include "cli/verbs.h"
@@ -189,11 +190,11 @@ static int again_open(struct again *it, struct err *err)
 }
 
 /* Everything up to a target that is open. Returns -1 to go on, or the exit code. */
-static int prepare(struct again *it, const char *word, bool may_file)
+static int prepare(struct again *it, const char *word)
 {
 	struct err err = {0};
 
-	if (held_read(&it->held, word, may_file, it->cli.state, &err) < 0 || parse_words(it, &err) < 0)
+	if (parse_words(it, &err) < 0)
 		return fuzz_setup_fail(&err);
 	if (it->refused.count)
 		return refuse(it, word);
@@ -290,13 +291,44 @@ static int log_line(const struct again *it, const char *event, const char *verdi
 	return fuzz_audit_flush(audit, err);
 }
 
+/* A function's, which has cells and options of its own. */
+static int repro_function(struct again *it, const char *word)
+{
+	struct function_retry retry = {.finding = &it->held.finding, .flags = &it->words, .state = it->cli.state, .times = (unsigned)it->cli.times};
+	own(repro_done) struct repro done = {0};
+	struct err err = {0};
+
+	if (take_flags(it, &err) < 0)
+		return fuzz_setup_fail(&err);
+	if (!it->cli.trust && !function_is_here(&it->held.finding))
+		texts_add(&it->refused, "a target that is not at or below this folder");
+	if (it->refused.count)
+		return refuse(it, word);
+	if (is_loud(it))
+		show_command(it);
+	if (function_repro(&retry, &done, &err) < 0) {
+		int code = fuzz_setup_fail(&err);
+		return retry.signal ? 128 + retry.signal : code == EXIT_USAGE ? code : FUZZ_EXIT_BROKEN;
+	}
+	it->changed = retry.changed;
+	int code = done.verdict == REPRO_FIXED ? 0 : FUZZ_EXIT_FINDINGS;
+	int told = it->cli.json ? print_json(it, &done) : print_text(it, &done);
+	if (keep(it, done.verdict, &err) < 0)
+		told = cli_fail(&err);
+	return code ? code : told ? FUZZ_EXIT_BROKEN : 0;
+}
+
 static int repro(const struct repro_cli *cli, const char *word, bool may_file)
 {
 	own(again_done) struct again it = {.cli = *cli};
 	own(repro_done) struct repro done = {0};
 	struct err err = {0};
-	int code = prepare(&it, word, may_file);
 
+	if (held_read(&it.held, word, may_file, cli->state, &err) < 0)
+		return fuzz_setup_fail(&err);
+	if (finding_is_function(&it.held.finding))
+		return repro_function(&it, word);
+	int code = prepare(&it, word);
 	if (code >= 0)
 		return code;
 	if (fuzz_repro(&it.setup.fuzz, &it.held.finding, (unsigned)cli->times, &done, &err) < 0) {
@@ -352,8 +384,14 @@ static int run_minimise(void *data, const struct cli_args *args)
 	own(again_done) struct again it = {.cli = *(const struct repro_cli *)data};
 	struct err err = {0};
 	bool smaller = false;
-	int code = prepare(&it, args->words[0], false);
 
+	if (held_read(&it.held, args->words[0], false, it.cli.state, &err) < 0)
+		return fuzz_setup_fail(&err);
+	if (finding_is_function(&it.held.finding)) {
+		(void)err_set(&err, ERR_USAGE, "the input of a function's finding was made small by its engine when it was found");
+		return cli_fail(&err);
+	}
+	int code = prepare(&it, args->words[0]);
 	if (code >= 0)
 		return code;
 	size_t before = strlen(it.held.finding.input);

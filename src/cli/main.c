@@ -49,6 +49,7 @@ const struct cli_verb *const cli_verbs[] = {
 	&verb_campaign_rm,
 	&verb_fuzz_mcp,
 	&verb_fuzz_tool,
+	&verb_fuzz_function,
 	&verb_repro,
 	&verb_findings_list,
 	&verb_findings_show,

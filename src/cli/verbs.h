@@ -16,7 +16,7 @@ extern const struct cli_verb verb_manifest_create, verb_manifest_verify;
 extern const struct cli_verb verb_self_check;
 #endif
 extern const struct cli_verb verb_review;
-extern const struct cli_verb verb_fuzz_mcp, verb_fuzz_tool, verb_repro, verb_findings_repro, verb_findings_minimise;
+extern const struct cli_verb verb_fuzz_mcp, verb_fuzz_tool, verb_fuzz_function, verb_repro, verb_findings_repro, verb_findings_minimise;
 extern const struct cli_verb verb_status, verb_report, verb_metrics, verb_clean;
 
 #endif

@@ -111,4 +111,15 @@ MUST_CHECK int function_run(const struct function_options *options, struct loop 
 	struct function_result *ret, struct err *err);
 void function_result_done(struct function_result *result);
 
+/* A finding's input, given to the first target so many times, each in a fresh cell. */
+struct function_again {
+	unsigned seen, tried; /* how often it did the same */
+	struct finding last; /* what it did, the last time that something was wrong; without an id: nothing was */
+	struct finding_texts problems; /* it could not be tried */
+	bool stopped;
+};
+MUST_CHECK int function_again(const struct function_options *options, const struct finding *finding, unsigned times, struct loop *loop,
+	struct cell_pool *pool, struct function_again *ret, struct err *err);
+void function_again_done(struct function_again *again);
+
 #endif

@@ -10,8 +10,8 @@
 
 #define REPLAYS 3u
 #define REPLAY_MS 30000u
-#define SMALLER_S 3u /* of one step; a smaller one begins another */
-#define SMALLER_MS 20000u
+#define SMALLER_S 2u /* of one step; a smaller one begins another */
+#define SMALLER_MS 10000u
 #define LOOK_MAX 10000u /* names in a folder */
 #define TAKEN_MAX 5000u
 #define REPORT_MAX ((size_t)128 << 10)
@@ -114,11 +114,10 @@ static enum engine_end end_of(const struct place *place, const struct job *job)
 	return job->outcome == CELL_EXITED ? engine_end(job->exit_code) : ENGINE_CRASH;
 }
 
-/* One input in a fresh cell. False: nothing was wrong with it, or it was not tried to its end. */
-static bool replay(struct fuzzing *it, struct place *place, const char *folder, const char *name, struct finding *ret)
+bool crash_replay(struct fuzzing *it, struct place *place, const char *name, struct finding *ret)
 {
 	own(texts_done) struct finding_texts more = {0};
-	own(freep) char *path = xfmt(FUNCTION_WORK "/%s/%s", folder, name);
+	own(freep) char *path = xfmt(FUNCTION_WORK "/input/%s", name);
 	const struct job_spec spec = {.words = &place->plan.replay, .more = &more, .small = true, .timeout_ms = REPLAY_MS};
 	struct job job;
 	struct err err = {0};
@@ -198,7 +197,7 @@ static void take_smaller(struct fuzzing *it, struct place *place, const char *na
 	if (smaller.len == input->len && memcmp(buf_text(&smaller), buf_text(input), input->len) == 0)
 		return;
 	if (place_write(place->fds[PLACE_INPUT], second, buf_text(&smaller), smaller.len, &err) < 0 ||
-		!replay(it, place, "input", second, &again))
+		!crash_replay(it, place, second, &again))
 		return;
 	if (strcmp(again.id, finding->id) == 0) {
 		again.found = ptr_take(&finding->input);
@@ -217,7 +216,7 @@ static void see_again(struct fuzzing *it, struct place *place, const char *name,
 {
 	for (*seen = *tried = 0; *tried < REPLAYS && !it->stopped; (*tried)++) {
 		struct finding now = {0};
-		bool wrong = replay(it, place, "input", name, &now);
+		bool wrong = crash_replay(it, place, name, &now);
 		if (wrong && !*seen)
 			*ret = now;
 		*seen += wrong && strcmp(now.id, ret->id) == 0;

@@ -289,8 +289,9 @@ static int read_folder(const char *typed, struct function_targets *ret, struct e
 	}
 	if (is_too_much(root))
 		return err_set(err, ERR_USAGE, "'%s' is more than one project: name the folder of one", buf_text(&name));
+	static const char *const skipped[] = {".git", ".hotcell", "node_modules", NULL};
 	struct folder folder = {root, ret};
-	if (fs_each_file(dir, NULL, ENTRIES_MAX, look_at, &folder, err) < 0) {
+	if (fs_each_file(dir, skipped, ENTRIES_MAX, look_at, &folder, err) < 0) {
 		err->code = ERR_USAGE;
 		return err_wrap(err, "'%s'", buf_text(&name));
 	}

@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/base64.h"
 #include "base/clock.h"
 #include "base/fs.h"
 #include "base/term.h"
@@ -80,7 +81,7 @@ static void tell(struct fuzzing *it, uint64_t now)
 	for (size_t i = 0; i < it->place_count; i++) {
 		struct target_progress *total = &it->result->totals[i];
 		total->execs = it->places[i].done_execs;
-		total->rate = 0;
+		total->rate = it->over && it->places[i].fuzzed_ns ? (double)it->places[i].done_execs * 1e9 / (double)it->places[i].fuzzed_ns : 0;
 		total->since_new_ns = it->places[i].new_ns ? now - it->places[i].new_ns : 0;
 	}
 	for (unsigned i = 0; i < it->worker_count; i++) {
@@ -294,5 +295,56 @@ int function_run(const struct function_options *options, struct loop *loop, stru
 		place_keep(&it, &it.places[i]);
 	ret->stopped = it.stopped;
 	ret->ns = clock_now() - it.started_ns;
+	return 0;
+}
+
+/* ---- a finding again ---- */
+
+void function_again_done(struct function_again *again)
+{
+	finding_done(&again->last);
+	texts_done(&again->problems);
+	*again = (struct function_again){0};
+}
+
+static void try_again(struct fuzzing *it, const struct finding *finding, unsigned times, struct function_again *ret)
+{
+	while (ret->tried < times && !it->stopped) {
+		struct finding now = {0};
+		bool wrong = crash_replay(it, &it->places[0], "again", &now);
+		if (it->stopped) {
+			finding_done(&now);
+			return;
+		}
+		ret->tried++;
+		if (!wrong)
+			continue;
+		ret->seen += strcmp(now.id, finding->id) == 0;
+		finding_done(&ret->last);
+		ret->last = now;
+	}
+}
+
+int function_again(const struct function_options *options, const struct finding *finding, unsigned times, struct loop *loop,
+	struct cell_pool *pool, struct function_again *ret, struct err *err)
+{
+	own(function_result_done) struct function_result result = {0};
+	own(fuzzing_done) struct fuzzing it = {.options = options, .loop = loop, .pool = pool, .result = &result, .started_ns = clock_now()};
+	own(buf_done) struct buf input = {0};
+
+	*ret = (struct function_again){0};
+	if (!finding->binary || !base64_read(finding->input, strlen(finding->input), &input) || input.len > INPUT_MAX)
+		return err_set(err, ERR_USAGE, "the finding's input is not one of a function");
+	if (fuzzing_open(&it, err) < 0)
+		return -1;
+	prepare(&it, 0);
+	for (size_t i = 0; i < result.problems[0].count; i++)
+		texts_add(&ret->problems, result.problems[0].items[i]);
+	if (!ret->problems.count && !it.stopped) {
+		if (place_write(it.places[0].fds[PLACE_INPUT], "again", buf_text(&input), input.len, err) < 0)
+			return -1;
+		try_again(&it, finding, times, ret);
+	}
+	ret->stopped = it.stopped;
 	return 0;
 }

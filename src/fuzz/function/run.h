@@ -28,7 +28,7 @@ struct place {
 	struct finding_texts met; /* ids of what is confirmed, or was tried in vain */
 	unsigned short_runs; /* engines that ended without a word, one after another */
 	uint64_t begun_ns, new_ns, slice_ns; /* its first start, its last new path, the end of its last slice */
-	uint64_t done_execs; /* of engines that have ended */
+	uint64_t done_execs, fuzzed_ns; /* of engines that have ended */
 	uint64_t best_features;
 	unsigned running; /* workers on it */
 };
@@ -118,6 +118,8 @@ void crash_add(struct fuzzing *it, size_t place, enum engine_end end, const stru
 /* Looks into the folder for what engines that go on have left. */
 void crash_look(struct fuzzing *it, size_t place);
 void crash_confirm(struct fuzzing *it); /* the first that waits */
+/* An input of PLACE_INPUT in a fresh cell. False: nothing was wrong with it, or it was not tried to its end. */
+MUST_CHECK bool crash_replay(struct fuzzing *it, struct place *place, const char *name, struct finding *ret);
 
 /* ---- worker.c ---- */
 

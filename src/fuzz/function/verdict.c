@@ -132,6 +132,8 @@ static void put_evidence(const char *at, const char *end, struct finding *ret)
 			term_line(at, (size_t)(stop - at), LINE_MAX_SHOWN, &line);
 			texts_add(&ret->evidence, buf_text(&line));
 		}
+		if (stop - at > 9 && memcmp(at, "SUMMARY: ", 9) == 0)
+			return; /* what follows is the memory around it */
 		at = stop < end ? stop + 1 : end;
 	}
 }

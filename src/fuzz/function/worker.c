@@ -202,6 +202,7 @@ static void worker_end(struct fuzzing *it, struct worker *worker, uint64_t now)
 
 	total->yield = (total->yield + fresh / (seconds > 0.1 ? seconds : 0.1)) / 2;
 	place->done_execs += worker->job.stats.now.execs;
+	place->fuzzed_ns += now - worker->started_ns;
 	place->slice_ns = now;
 	place->running--;
 	worker->busy = false;

@@ -1,0 +1,535 @@
+/* hotcell fuzz function: fuzz functions with the engines of their languages, in cells, and say what made them fail.
+ *
+ * What is found goes to the store of the project when it is confirmed, one file each: whatever ends us later takes nothing
+ * with it. */
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/random.h>
+#include <time.h>
+
+#include "base/clock.h"
+#include "base/fs.h"
+#include "base/out_file.h"
+#include "base/size.h"
+#include "base/term.h"
+#include "cli/function_setup.h"
+#include "cli/function_view.h"
+#include "cli/fuzz_setup.h"
+#include "cli/fuzz_view.h"
+#include "cli/profile_options.h"
+#include "cli/redraw.h"
+#include "cli/tty.h"
+#include "cli/verbs.h"
+
+#define FRAME_NS (100 * NS_PER_MS)
+#define LINE_NS (5 * NS_PER_S)
+#define STATS_NS NS_PER_S
+#define DEFAULT_MS 60000
+#define LINE_SHOWN 2400
+
+struct function_fuzz {
+	const struct function_cli *cli;
+	struct function_setup setup;
+	struct finding_store store;
+	struct finding_texts seen, fresh, baseline; /* ids */
+	enum finding_gate gate;
+	unsigned severities[SEVERITY_COUNT];
+	bool live;
+	uint64_t shown_ns, stats_ns;
+	struct err failed; /* the store could not be written */
+};
+
+static void function_fuzz_done(struct function_fuzz *it)
+{
+	redraw_end();
+	store_done(&it->store);
+	texts_done(&it->seen);
+	texts_done(&it->fresh);
+	texts_done(&it->baseline);
+	function_setup_done(&it->setup);
+}
+
+/* ---- while it runs ---- */
+
+static struct function_look look_of(const struct function_fuzz *it)
+{
+	struct function_look look = {.targets = &it->setup.targets,
+		.duration_ns = it->setup.options.duration_ns,
+		.max_execs = it->setup.options.max_execs,
+		.severities = it->severities};
+
+	if (!tty_size(&look.rows, &look.columns) || look.columns < 20 || look.rows < 4) {
+		look.columns = 80;
+		look.rows = 24;
+	}
+	return look;
+}
+
+static void on_progress(void *data, const struct function_progress *progress)
+{
+	struct function_fuzz *it = data;
+	const struct function_look look = look_of(it);
+	own(buf_done) struct buf text = {0}, stats = {0};
+	uint64_t now = clock_now();
+
+	if (it->cli->stats_json && now - it->stats_ns >= STATS_NS) {
+		it->stats_ns = now;
+		function_view_json(progress, &look, &stats);
+		buf_char(&stats, '\n');
+		(void)cli_print(&stats); /* a reader that is gone is told of in the end */
+	}
+	if (it->cli->run.quiet || now - it->shown_ns < (it->live ? FRAME_NS : LINE_NS))
+		return;
+	it->shown_ns = now;
+	if (it->live) {
+		function_view_block(progress, &look, &text);
+		(void)!redraw_frame(&text, look.columns); /* a terminal that is gone: the fuzzing goes on */
+		return;
+	}
+	function_view_line(progress, &look, &text);
+	cli_say("%s", buf_text(&text));
+}
+
+static bool on_stop(void *data)
+{
+	return ((const struct function_fuzz *)data)->setup.signal != 0;
+}
+
+static bool texts_have(const struct finding_texts *texts, const char *text)
+{
+	for (size_t i = 0; i < texts->count; i++)
+		if (strcmp(texts->items[i], text) == 0)
+			return true;
+	return false;
+}
+
+static void on_found(void *data, const struct finding *finding, bool is_new)
+{
+	struct function_fuzz *it = data;
+	struct finding kept = {0};
+	struct err err = {0};
+	own(buf_done) struct buf line = {0};
+
+	if (fuzz_copy(finding, &kept, &err) < 0) {
+		it->failed = err;
+		return;
+	}
+	function_setup_finish(&it->setup, &kept);
+	kept.first_seen = kept.last_seen = time(NULL);
+	kept.times = 1;
+	kept.state = FINDING_OPEN;
+	if (!texts_have(&it->seen, kept.id)) {
+		texts_add(&it->seen, kept.id);
+		it->severities[finding_severity(&kept)]++;
+	}
+	if (store_add(&it->store, &kept, &is_new, &err) < 0) {
+		if (!it->failed.code)
+			(void)cli_fail(&err);
+		it->failed = err;
+	} else if (is_new) {
+		texts_add(&it->fresh, kept.id);
+	}
+	if (!it->cli->run.quiet) {
+		fuzz_view_found(&kept, is_new ? "found" : "found again", &line);
+		if (it->live)
+			(void)!redraw_clear(look_of(it).columns);
+		cli_say("%s", buf_text(&line));
+	}
+	finding_done(&kept);
+}
+
+/* ---- in the end ---- */
+
+struct outcome {
+	struct function_fuzz *it;
+	const struct function_result *result;
+	const struct finding **list;
+	size_t count, over;
+	int code;
+};
+
+static struct findings findings_of(const struct outcome *outcome, const char *folder)
+{
+	return (struct findings){.list = outcome->list,
+		.count = outcome->count,
+		.title = "hotcell fuzz function",
+		.version = HOTCELL_VERSION,
+		.gaps = &outcome->result->gaps,
+		.capsule_folder = folder,
+		.now = time(NULL)};
+}
+
+static size_t problem_count(const struct function_result *result)
+{
+	size_t count = 0;
+
+	for (size_t i = 0; i < result->target_count; i++)
+		count += result->problems[i].count > 0;
+	return count;
+}
+
+static void judge(struct outcome *outcome)
+{
+	const struct findings findings = findings_of(outcome, "");
+	const struct function_result *result = outcome->result;
+
+	outcome->over = findings_over(&findings, outcome->it->gate, &outcome->it->baseline);
+	if (outcome->it->failed.code)
+		outcome->code = FUZZ_EXIT_BROKEN;
+	else if (outcome->it->setup.signal)
+		outcome->code = 128 + outcome->it->setup.signal;
+	else if (outcome->over)
+		outcome->code = FUZZ_EXIT_FINDINGS;
+	else if (!result->fuzzed)
+		outcome->code = result->missing || !problem_count(result) ? FUZZ_EXIT_NOTHING : FUZZ_EXIT_BROKEN;
+	else
+		outcome->code = problem_count(result) ? FUZZ_EXIT_BROKEN : 0;
+}
+
+static void put_texts(struct json *json, const char *key, const struct finding_texts *texts)
+{
+	json_key(json, key);
+	json_open(json, '[');
+	for (size_t i = 0; i < texts->count; i++)
+		json_string(json, texts->items[i]);
+	json_close(json, ']');
+}
+
+static void put_target(struct json *json, const struct function_target *target, const struct target_progress *total,
+	const struct finding_texts *problems)
+{
+	json_open(json, '{');
+	json_put_string(json, "name", target->name);
+	json_put_string(json, "language", target->language);
+	json_put_string(json, "function", target->function);
+	json_put_bool(json, "harness", target->harness);
+	json_put_uint(json, "execs", total->execs);
+	json_put_uint(json, "coverage", total->coverage);
+	json_put_uint(json, "features", total->features);
+	json_put_uint(json, "corpus", total->corpus);
+	json_put_uint(json, "crashes", total->crashes);
+	json_put_uint(json, "first_exec_ms", total->first_exec_ns / NS_PER_MS);
+	put_texts(json, "problems", problems);
+	json_close(json, '}');
+}
+
+static uint64_t execs_of(const struct function_result *result)
+{
+	uint64_t execs = 0;
+
+	for (size_t i = 0; i < result->target_count; i++)
+		execs += result->totals[i].execs;
+	return execs;
+}
+
+static int print_json(const struct outcome *outcome)
+{
+	const struct function_fuzz *it = outcome->it;
+	own(json_done) struct json json = {.pretty = !it->cli->stats_json};
+	own(freep) char *seed = xfmt("%" PRIu64, it->setup.options.seed);
+
+	json_open(&json, '{');
+	json_put_string(&json, "version", HOTCELL_VERSION);
+	json_put_string(&json, "backend", it->setup.backend);
+	json_put_string(&json, "seed", seed);
+	json_put_uint(&json, "execs", execs_of(outcome->result));
+	json_put_uint(&json, "wall_ms", outcome->result->ns / NS_PER_MS);
+	json_key(&json, "targets");
+	json_open(&json, '[');
+	for (size_t i = 0; i < outcome->result->target_count; i++)
+		put_target(&json, &it->setup.targets.list[i], &outcome->result->totals[i], &outcome->result->problems[i]);
+	json_close(&json, ']');
+	json_key(&json, "findings");
+	json_open(&json, '[');
+	for (size_t i = 0; i < outcome->count; i++)
+		capsule_write(outcome->list[i], &json);
+	json_close(&json, ']');
+	put_texts(&json, "new", &it->fresh);
+	put_texts(&json, "gaps", &outcome->result->gaps);
+	json_put_string(&json, "gate", it->cli->fail_on);
+	json_put_uint(&json, "over", outcome->over);
+	json_put_int(&json, "exit", outcome->code);
+	json_close(&json, '}');
+	buf_char(&json.out, '\n');
+	return cli_print(&json.out);
+}
+
+static void put_problems(const struct outcome *outcome, struct buf *out)
+{
+	const struct function_targets *targets = &outcome->it->setup.targets;
+
+	for (size_t i = 0; i < outcome->result->target_count; i++) {
+		for (size_t k = 0; k < outcome->result->problems[i].count; k++) {
+			const char *text = outcome->result->problems[i].items[k];
+			buf_str(out, "\nnot fuzzed: ");
+			term_line(targets->list[i].name, strlen(targets->list[i].name), 120, out);
+			buf_fmt(out, ": %s\n", text); /* its lines were made safe where they came from */
+		}
+	}
+	for (size_t i = 0; i < outcome->result->gaps.count; i++) {
+		buf_str(out, "remark: ");
+		term_line(outcome->result->gaps.items[i], strlen(outcome->result->gaps.items[i]), LINE_SHOWN, out);
+		buf_char(out, '\n');
+	}
+}
+
+static void put_verdict(const struct outcome *outcome, struct buf *out)
+{
+	char took[24];
+
+	buf_char(out, '\n');
+	if (!outcome->result->fuzzed && !outcome->count) {
+		buf_str(out, "Nothing was really fuzzed.\n");
+		return;
+	}
+	if (outcome->count) {
+		buf_fmt(out, "%zu finding%s (", outcome->count, outcome->count == 1 ? "" : "s");
+		fuzz_view_severities(outcome->it->severities, out);
+		buf_fmt(out, "), %zu new, %zu at or above the gate '%s'", outcome->it->fresh.count, outcome->over, outcome->it->cli->fail_on);
+	} else {
+		buf_str(out, "Nothing found");
+	}
+	buf_fmt(out, "; %" PRIu64 " executions in %s, seed %" PRIu64 ".%s\n", execs_of(outcome->result),
+		duration_text(outcome->result->ns, took, sizeof(took)), outcome->it->setup.options.seed,
+		outcome->result->stopped ? " It was interrupted." : "");
+}
+
+static int print_text(const struct outcome *outcome)
+{
+	own(freep) char *folder = fuzz_store_shown(outcome->it->setup.store_folder);
+	struct findings findings = findings_of(outcome, folder);
+	own(buf_done) struct buf out = {0};
+
+	findings.gaps = NULL; /* told below */
+	function_view_targets(&outcome->it->setup.targets, outcome->result->totals, 0, &out);
+	if (outcome->count) {
+		buf_char(&out, '\n');
+		findings_write(&findings, FINDINGS_TABLE, &out);
+		buf_str(&out, "\nTo see one again:\n");
+		for (size_t i = 0; i < outcome->count; i++) {
+			buf_str(&out, "  ");
+			finding_command(outcome->list[i], folder, &out);
+			buf_char(&out, '\n');
+		}
+	}
+	put_problems(outcome, &out);
+	put_verdict(outcome, &out);
+	return cli_print(&out);
+}
+
+static int write_sarif(const struct outcome *outcome)
+{
+	own(freep) char *folder = fuzz_store_shown(outcome->it->setup.store_folder);
+	const struct findings findings = findings_of(outcome, folder);
+	const char *path = outcome->it->cli->sarif;
+	own(buf_done) struct buf text = {0};
+	struct err err = {0};
+
+	findings_write(&findings, FINDINGS_SARIF, &text);
+	if (out_file_is_stdout(path))
+		return cli_print(&text);
+	return out_file_write(path, &text, true, &err) < 0 ? cli_fail(&err) : 0;
+}
+
+static int log_end(const struct outcome *outcome, struct err *err)
+{
+	struct audit *audit = outcome->it->setup.audit.audit;
+	struct json *json = audit_begin(audit, "fuzz-end");
+
+	audit_text(audit, "target", outcome->it->setup.targets.list[0].name);
+	json_put_uint(json, "calls", execs_of(outcome->result));
+	json_put_uint(json, "findings", outcome->count);
+	json_put_uint(json, "new", outcome->it->fresh.count);
+	json_put_uint(json, "fixed", 0);
+	json_put_int(json, "exit", outcome->code);
+	audit_end(audit);
+	return fuzz_audit_flush(audit, err);
+}
+
+static int log_start(const struct function_fuzz *it, struct err *err)
+{
+	struct audit *audit = it->setup.audit.audit;
+	struct json *json = audit_begin(audit, "fuzz-start");
+	own(freep) char *kind = xfmt("function-%s", it->setup.targets.list[0].language);
+
+	audit_text(audit, "target", it->setup.targets.list[0].name);
+	json_put_string(json, "kind", kind);
+	json_put_uint(json, "tools", it->setup.targets.count);
+	json_put_uint(json, "known", it->store.count);
+	audit_end(audit);
+	return fuzz_audit_flush(audit, err);
+}
+
+static int by_severity(const void *a, const void *b)
+{
+	const struct finding *one = *(const struct finding *const *)a, *other = *(const struct finding *const *)b;
+	int first = (int)finding_severity(one), second = (int)finding_severity(other);
+
+	return first != second ? second - first : strcmp(one->id, other->id);
+}
+
+static int report(struct function_fuzz *it, const struct function_result *result)
+{
+	own(freep) const struct finding **list = xcalloc(it->seen.count + 1, sizeof(const struct finding *));
+	struct outcome outcome = {.it = it, .result = result, .list = list};
+	struct err err = {0};
+
+	for (size_t i = 0; i < it->seen.count; i++) {
+		const struct finding *finding = store_find(&it->store, it->seen.items[i]);
+		if (finding)
+			list[outcome.count++] = finding;
+	}
+	if (outcome.count)
+		qsort(list, outcome.count, sizeof(*list), by_severity);
+	judge(&outcome);
+	int told = it->cli->run.json ? print_json(&outcome) : print_text(&outcome);
+	if (it->cli->sarif && write_sarif(&outcome))
+		told = FUZZ_EXIT_BROKEN;
+	if (log_end(&outcome, &err) < 0)
+		told = cli_fail(&err);
+	return outcome.code ? outcome.code : told ? FUZZ_EXIT_BROKEN : 0;
+}
+
+/* ---- the whole ---- */
+
+static int explore(struct function_fuzz *it)
+{
+	own(function_result_done) struct function_result result = {0};
+	struct function_options *options = &it->setup.options;
+	const char *term = getenv("TERM");
+	struct err err = {0};
+
+	it->live = !it->cli->run.quiet && isatty(STDERR_FILENO) && term && strcmp(term, "dumb") != 0;
+	options->known = &it->store;
+	options->found = on_found;
+	options->progress = on_progress;
+	options->stop = on_stop;
+	options->data = it;
+	it->shown_ns = it->live ? 0 : clock_now();
+	if (it->live)
+		redraw_begin(STDERR_FILENO);
+	int rc = function_run(options, it->setup.loop, it->setup.pool, &result, &err);
+	if (it->live)
+		(void)!redraw_clear(look_of(it).columns);
+	redraw_end();
+	return rc < 0 ? fuzz_setup_fail(&err) : report(it, &result);
+}
+
+static int read_baseline(struct function_fuzz *it, struct err *err)
+{
+	const char *path = it->cli->baseline;
+	own(buf_done) struct buf text = {0};
+
+	(void)finding_gate_read(it->cli->fail_on, &it->gate); /* the table's choices */
+	if (path && fs_read_small(AT_FDCWD, path, BASELINE_MAX, &text, err) < 0) {
+		err->code = ERR_USAGE;
+		return err_wrap(err, "--baseline");
+	}
+	if (path && baseline_read(buf_text(&text), text.len, path, &it->baseline, err) < 0)
+		return err_wrap(err, "--baseline");
+	if (it->cli->sarif && !out_file_is_stdout(it->cli->sarif))
+		return out_file_check(it->cli->sarif, true, err);
+	return 0;
+}
+
+static int run_function(void *data, const struct cli_args *args)
+{
+	own(profiled_done) struct profiled profiled = {0};
+	struct function_cli *typed = data;
+	struct err err = {0};
+
+	if (profiled_build(&profiled, &verb_fuzz_function, &typed->run, args, &err) < 0)
+		return cli_fail(&err);
+	struct function_cli *cli = profiled.options ? profiled.options : typed;
+	if (!cli->duration_ms && !cli->max_execs)
+		cli->duration_ms = DEFAULT_MS;
+	if (!cli->seed && getrandom(&cli->seed, sizeof(cli->seed), 0) == (ssize_t)sizeof(cli->seed))
+		cli->seed = (cli->seed >> 33) + 1; /* as large as the engines take them */
+	own(function_fuzz_done) struct function_fuzz it = {.cli = cli};
+	if (function_setup_build(&it.setup, cli, args->words, args, &err) < 0 || read_baseline(&it, &err) < 0 ||
+		function_setup_open(&it.setup, &err) < 0 || store_open(&it.store, it.setup.store_folder, &err) < 0 || log_start(&it, &err) < 0)
+		return fuzz_setup_fail(&err);
+	for (size_t i = 0; i < it.store.unread.count; i++)
+		cli_say("%s", it.store.unread.items[i]);
+	return explore(&it);
+}
+
+/* ---- the table ---- */
+
+static void defaults(void *options)
+{
+	struct function_cli *cli = options;
+
+	run_options_defaults(&cli->run);
+	cli->workers = 1;
+	cli->fail_on = "warning";
+}
+
+#define INTO(member) CLI_INTO(struct run_options, member)
+#define OWN(member) CLI_INTO(struct function_cli, member)
+
+/* clang-format off */
+static const struct cli_option table[] = {
+	{.name = "target", .value = "TARGET", .kind = CLI_LIST, OWN(targets), .hint = CLI_HINT_FILE,
+	 .help = "a target, as the words are; repeatable"},
+	{.name = "duration", .letter = 'd', .value = "DURATION", .kind = CLI_DURATION, OWN(duration_ms),
+	 .fallback = "60s, or no limit with --max-execs",
+	 .help = "time to explore, of all targets together"},
+	{.name = "max-execs", .letter = 'n', .value = "N", .kind = CLI_COUNT, OWN(max_execs), .min = 1, .max = UINT64_MAX,
+	 .help = "executions to explore with, about, of all targets together"},
+	{.name = "workers", .value = "N", .kind = CLI_COUNT, OWN(workers), .min = 1, .max = 256, .fallback = "1",
+	 .help = "engines at once, each in a cell of its own, with one corpus a target"},
+	{.name = "seed", .value = "N", .kind = CLI_COUNT, OWN(seed), .min = 1, .max = 2147483647, .fallback = "random, and told",
+	 .help = "where the engines' choices come from"},
+	{.name = "seed-corpus", .value = "DIR", .kind = CLI_TEXT, OWN(seed_corpus), .hint = CLI_HINT_FOLDER,
+	 .help = "inputs to begin with, a file each"},
+	{.name = "dict", .value = "FILE", .kind = CLI_TEXT, OWN(dict), .hint = CLI_HINT_FILE,
+	 .help = "words to use in inputs, in AFL's syntax"},
+	{.name = "sanitizer", .value = "NAME", .kind = CLI_TEXT, OWN(sanitizer), .hint = CLI_HINT_CHOICE,
+	 .choices = "address undefined memory none", .fallback = "address and undefined",
+	 .help = "what C and C++ are built with"},
+	{.name = "expect", .value = "NAME", .kind = CLI_LIST, OWN(expect),
+	 .help = "an exception that is declared, and no finding, by its name or a base's; repeatable"},
+	{.name = "venv", .value = "DIR", .kind = CLI_TEXT, OWN(venv), .hint = CLI_HINT_FOLDER,
+	 .fallback = "$VIRTUAL_ENV, or ./.venv, or none",
+	 .help = "the Python environment that has Atheris and what the target imports"},
+	{.name = "fail-on", .value = "LEVEL", .kind = CLI_TEXT, OWN(fail_on), .hint = CLI_HINT_CHOICE,
+	 .choices = "error warning note any none", .fallback = "warning",
+	 .help = "the least level of a finding that makes the exit code 1"},
+	{.name = "baseline", .value = "FILE", .kind = CLI_TEXT, OWN(baseline), .hint = CLI_HINT_FILE,
+	 .help = "findings that were there before and fail nothing: SARIF, or exported JSON"},
+	{.name = "export-sarif", .value = "FILE", .kind = CLI_TEXT, OWN(sarif), .hint = CLI_HINT_FILE,
+	 .help = "write a SARIF log of the findings"},
+	{.name = "stats-json", .kind = CLI_FLAG, OWN(stats_json),
+	 .help = "print one JSON object a second, a line each"},
+	{.name = "state", .value = "DIR", .kind = CLI_TEXT, OWN(state), .hint = CLI_HINT_FOLDER,
+	 .fallback = "the nearest .hotcell, here or above",
+	 .help = "folder of findings, corpora and the audit log"},
+	{.name = "json", .kind = CLI_FLAG, INTO(json),
+	 .help = "print one JSON object at the end"},
+	{.name = "audit", .value = "FILE", .kind = CLI_TEXT, INTO(audit), .hint = CLI_HINT_FILE,
+	 .fallback = "that of the state folder",
+	 .help = "append what was decided, the beginning and the end to another audit log"},
+	{.name = "quiet", .letter = 'q', .kind = CLI_FLAG, INTO(quiet),
+	 .help = "say nothing while it runs"},
+#include "cli/run_options.inc"
+	{0},
+};
+/* clang-format on */
+
+const struct cli_verb verb_fuzz_function = {
+	.name = "fuzz function",
+	.summary = "fuzz functions with the engines of their languages",
+	.usage = "[options] FILE:FUNCTION|FILE|DIR...",
+	.details = "Exit codes: 0 nothing at or above the gate was found; 1 something was; 2 the command line is wrong; 3 nothing was really\n"
+		   "fuzzed; 4 a target, the sandbox or hotcell failed; 130 interrupted.\n",
+	.options = table,
+	.options_size = sizeof(struct function_cli),
+	.defaults = defaults,
+	.words_max = -1,
+	.word = "TARGET",
+	.word_hint = CLI_HINT_FILE,
+	.run = run_function,
+};

@@ -1,0 +1,120 @@
+#include "cli/function_repro.h"
+
+#include <string.h>
+
+#include "cli/function_setup.h"
+#include "cli/profile_options.h"
+#include "cli/fuzz_setup.h"
+#include "cli/verbs.h"
+
+bool finding_is_function(const struct finding *finding)
+{
+	return strncmp(finding->kind, "function-", 9) == 0;
+}
+
+/* "file.py:name" without the name */
+static char *file_of(const struct finding *finding)
+{
+	const char *word = finding->command.count ? finding->command.items[0] : "", *colon = strrchr(word, ':');
+
+	return colon ? xfmt("%.*s", (int)(colon - word), word) : xstrdup(word);
+}
+
+bool function_is_here(const struct finding *finding)
+{
+	own(freep) char *file = file_of(finding), *flag = xfmt("--schema=%s", file); /* one that takes files from here */
+
+	return flag_is_safe(flag);
+}
+
+struct parsed {
+	struct function_cli cli;
+	struct cli_args args;
+	struct finding_texts words;
+	struct profiled profiled;
+	struct function_setup setup;
+};
+
+static void parsed_done(struct parsed *it)
+{
+	function_setup_done(&it->setup);
+	profiled_done(&it->profiled);
+	cli_parse_done(&verb_fuzz_function, &it->cli, &it->args);
+	texts_done(&it->words);
+}
+
+static int parse(struct parsed *it, struct function_retry *retry, struct err *err)
+{
+	bool help;
+
+	for (size_t i = 0; i < retry->flags->count; i++)
+		texts_add(&it->words, retry->flags->items[i]);
+	texts_add(&it->words, "--target");
+	texts_add(&it->words, retry->finding->command.count ? retry->finding->command.items[0] : "");
+	verb_fuzz_function.defaults(&it->cli);
+	if (cli_parse(&verb_fuzz_function, (int)it->words.count, it->words.items, &it->cli, &it->args, &help, err) < 0)
+		return err_wrap(err, "the capsule's options");
+	it->cli.state = retry->state;
+	return profiled_build(&it->profiled, &verb_fuzz_function, &it->cli.run, &it->args, err);
+}
+
+static bool on_stop(void *data)
+{
+	return ((const struct function_setup *)data)->signal != 0;
+}
+
+static bool is_changed(const struct function_setup *setup, const struct finding *finding)
+{
+	const struct function_target *target = &setup->targets.list[0];
+	own(freep) char *path = xfmt("%s/%s", target->root, target->file);
+	char *const words[] = {path, NULL};
+	own(freep) char *sum = fuzz_target_sum(words);
+
+	return finding->target_sha256 && (!sum || strcmp(sum, finding->target_sha256) != 0);
+}
+
+static void fill(const struct function_again *again, struct repro *ret)
+{
+	const struct finding_texts *evidence = &again->last.evidence;
+	struct err err;
+
+	*ret = (struct repro){.seen = again->seen, .tried = again->tried};
+	ret->verdict = again->seen ? REPRO_SAME : again->last.oracle ? REPRO_DIFFERENT : REPRO_FIXED;
+	for (size_t i = 0; i < evidence->count; i++)
+		texts_add(&ret->evidence, evidence->items[i]);
+	if (ret->verdict == REPRO_DIFFERENT && fuzz_copy(&again->last, &ret->other, &err) < 0)
+		ret->other = (struct finding){.oracle = xstrdup(again->last.oracle), .message = xstrdup(again->last.message)};
+}
+
+int function_repro(struct function_retry *retry, struct repro *ret, struct err *err)
+{
+	own(parsed_done) struct parsed it = {0};
+	own(function_again_done) struct function_again again = {0};
+
+	if (parse(&it, retry, err) < 0)
+		return -1;
+	const struct function_cli *cli = it.profiled.options ? it.profiled.options : &it.cli;
+	if (function_setup_build(&it.setup, cli, NULL, &it.args, err) < 0 || function_setup_open(&it.setup, err) < 0)
+		return -1;
+	if (it.setup.targets.count != 1)
+		return err_set(err, ERR_USAGE, "the capsule names no single function");
+	retry->changed = is_changed(&it.setup, retry->finding);
+	it.setup.options.stop = on_stop;
+	it.setup.options.data = &it.setup;
+	int rc = function_again(&it.setup.options, retry->finding, retry->times, it.setup.loop, it.setup.pool, &again, err);
+	retry->signal = it.setup.signal;
+	if (rc < 0)
+		return -1;
+	if (again.problems.count)
+		return err_set(err, ERR_LOST, "%.380s", again.problems.items[0]);
+	if (again.stopped)
+		return err_set(err, ERR_LOST, "stopped before it was tried as often as asked for");
+	fill(&again, ret);
+	struct audit *audit = it.setup.audit.audit;
+	struct json *json = audit_begin(audit, "repro");
+	json_put_string(json, "finding", retry->finding->id);
+	audit_text(audit, "target", retry->finding->target);
+	json_put_string(json, "verdict", repro_name(ret->verdict));
+	audit_end(audit);
+	return fuzz_audit_flush(audit, err);
+}

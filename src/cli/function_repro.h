@@ -1,0 +1,22 @@
+/* A finding of a function, tried again. */
+#ifndef HOTCELL_CLI_FUNCTION_REPRO_H
+#define HOTCELL_CLI_FUNCTION_REPRO_H
+
+#include "finding/finding.h"
+#include "fuzz/fuzz.h"
+
+bool finding_is_function(const struct finding *finding);
+/* Whether its target lies at or below the current folder: others are not taken from a stranger's file. */
+bool function_is_here(const struct finding *finding);
+
+struct function_retry {
+	const struct finding *finding;
+	const struct finding_texts *flags; /* of the capsule that are taken */
+	const char *state;
+	unsigned times;
+	bool changed; /* filled: the target is not the one that it was found in */
+	int signal; /* filled: what told us to end */
+};
+MUST_CHECK int function_repro(struct function_retry *retry, struct repro *ret, struct err *err);
+
+#endif

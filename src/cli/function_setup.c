@@ -1,0 +1,238 @@
+#include "cli/function_setup.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "base/clock.h"
+#include "campaign/state.h"
+#include "cli/backend.h"
+#include "cli/fuzz_setup.h"
+#include "cli/hide.h"
+#include "cli/manifest_check.h"
+#include "cli/redraw.h"
+#include "cli/signals.h"
+
+#define STORE_NAME "examples"
+
+static const char *const sanitizers[] = {
+	[SANITIZER_DEFAULT] = "default", [SANITIZER_ADDRESS] = "address", [SANITIZER_UNDEFINED] = "undefined",
+	[SANITIZER_MEMORY] = "memory", [SANITIZER_NONE] = "none",
+};
+
+void function_setup_done(struct function_setup *it)
+{
+	it->pool = cell_pool_free(it->pool);
+	it->loop = loop_free(it->loop);
+	run_audit_done(&it->audit);
+	run_spec_done(&it->built);
+	function_targets_done(&it->targets);
+	texts_done(&it->flags);
+	texts_done(&it->names);
+	texts_done(&it->typed);
+	free(it->state);
+	free(it->store_folder);
+	free(it->venv);
+	free(it->seed_corpus);
+	free(it->here);
+}
+
+static int check_options(const struct function_cli *cli, const char *backend, struct err *err)
+{
+	const struct door_options *doors = &cli->run.doors;
+
+	if (doors->allow.count + doors->services.count + doors->secrets.count > 0)
+		return err_set(err, ERR_USAGE, "what is fuzzed gets no doors, by options or by a profile; leave out --allow, --service and --secret-door");
+	if (cli->run.stdin_file)
+		return err_set(err, ERR_USAGE, "--stdin: what is fuzzed has no stdin; leave the option out");
+	if (strcmp(backend, "none") == 0)
+		return err_set(err, ERR_USAGE, "functions are fuzzed in cells only; leave out --no-sandbox and --backend none");
+	if (strcmp(cli->run.image, "host") != 0)
+		return err_set(err, ERR_USAGE, "functions are fuzzed with this machine's own engines; leave out --image");
+	return 0;
+}
+
+/* A folder that the user named, with all links followed: cells are shown what is behind them. */
+static int take_folder(const char *option, const char *typed, char **ret, struct err *err)
+{
+	struct stat st;
+
+	if (!typed)
+		return 0;
+	*ret = realpath(typed, NULL);
+	if (!*ret || stat(*ret, &st) < 0 || !S_ISDIR(st.st_mode)) {
+		(void)err_errno(err, *ret ? ENOTDIR : errno, "%s '%.160s'", option, typed);
+		err->code = ERR_USAGE;
+		return -1;
+	}
+	if (access(*ret, R_OK | X_OK) < 0)
+		return err_set(err, ERR_USAGE, "%s '%.160s' cannot be read", option, typed);
+	return 0;
+}
+
+/* What is named; else the one that is active; else one that lies here. */
+static int take_venv(struct function_setup *it, struct err *err)
+{
+	const char *active = getenv("VIRTUAL_ENV"), *used = it->cli->venv ? it->cli->venv : active && *active ? active : NULL;
+
+	if (!used && access(".venv/bin/python3", F_OK) == 0)
+		used = ".venv";
+	if (take_folder("--venv", used, &it->venv, err) < 0)
+		return -1;
+	own(freep) char *python = it->venv ? xfmt("%s/bin/python3", it->venv) : NULL;
+	if (python && faccessat(AT_FDCWD, python, F_OK, AT_SYMLINK_NOFOLLOW) < 0)
+		return err_set(err, ERR_USAGE, "--venv '%.160s' is no virtual environment: it has no bin/python3", used);
+	return 0;
+}
+
+static int take_targets(struct function_setup *it, char *const *words, struct err *err)
+{
+	size_t count = 0;
+
+	for (; words && words[count]; count++) {
+		size_t before = it->targets.count;
+		if (function_targets_read(words[count], &it->targets, err) < 0)
+			return -1;
+		for (size_t i = before; i < it->targets.count; i++)
+			texts_add(&it->typed, words[count]);
+	}
+	for (size_t i = 0; i < it->cli->targets.count; i++, count++) {
+		size_t before = it->targets.count;
+		if (function_targets_read(it->cli->targets.items[i], &it->targets, err) < 0)
+			return -1;
+		for (size_t k = before; k < it->targets.count; k++)
+			texts_add(&it->typed, it->cli->targets.items[i]);
+	}
+	if (!count)
+		return err_set(err, ERR_USAGE, "'hotcell fuzz function' needs a target: FILE:FUNCTION, a harness's file, or a folder");
+	return 0;
+}
+
+static enum sanitizer sanitizer_of(const char *name)
+{
+	for (size_t i = 0; name && i < ARRAY_LEN(sanitizers); i++)
+		if (strcmp(sanitizers[i], name) == 0)
+			return (enum sanitizer)i;
+	return SANITIZER_DEFAULT;
+}
+
+static int set_state(struct function_setup *it, struct err *err)
+{
+	const struct door_policy none = {0};
+	const char *log = it->cli->run.audit;
+
+	it->state = state_folder(it->cli->state, true, err);
+	if (!it->state)
+		return -1;
+	it->store_folder = xfmt("%s/" STORE_NAME, it->state);
+	own(freep) char *path = log ? xstrdup(log) : state_audit(it->state);
+	return run_audit_open(&it->audit, path, it->backend, &it->built.spec, &none, err);
+}
+
+int function_setup_build(struct function_setup *ret, const struct function_cli *cli, char *const *words, const struct cli_args *args,
+	struct err *err)
+{
+	static char program[] = "true";
+	static char *const command[] = {program, NULL}; /* each job brings its own */
+
+	*ret = (struct function_setup){.cli = cli, .here = getcwd(NULL, 0)};
+	if (backend_choose(&cli->run, &ret->backend, err) < 0 || check_options(cli, ret->backend, err) < 0 ||
+		take_targets(ret, words, err) < 0 || take_venv(ret, err) < 0 ||
+		take_folder("--seed-corpus", cli->seed_corpus, &ret->seed_corpus, err) < 0 || manifest_check(&cli->run.manifests, err) < 0 ||
+		run_spec_build(&ret->built, &cli->run, command, err) < 0 || set_state(ret, err) < 0)
+		return -1;
+	fuzz_flags(args, &ret->flags, &ret->names);
+	ret->options = (struct function_options){
+		.targets = &ret->targets,
+		.spec = &ret->built.spec,
+		.state = ret->state,
+		.duration_ns = cli->duration_ms * NS_PER_MS,
+		.max_execs = cli->max_execs,
+		.workers = (unsigned)cli->workers,
+		.seed = cli->seed,
+		.seed_corpus = ret->seed_corpus,
+		.dict = cli->dict,
+		.sanitizer = sanitizer_of(cli->sanitizer),
+		.expect = cli->expect.items,
+		.venv = ret->venv,
+	};
+	return 0;
+}
+
+static void on_signal(void *data, int number)
+{
+	struct function_setup *it = data;
+
+	if (!it->signal) {
+		it->signal = number;
+		return; /* what there is is said, and kept */
+	}
+	redraw_end();
+	cli_say("stopped at once; what was confirmed is kept");
+	_exit(128 + number); /* what runs in cells dies with us */
+}
+
+int function_setup_open(struct function_setup *it, struct err *err)
+{
+	static const int ours[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT, 0};
+
+	cli_hide(&(struct secrets){.env = it->built.spec.env, .names = it->cli->run.secret_env.items});
+	cli_env_forget();
+	it->loop = loop_open(err);
+	if (!it->loop || signals_take(it->loop, ours, on_signal, it, err) < 0)
+		return -1;
+	it->pool = cell_pool_open(it->backend, it->loop, err);
+	return it->pool ? 0 : -1;
+}
+
+static const struct function_target *target_of(const struct function_setup *it, const struct finding *finding, size_t *ret_index)
+{
+	for (size_t i = 0; i < it->targets.count; i++) {
+		*ret_index = i;
+		if (strcmp(it->targets.list[i].name, finding->target) == 0 && strcmp(it->targets.list[i].function, finding->subject) == 0)
+			return &it->targets.list[i];
+	}
+	return NULL;
+}
+
+static void copy_texts(const struct finding_texts *from, struct finding_texts *to)
+{
+	texts_done(to);
+	for (size_t i = 0; i < from->count; i++)
+		texts_add(to, from->items[i]);
+}
+
+/* From here, where it lies here. */
+static char *from_here(const struct function_setup *it, const char *path)
+{
+	size_t len = strlen(it->here ? it->here : "");
+
+	return xstrdup(len > 1 && strncmp(path, it->here, len) == 0 && path[len] == '/' ? path + len + 1 : path);
+}
+
+void function_setup_finish(const struct function_setup *it, struct finding *finding)
+{
+	size_t index;
+	const struct function_target *target = target_of(it, finding, &index);
+
+	if (finding->file) {
+		char *shown = from_here(it, finding->file);
+		free(finding->file);
+		finding->file = shown;
+	}
+	copy_texts(&it->flags, &finding->flags);
+	copy_texts(&it->names, &finding->environment);
+	if (it->cli->run.profile && !finding->profile)
+		finding->profile = xstrdup(it->cli->run.profile);
+	if (!target)
+		return;
+	own(freep) char *path = xfmt("%s/%s", target->root, target->file), *named = from_here(it, path);
+	own(freep) char *word = target->harness ? xstrdup(named) : xfmt("%s:%s", named, target->function);
+	char *const words[] = {path, NULL};
+	texts_done(&finding->command);
+	texts_add(&finding->command, word);
+	if (!finding->target_sha256)
+		finding->target_sha256 = fuzz_target_sum(words);
+}

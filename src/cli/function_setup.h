@@ -1,0 +1,40 @@
+/* From the options of `hotcell fuzz function` to cells that can be made: for fuzzing, and for doing a finding again. */
+#ifndef HOTCELL_CLI_FUNCTION_SETUP_H
+#define HOTCELL_CLI_FUNCTION_SETUP_H
+
+#include "cli/fuzz_options.h"
+#include "cli/run_audit.h"
+#include "fuzz/function.h"
+
+struct function_cli {
+	struct run_options run; /* first: its rows are shared with `hotcell run` */
+	struct cli_list targets, expect;
+	uint64_t duration_ms, max_execs, seed, workers;
+	const char *seed_corpus, *dict, *sanitizer, *venv, *fail_on, *baseline, *sarif, *state;
+	bool stats_json;
+};
+
+struct function_setup {
+	const struct function_cli *cli;
+	struct function_targets targets;
+	struct function_options options;
+	const char *backend;
+	struct run_spec built;
+	struct loop *loop;
+	struct cell_pool *pool;
+	struct run_audit audit;
+	char *state, *store_folder, *venv, *seed_corpus, *here;
+	struct finding_texts flags, names; /* as a finding keeps them */
+	struct finding_texts typed; /* the words of the targets: one each, as in `targets`, or the folder's */
+	int signal; /* that told us to end; 0: none */
+};
+
+/* What can be judged without running anything; makes the state folder. */
+MUST_CHECK int function_setup_build(struct function_setup *ret, const struct function_cli *cli, char *const *words, const struct cli_args *args,
+	struct err *err);
+MUST_CHECK int function_setup_open(struct function_setup *it, struct err *err);
+void function_setup_done(struct function_setup *it);
+/* A finding as it goes to the store. */
+void function_setup_finish(const struct function_setup *it, struct finding *finding);
+
+#endif
