@@ -155,6 +155,19 @@ fetch_servers() {
 	echo "$all" >"$folder/installed"
 }
 
+# Engines that functions are fuzzed with, once, into build-engines.
+engine_python=atheris==3.0.0
+fetch_engines() {
+	local folder
+	folder=$(dirname "$0")/../build-engines
+	[ "$(cat "$folder/installed" 2>/dev/null)" != "$engine_python" ] || return 0
+	echo "setup: installing $engine_python with pip into build-engines: what Python functions are fuzzed with"
+	rm -rf "$folder"
+	mkdir -p "$folder"
+	"$(system_python)" -m venv "$folder/python" && "$folder/python/bin/pip" install -q --disable-pip-version-check "$engine_python" || return 1
+	echo "$engine_python" >"$folder/installed"
+}
+
 # What values from schemas are compared with, once, into build-peers.
 peer_python=(hypothesis==6.170.9 hypothesis-jsonschema==0.23.1) # the newer Hypothesis breaks the other
 peer_npm=json-schema-faker@0.6.3
@@ -212,6 +225,7 @@ if [ "$wanted" = bench ]; then
 	fetch_peers
 fi
 if [ "$wanted" = test ]; then
+	fetch_engines
 	fetch_npm
 	fetch_schema_suite
 	fetch_servers

@@ -238,7 +238,7 @@ make_stage() { # BINARY
 	make_venv && mkdir -p "$stage/build/tests" && cp "$1" "$stage/build/hotcell" &&
 		cp "$(dirname "$1")"/tests/{effects,listeners} "$stage/build/tests/" && cp -r tests man examples docs "$stage/" &&
 		mkdir -p "$stage/src/review" && cp -r src/review/program "$stage/src/review/" &&
-		{ cp -rl build-npm build-servers "$stage/" 2>/dev/null || cp -r build-npm build-servers "$stage/"; } &&
+		{ cp -rl build-npm build-servers build-engines "$stage/" 2>/dev/null || cp -r build-npm build-servers build-engines "$stage/"; } &&
 		find "$stage" -name __pycache__ -prune -exec rm -rf {} + && chmod -R go=rX,u+rwX "$stage"
 }
 

@@ -1,0 +1,235 @@
+"""Functions fuzzed with the engines of their languages: planted faults are found, done again and kept; what cannot be
+fuzzed is said; what targets do to their process, their cell and their folders changes nothing outside."""
+
+import base64
+import json
+import shutil
+
+import pytest
+
+from harness import ROOT, hotcell
+
+ENGINES = ROOT / "build-engines"  # see tools/setup.sh
+VENV = ["--venv", ENGINES / "python"]
+WATERFALL = ROOT / "examples" / "waterfall"
+
+
+def fuzz(folder, *words, more=(), timeout=170):
+    return hotcell("fuzz", "function", *words, *VENV, "--json", "--quiet", *more, cwd=folder, timeout=timeout)
+
+
+def said(ran):
+    return json.loads(ran.out)
+
+
+def make(folder, name, text):
+    (folder / name).write_text(text)
+    return f"{name}"
+
+
+# ---- what is found ----
+
+
+def the_waterfall(tmp_path, language, name):
+    shutil.copy(WATERFALL / language / name, tmp_path / name)
+    ran = fuzz(tmp_path, f"{name}:check", "--duration", "40s", "--seed", "7")
+    assert ran.code == 1, ran.err
+    result = said(ran)
+    (finding,) = result["findings"]
+    assert finding["subject"] == "check" and finding["target"] == f"{name}:check"
+    assert finding["seen"] == finding["tried"] == 3
+    assert base64.b64decode(finding["input"]).startswith(b"hotcell")
+    assert finding["file"] == name and finding["line"] > 0
+    assert result["targets"][0]["execs"] > 1000
+    again = hotcell("findings", "repro", "--trust", "--json", finding["id"], cwd=tmp_path, timeout=100)
+    assert again.code == 1 and json.loads(again.out)["verdict"] == "reproduced", again.err
+    return finding
+
+
+def test_the_waterfall_in_python_is_found_and_reproduced(tmp_path):
+    finding = the_waterfall(tmp_path, "python", "waterfall.py")
+    assert finding["oracle"] == "exception" and finding["message"] == "RuntimeError: the whole word was found"
+    assert base64.b64decode(finding["input"]) == b"hotcell"
+
+
+def test_the_waterfall_in_c_is_found_and_reproduced(tmp_path):
+    finding = the_waterfall(tmp_path, "c", "waterfall.c")
+    assert finding["oracle"] == "crash" and finding["message"] == "AddressSanitizer: heap-buffer-overflow"
+    assert finding["frames"] == ["check (waterfall.c)"]
+
+
+def test_python_goes_on_after_the_first_exception_and_expected_ones_are_none(tmp_path):
+    make(tmp_path, "t.py", """
+def parse(data: bytes):
+    if len(data) == 1:
+        raise ValueError("declared")
+    if len(data) == 2:
+        raise KeyError("one")
+    if len(data) == 3:
+        return [][0]
+""")
+    result = said(fuzz(tmp_path, "t.py:parse", "--expect", "ValueError", "--duration", "12s"))
+    assert sorted(each["message"] for each in result["findings"]) == ["IndexError: list index out of range", "KeyError: 'one'"]
+
+
+def test_arguments_are_made_by_hints(tmp_path):
+    make(tmp_path, "t.py", """
+import dataclasses, typing
+@dataclasses.dataclass
+class Point:
+    x: int
+    name: str
+
+def take(point: Point, data: bytes, numbers: list[int], table: dict[str, float], maybe: typing.Optional[bool], flag=False):
+    assert isinstance(point, Point) and isinstance(point.x, int) and isinstance(point.name, str)
+    assert isinstance(data, bytes) and all(isinstance(each, int) for each in numbers)
+    assert all(isinstance(key, str) and isinstance(value, float) for key, value in table.items())
+    assert maybe is None or isinstance(maybe, bool)
+    assert isinstance(flag, bool)
+    if len(numbers) > 2:
+        raise RuntimeError("all of them are right")
+""")
+    result = said(fuzz(tmp_path, "t.py:take", "--duration", "12s"))
+    assert [each["message"] for each in result["findings"]] == ["RuntimeError: all of them are right"]
+
+
+def test_harnesses_of_a_folder_are_found_and_run(tmp_path):
+    make(tmp_path, "fuzz_one.c", """
+#include <stddef.h>
+#include <stdlib.h>
+int LLVMFuzzerTestOneInput(const unsigned char *data, size_t len)
+{
+	if (len > 2 && data[0] == 'a' && data[1] == 'b')
+		abort();
+	return 0;
+}
+""")
+    make(tmp_path, "fuzz_two.py", """
+import sys, atheris
+def TestOneInput(data):
+    if data.startswith(b"x"):
+        raise RuntimeError("x")
+atheris.Setup(sys.argv, TestOneInput)
+atheris.Fuzz()
+""")
+    result = said(fuzz(tmp_path, ".", "--duration", "20s", "--workers", "2"))
+    assert [each["name"] for each in result["targets"]] == ["fuzz_one.c", "fuzz_two.py"]
+    assert sorted(each["oracle"] for each in result["findings"]) == ["crash", "exception"]
+
+
+def test_a_corpus_is_kept_and_begun_with(tmp_path):
+    shutil.copy(WATERFALL / "c" / "waterfall.c", tmp_path / "w.c")
+    seeds = tmp_path / "seeds"
+    seeds.mkdir()
+    (seeds / "a").write_bytes(b"hotcel-x")
+    result = said(fuzz(tmp_path, "w.c:check", "--duration", "5s", "--seed-corpus", seeds))
+    assert len(result["findings"]) == 1
+    (kept,) = (tmp_path / ".hotcell" / "corpus").iterdir()
+    assert any(each.read_bytes().startswith(b"hot") for each in kept.iterdir())
+
+
+# ---- what cannot be fuzzed ----
+
+
+@pytest.mark.parametrize("word, what", [
+    ("nope.py:f", b"No such file"),
+    ("t.py:prase", b"did you mean 'parse'"),
+    ("t.py", b"holds no harness"),
+    ("t.js:f", b"JavaScript targets are not fuzzed yet"),
+    ("crate::f", b"Rust targets are not fuzzed yet"),
+    ("t.txt:f", b"no language"),
+])
+def test_wrong_targets_are_refused_by_name(tmp_path, word, what):
+    make(tmp_path, "t.py", "def parse(x): pass\n")
+    make(tmp_path, "t.js", "")
+    make(tmp_path, "t.txt", "")
+    ran = fuzz(tmp_path, word)
+    assert ran.code == 2 and what in ran.err, ran.err
+
+
+def test_a_missing_engine_is_named_with_what_installs_it(tmp_path):
+    make(tmp_path, "t.py", "def parse(x): pass\n")
+    ran = hotcell("fuzz", "function", "t.py:parse", "--duration", "5s", "--quiet", cwd=tmp_path, timeout=100)
+    assert ran.code == 3
+    assert b"Atheris is not there; to install it: python3 -m venv" in ran.out
+
+
+def test_a_build_that_fails_shows_its_log(tmp_path):
+    make(tmp_path, "t.c", "int f(const char *text) { return undeclared; }\n")
+    ran = hotcell("fuzz", "function", "t.c:f", "--duration", "5s", "--quiet", cwd=tmp_path, timeout=100)
+    assert ran.code == 4
+    assert b"it cannot be built" in ran.out and b"undeclared" in ran.out
+
+
+def test_a_parameter_that_cannot_be_made_is_named(tmp_path):
+    make(tmp_path, "t.c", "struct x { int a; };\nint f(struct x *it, int n) { return it->a + n; }\n")
+    ran = fuzz(tmp_path, "t.c:f", "--duration", "5s")
+    assert ran.code == 4 and "its parameter 1, 'struct x *it'" in said(ran)["targets"][0]["problems"][0]
+
+
+# ---- what targets do ----
+
+
+@pytest.mark.parametrize("body, problem", [
+    ("import sys\nsys.exit(0)\ndef f(x: str): pass\n", "ended before it could be called"),
+    ("import os\nos._exit(3)\ndef f(x: str): pass\n", "ended before it could be called"),
+    ("raise RuntimeError('at import')\ndef f(x: str): pass\n", "at import"),
+])
+def test_a_module_that_ends_at_import_is_told(tmp_path, body, problem):
+    make(tmp_path, "t.py", body)
+    ran = fuzz(tmp_path, "t.py:f", "--duration", "10s")
+    assert ran.code == 4 and problem in said(ran)["targets"][0]["problems"][0]
+
+
+@pytest.mark.parametrize("body", [
+    "    print('x' * 1000000)\n",
+    "    import sys; sys.stderr.write('#99999999999 NEW cov: 1 ft: 99 corp: 9/9b exec/s: 9 rss: 9Mb\\n' * 1000)\n",
+    "    import os; os.fork() or os._exit(0)\n",
+])
+def test_a_noisy_target_is_fuzzed_to_its_end(tmp_path, body):
+    make(tmp_path, "t.py", "def f(x: str):\n" + body)
+    ran = fuzz(tmp_path, "t.py:f", "--duration", "6s")
+    assert ran.code in (0, 4), ran.err
+    assert said(ran)["findings"] == []
+
+
+def test_links_and_floods_in_its_folders_lead_nowhere(tmp_path):
+    secret = tmp_path / "secret"
+    secret.write_text("not to be read")
+    folder = tmp_path / "t"
+    folder.mkdir()
+    make(folder, "t.py", f"""
+import os
+def f(x: str):
+    for name in ("0123456789abcdef.input", "0123456789abcdef.txt", "link"):
+        for place in ("crashes", "corpus"):
+            try:
+                os.symlink({str(secret)!r}, "/work/" + place + "/" + name)
+            except OSError:
+                pass
+    try:
+        open("/work/harness_of_hotcell.py", "w").write("")
+        raise RuntimeError("the harness can be written")
+    except OSError:
+        pass
+""")
+    ran = fuzz(folder, "t.py:f", "--duration", "6s")
+    assert said(ran)["findings"] == []
+    for each in (folder / ".hotcell").rglob("*"):
+        assert not each.is_symlink()
+        assert not each.is_file() or b"not to be read" not in each.read_bytes()
+
+
+def test_nothing_is_left_of_a_run(tmp_path):
+    make(tmp_path, "t.py", "def f(x: str): pass\n")
+    assert fuzz(tmp_path, "t.py:f", "--max-execs", "20000").code == 0
+    assert list((tmp_path / ".hotcell" / "fuzz").iterdir()) == []
+
+
+def test_statistics_come_as_a_line_a_second(tmp_path):
+    make(tmp_path, "t.py", "def f(x: str): pass\n")
+    ran = hotcell("fuzz", "function", "--target", "t.py:f", *VENV, "--stats-json", "--json", "--quiet", "--duration", "6s", cwd=tmp_path,
+                  timeout=100)
+    lines = [json.loads(line) for line in ran.lines]
+    assert len(lines) >= 4 and lines[-1]["exit"] == 0
+    assert lines[-2]["execs"] > 0 and lines[-2]["targets"][0]["name"] == "t.py:f"
