@@ -55,7 +55,7 @@ def test_the_waterfall_in_python_is_found_and_reproduced(tmp_path):
 def test_the_waterfall_in_c_is_found_and_reproduced(tmp_path):
     finding = the_waterfall(tmp_path, "c", "waterfall.c")
     assert finding["oracle"] == "crash" and finding["message"] == "AddressSanitizer: heap-buffer-overflow"
-    assert finding["frames"] == ["check (waterfall.c)"]
+    assert finding["frames"] == ["AddressSanitizer: heap-buffer-overflow", "check (waterfall.c)"]
 
 
 def test_python_goes_on_after_the_first_exception_and_expected_ones_are_none(tmp_path):

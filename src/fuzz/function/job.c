@@ -132,7 +132,7 @@ static size_t mounts_add(const struct fuzzing *it, const struct place *place, co
 static int cell_begin(struct job *job, const struct place *place, const struct job_spec *spec, int err_fd, struct err *err)
 {
 	const struct function_options *options = job->it->options;
-	const struct cell_io io = {.in = -1, .out = -1, .err = err_fd, .direct = true};
+	const struct cell_io io = {.in = -1, .out = place->plan.tells_on_stdout ? err_fd : -1, .err = err_fd, .direct = true};
 	own(words_done) struct words argv = {0}, env = {0};
 	own(freep) char *source = NULL, *target = NULL;
 	struct cell_spec cell = *options->spec;

@@ -36,6 +36,7 @@ struct function_plan {
 	struct finding_texts environment; /* K=V */
 	enum stats_kind stats;
 	uint64_t memory; /* that it needs at least; 0: the default */
+	bool tells_on_stdout; /* what happened: stdout is read, too */
 	bool goes_on; /* its harness keeps going after a crash, and writes each new one to crashes/ */
 };
 void function_plan_done(struct function_plan *plan);

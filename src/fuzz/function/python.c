@@ -100,6 +100,7 @@ static int python_plan(const struct function_target *target, const struct functi
 		own(freep) char *file = xfmt(FUNCTION_ROOT "/%s", target->file);
 		texts_add_all(&ret->run, LIST(python, file));
 		texts_add_all(&ret->replay, LIST(python, file));
+		ret->tells_on_stdout = true; /* Atheris does so */
 		return 0;
 	}
 	plan_file_add(ret, HARNESS, xfmt("%.*s", (int)(python_harness_end - python_harness), python_harness));

@@ -101,6 +101,23 @@ static void drop_harness(struct finding *finding)
 	frames->count = kept > 0 ? kept : frames->count;
 }
 
+/* Two kinds of failure in one function are two findings: the kind stands before the frames, of which ids are made. */
+static void put_kind(struct finding *finding)
+{
+	struct finding_texts all = {0};
+	const char *message = finding->message;
+	size_t len = strncmp(message, "AddressSanitizer: ", 18) == 0 ? strlen(message) : strcspn(message, ":");
+	own(freep) char *kind = xfmt("%.*s", (int)len, message);
+
+	if (!finding->frames.count)
+		return;
+	texts_add(&all, kind);
+	for (size_t i = 0; i < finding->frames.count; i++)
+		texts_add(&all, finding->frames.items[i]);
+	texts_done(&finding->frames);
+	finding->frames = all;
+}
+
 /* A path as the cell has it, on the host. */
 static void place_file(const struct function_target *target, struct finding *finding)
 {
@@ -172,6 +189,7 @@ bool verdict_read(const struct function_target *target, enum engine_end end, con
 	if (len && strcmp(ret->oracle, "hang") != 0 && strcmp(ret->oracle, "memory") != 0 &&
 		text_trace(begin, (size_t)(stop - begin), &ret->frames, &ret->file, &ret->line))
 		drop_harness(ret);
+	put_kind(ret);
 	place_file(target, ret);
 	put_evidence(begin, stop, ret);
 	if (!ret->evidence.count)

@@ -94,8 +94,10 @@ static void flags_add(const struct fuzzing *it, const struct place *place, uint6
 {
 	char text[64];
 
-	texts_add_all(ret, (const char *const[]){"-artifact_prefix=" FUNCTION_WORK "/crashes/", "-print_final_stats=1", "-close_fd_mask=1",
-		"-reload=1", NULL});
+	texts_add_all(ret, (const char *const[]){"-artifact_prefix=" FUNCTION_WORK "/crashes/", "-print_final_stats=1", "-reload=1",
+		NULL});
+	if (!place->plan.tells_on_stdout)
+		texts_add(ret, "-close_fd_mask=1");
 	engine_limits(it, place, ret);
 	if (seconds) {
 		(void)snprintf(text, sizeof(text), "-max_total_time=%" PRIu64, seconds);
