@@ -265,7 +265,11 @@ static void put_problems(const struct outcome *outcome, struct buf *out)
 			const char *text = outcome->result->problems[i].items[k];
 			buf_str(out, "\nnot fuzzed: ");
 			term_line(targets->list[i].name, strlen(targets->list[i].name), 120, out);
-			buf_fmt(out, ": %s\n", text); /* its lines were made safe where they came from */
+			struct term_filter filter = {0}; /* a build's log has lines, and perhaps colours */
+			buf_str(out, ": ");
+			term_filter(&filter, text, strlen(text), out);
+			term_filter_end(&filter, out);
+			buf_char(out, '\n');
 		}
 	}
 	for (size_t i = 0; i < outcome->result->gaps.count; i++) {

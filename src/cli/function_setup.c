@@ -180,6 +180,7 @@ int function_setup_open(struct function_setup *it, struct err *err)
 
 	cli_hide(&(struct secrets){.env = it->built.spec.env, .names = it->cli->run.secret_env.items});
 	cli_env_forget();
+	it->options.hidden = cli_hidden();
 	it->loop = loop_open(err);
 	if (!it->loop || signals_take(it->loop, ours, on_signal, it, err) < 0)
 		return -1;

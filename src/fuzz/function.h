@@ -10,6 +10,7 @@
 #include "base/loop.h"
 #include "cell/cell.h"
 #include "finding/store.h"
+#include "redact/redact.h"
 
 /* ---- what is fuzzed ---- */
 
@@ -54,6 +55,7 @@ struct function_options {
 	size_t schema_len;
 	bool coverage; /* measured at the end */
 	int nice;
+	const struct redactor *hidden; /* values that are in nothing that is told; NULL: none */
 	const struct finding_store *known;
 	void (*found)(void *data, const struct finding *finding, bool is_new);
 	void (*progress)(void *data, const struct function_progress *progress);

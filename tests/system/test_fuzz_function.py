@@ -30,9 +30,9 @@ def make(folder, name, text):
 # ---- what is found ----
 
 
-def the_waterfall(tmp_path, language, name):
+def the_waterfall(tmp_path, language, name, duration):
     shutil.copy(WATERFALL / language / name, tmp_path / name)
-    ran = fuzz(tmp_path, f"{name}:check", "--duration", "40s", "--seed", "7")
+    ran = fuzz(tmp_path, f"{name}:check", "--duration", duration, "--seed", "7")
     assert ran.code == 1, ran.err
     result = said(ran)
     (finding,) = result["findings"]
@@ -47,13 +47,13 @@ def the_waterfall(tmp_path, language, name):
 
 
 def test_the_waterfall_in_python_is_found_and_reproduced(tmp_path):
-    finding = the_waterfall(tmp_path, "python", "waterfall.py")
+    finding = the_waterfall(tmp_path, "python", "waterfall.py", "40s")
     assert finding["oracle"] == "exception" and finding["message"] == "RuntimeError: the whole word was found"
     assert base64.b64decode(finding["input"]) == b"hotcell"
 
 
 def test_the_waterfall_in_c_is_found_and_reproduced(tmp_path):
-    finding = the_waterfall(tmp_path, "c", "waterfall.c")
+    finding = the_waterfall(tmp_path, "c", "waterfall.c", "15s")
     assert finding["oracle"] == "crash" and finding["message"] == "AddressSanitizer: heap-buffer-overflow"
     assert finding["frames"] == ["AddressSanitizer: heap-buffer-overflow", "check (waterfall.c)"]
 
@@ -126,6 +126,34 @@ def test_a_corpus_is_kept_and_begun_with(tmp_path):
     assert len(result["findings"]) == 1
     (kept,) = (tmp_path / ".hotcell" / "corpus").iterdir()
     assert any(each.read_bytes().startswith(b"hot") for each in kept.iterdir())
+
+
+def test_a_seed_that_crashes_at_once_is_a_finding_and_stops_nothing(tmp_path):
+    make(tmp_path, "t.c", """
+#include <stddef.h>
+#include <stdlib.h>
+int f(const unsigned char *data, size_t len)
+{
+	if (len == 3 && data[0] == 1)
+		abort();
+	if (len > 4 && data[0] == 'x' && data[1] == 'y')
+		return data[len];
+	return 0;
+}
+""")
+    seeds = tmp_path / "seeds"
+    seeds.mkdir()
+    (seeds / "a").write_bytes(bytes([1, 2, 3]))
+    (seeds / "b").write_bytes(b"x12345")
+    result = said(fuzz(tmp_path, "t.c:f", "--duration", "15s", "--seed-corpus", seeds))
+    assert sorted(each["message"] for each in result["findings"])[-1] == "AddressSanitizer: heap-buffer-overflow"
+    assert len(result["findings"]) == 2
+
+
+def test_a_hang_is_a_finding(tmp_path):
+    make(tmp_path, "t.py", "def f(x: bytes):\n    while x[:1] == b'a':\n        pass\n")
+    result = said(fuzz(tmp_path, "t.py:f", "--duration", "25s"))
+    assert [each["oracle"] for each in result["findings"]] == ["hang"]
 
 
 # ---- what cannot be fuzzed ----

@@ -6,6 +6,8 @@
 #include <ctype.h>
 #include <string.h>
 
+#include "base/term.h"
+
 #define LIST(...) ((const char *const[]){__VA_ARGS__, NULL})
 #define HARNESS_NAME "LLVMFuzzerTestOneInput"
 #define DEPTH_MAX 64
@@ -332,10 +334,12 @@ struct harness {
 
 static int param_bad(struct harness *harness, const struct param *param, size_t place)
 {
+	own(buf_done) struct buf shown = {0};
+
 	harness->bad = true;
-	return err_set(harness->err, ERR_USAGE,
-		"%s: its parameter %zu, '%.*s', cannot be made from bytes; write a harness with " HARNESS_NAME, harness->target->name, place + 1,
-		(int)(param->text.len < 80 ? param->text.len : 80), param->text.at);
+	term_line(param->text.at, param->text.len, 80, &shown);
+	return err_set(harness->err, ERR_USAGE, "%s: its parameter %zu, '%s', cannot be made from bytes; write a harness with " HARNESS_NAME,
+		harness->target->name, place + 1, buf_text(&shown));
 }
 
 static void put_cast(struct harness *harness, const struct param *param, size_t place)

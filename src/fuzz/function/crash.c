@@ -9,7 +9,7 @@
 #include "fuzz/function/run.h"
 
 #define REPLAYS 3u
-#define REPLAY_MS 30000u
+#define REPLAY_MS 20000u
 #define SMALLER_S 2u /* of one step; a smaller one begins another */
 #define SMALLER_MS 10000u
 #define LOOK_MAX 10000u /* names in a folder */
@@ -31,12 +31,23 @@ static bool texts_have(const struct finding_texts *texts, const char *text)
 	return false;
 }
 
+/* Values that the user gave as secrets are taken out first: neither a finding nor its id has them. */
+static bool judge(const struct fuzzing *it, const struct place *place, enum engine_end end, const char *report, size_t len, struct finding *ret)
+{
+	own(buf_done) struct buf shown = {0};
+
+	if (!it->options->hidden || !redactor_knows(it->options->hidden))
+		return verdict_read(place->target, end, report, len, ret);
+	redact_show(it->options->hidden, REDACT_VALUES, report, len, &shown);
+	return verdict_read(place->target, end, buf_text(&shown), shown.len, ret);
+}
+
 static bool is_met(const struct fuzzing *it, size_t place, enum engine_end end, const char *report, size_t len)
 {
 	const struct place *where = &it->places[place];
 	struct finding finding = {0};
 
-	if (!len || !verdict_read(where->target, end, report, len, &finding))
+	if (!len || !judge(it, where, end, report, len, &finding))
 		return false;
 	bool met = texts_have(&where->met, finding.id);
 	finding_done(&finding);
@@ -131,7 +142,7 @@ bool crash_replay(struct fuzzing *it, struct place *place, const char *name, str
 		fuzzing_gap(it, "%s: an input was not tried again: %s", place->target->name, err.text);
 		return false;
 	}
-	bool wrong = job_wait(&job) && verdict_read(place->target, end_of(place, &job), buf_text(&job.said), job.said.len, ret);
+	bool wrong = job_wait(&job) && judge(it, place, end_of(place, &job), buf_text(&job.said), job.said.len, ret);
 	job_end(&job);
 	return wrong;
 }
@@ -227,14 +238,14 @@ static void see_again(struct fuzzing *it, struct place *place, const char *name,
 	}
 }
 
-static void meet(struct place *place, const struct crash *crash, const struct finding *finding)
+static void meet(const struct fuzzing *it, struct place *place, const struct crash *crash, const struct finding *finding)
 {
 	struct finding first = {0};
 
 	if (finding && !texts_have(&place->met, finding->id))
 		texts_add(&place->met, finding->id);
 	/* as the engine tells it, where that differs: it is not tried again */
-	if (crash->report.len && verdict_read(place->target, crash->end, buf_text(&crash->report), crash->report.len, &first)) {
+	if (crash->report.len && judge(it, place, crash->end, buf_text(&crash->report), crash->report.len, &first)) {
 		if (!texts_have(&place->met, first.id))
 			texts_add(&place->met, first.id);
 		finding_done(&first);
@@ -258,14 +269,14 @@ static void confirm(struct fuzzing *it, const struct crash *crash)
 	}
 	see_again(it, place, name, &finding, &seen, &tried);
 	if (!seen || it->stopped) {
-		meet(place, crash, NULL);
+		meet(it, place, crash, NULL);
 		if (!it->stopped)
 			fuzzing_gap(it, "%s: an input that made it fail did not do so again in %u cells of its own", place->target->name, tried);
 		finding_done(&finding);
 		return;
 	}
 	bool old = texts_have(&place->met, finding.id);
-	meet(place, crash, &finding);
+	meet(it, place, crash, &finding);
 	if (old) {
 		finding_done(&finding);
 		return;

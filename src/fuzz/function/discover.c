@@ -150,8 +150,11 @@ static int no_function(const char *file, const char *function, const struct name
 		buf_str(&all, i ? ", " : "");
 		shown(names->functions.items[i], &all);
 	}
-	if (near)
-		return err_set(err, ERR_USAGE, "'%s' has no function '%s'; did you mean '%s'?", buf_text(&path), buf_text(&typed), near);
+	if (near) {
+		all.len = 0;
+		shown(near, &all);
+		return err_set(err, ERR_USAGE, "'%s' has no function '%s'; did you mean '%s'?", buf_text(&path), buf_text(&typed), buf_text(&all));
+	}
 	if (!all.len)
 		return err_set(err, ERR_USAGE, "'%s' has no function '%s', and none that can be called from outside", buf_text(&path), buf_text(&typed));
 	return err_set(err, ERR_USAGE, "'%s' has no function '%s'; it has %s%s", buf_text(&path), buf_text(&typed), buf_text(&all),
@@ -227,9 +230,12 @@ static int read_one(const char *typed, const char *function, struct function_tar
 	bool harness = function ? texts_have(&names.harnesses, function) : names.harnesses.count > 0;
 	if (function && !harness && !texts_have(&names.functions, function))
 		return no_function(typed, function, &names, err);
-	if (!function && !harness)
+	if (!function && !harness) {
+		own(buf_done) struct buf first = {0};
+		shown(names.functions.count ? names.functions.items[0] : "NAME", &first);
 		return err_set(err, ERR_USAGE, "'%s' holds no harness; name a function of it, as %s:%s", buf_text(&name), buf_text(&name),
-			names.functions.count ? names.functions.items[0] : "NAME");
+			buf_text(&first));
+	}
 	own(freep) char *root = root_of(language, path);
 	target_add(ret, language, root, path, harness ? names.harnesses.items[0] : function, harness);
 	return 0;

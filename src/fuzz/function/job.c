@@ -117,8 +117,6 @@ static size_t mounts_add(const struct fuzzing *it, const struct place *place, co
 	if (spec->engine) {
 		list[count++] = (struct cell_mount){place->folders[PLACE_CORPUS], FUNCTION_WORK "/corpus", true};
 		list[count++] = (struct cell_mount){place->folders[PLACE_CRASHES], FUNCTION_WORK "/crashes", true};
-		if (place->seeds)
-			list[count++] = (struct cell_mount){it->options->seed_corpus, FUNCTION_WORK "/seeds", false};
 	}
 	if (spec->small) {
 		list[count++] = (struct cell_mount){place->folders[PLACE_INPUT], FUNCTION_WORK "/input", false};

@@ -75,8 +75,7 @@ static int folders_make(struct fuzzing *it, struct place *place, size_t index, s
 		if (fs_mkdirs(mount_point, err) < 0)
 			return -1;
 	}
-	own(freep) char *seeds = xfmt("%s/seeds", place->folders[PLACE_WORK]);
-	return fs_mkdirs(seeds, err);
+	return 0;
 }
 
 /* A corpus is kept by what it is of, whatever folder that was called from. */
@@ -112,7 +111,12 @@ static int seeds_take(struct fuzzing *it, struct place *place, struct err *err)
 
 	if (old >= 0 && copy_capped(old, place->fds[PLACE_CORPUS], err) < 0)
 		return -1;
-	place->seeds = it->options->seed_corpus != NULL;
+	own(fd_closep) int seeds = it->options->seed_corpus ? open(it->options->seed_corpus, O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
+	if (it->options->seed_corpus && (seeds < 0 || copy_capped(seeds, place->fds[PLACE_CORPUS], err) < 0)) {
+		if (seeds < 0)
+			(void)err_errno(err, errno, "open");
+		return err_wrap(err, "--seed-corpus");
+	}
 	place->dict = it->options->dict != NULL;
 	if (!place->dict)
 		return 0;
@@ -133,6 +137,30 @@ void place_keep(struct fuzzing *it, struct place *place)
 		return;
 	if (folder_open(kept, &to, &err) < 0 || copy_capped(place->fds[PLACE_CORPUS], to, &err) < 0)
 		fuzzing_gap(it, "the corpus of %s was not kept: %s", place->target->name, err.text);
+}
+
+/* A seed that makes the target fail would do so whenever an engine begins. */
+bool place_drop(struct place *place, const struct buf *input)
+{
+	int copy = openat(place->fds[PLACE_CORPUS], ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	DIR *dir = copy < 0 ? NULL : fdopendir(copy);
+	bool dropped = false;
+	struct stat st;
+
+	if (!dir) {
+		fd_close(&copy);
+		return false;
+	}
+	for (struct dirent *entry; (entry = readdir(dir));) {
+		own(buf_done) struct buf other = {0};
+		if (fstatat(copy, entry->d_name, &st, AT_SYMLINK_NOFOLLOW) < 0 || !S_ISREG(st.st_mode) || (uint64_t)st.st_size != input->len)
+			continue;
+		if (place_read(copy, entry->d_name, INPUT_MAX, &other) && other.len == input->len &&
+			memcmp(buf_text(&other), buf_text(input), input->len) == 0)
+			dropped = unlinkat(copy, entry->d_name, 0) == 0 || dropped;
+	}
+	(void)closedir(dir);
+	return dropped;
 }
 
 int place_open(struct fuzzing *it, size_t index, struct err *err)

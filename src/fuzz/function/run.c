@@ -67,7 +67,10 @@ void fuzzing_problem(struct fuzzing *it, size_t place, const char *format, ...)
 	va_start(args, format);
 	(void)vsnprintf(text, sizeof(text), format, args);
 	va_end(args);
-	texts_add(&it->result->problems[place], text);
+	own(buf_done) struct buf shown = {0};
+	if (it->options->hidden && redactor_knows(it->options->hidden))
+		redact_show(it->options->hidden, REDACT_VALUES, text, strlen(text), &shown);
+	texts_add(&it->result->problems[place], shown.len ? buf_text(&shown) : text);
 	it->places[place].out = true;
 }
 

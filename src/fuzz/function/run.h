@@ -21,7 +21,6 @@ struct place {
 	struct function_plan plan;
 	char *folders[PLACE_FOLDER_COUNT]; /* on the host; absolute */
 	int fds[PLACE_FOLDER_COUNT]; /* -1: none */
-	bool seeds; /* the user's folder is shown, too */
 	bool dict;
 	bool out; /* it cannot be fuzzed, or no more: its problem is told */
 	struct finding_texts taken; /* names in crashes/ that were looked at */
@@ -86,6 +85,7 @@ MUST_CHECK int place_open(struct fuzzing *it, size_t index, struct err *err);
 void place_done(struct place *place);
 /* What was found worth keeping goes to the state; bounded. */
 void place_keep(struct fuzzing *it, struct place *place);
+bool place_drop(struct place *place, const struct buf *input); /* from the corpus; false: it was not there */
 bool place_is_full(const struct place *place); /* it has written more than it may */
 MUST_CHECK int place_write(int dir, const char *name, const void *bytes, size_t len, struct err *err);
 /* A file that a stranger left: regular, no link, at most `max` bytes; false: it is none such. */

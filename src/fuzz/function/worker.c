@@ -115,8 +115,6 @@ static void flags_add(const struct fuzzing *it, const struct place *place, uint6
 	if (place->dict)
 		texts_add(ret, "-dict=" FUNCTION_WORK "/dict");
 	texts_add(ret, FUNCTION_WORK "/corpus");
-	if (place->seeds)
-		texts_add(ret, FUNCTION_WORK "/seeds");
 }
 
 static void worker_start(struct fuzzing *it, struct worker *worker, uint64_t now)
@@ -170,6 +168,7 @@ static bool take_artifact(struct fuzzing *it, struct worker *worker)
 		return false;
 	(void)unlinkat(place->fds[PLACE_CRASHES], name, 0);
 	crash_add(it, worker->place, end == ENGINE_DONE ? ENGINE_CRASH : end, &input, buf_text(&job->said), job->said.len);
+	place->short_runs = job->stats.now.begun || place_drop(place, &input) ? 0 : place->short_runs + 1;
 	return true;
 }
 
@@ -182,7 +181,8 @@ static void worker_judge(struct fuzzing *it, struct worker *worker)
 	if (job->outcome == CELL_SETUP_FAILED) {
 		problem_said(it, worker, "its cell could not be made");
 	} else if (take_artifact(it, worker)) {
-		place->short_runs = 0;
+		if (place->short_runs >= SHORT_RUNS_MAX)
+			fuzzing_problem(it, worker->place, "it fails whenever it is begun with");
 	} else if (job->stats.now.done && job->exit_code == 0) {
 		place->short_runs = 0;
 	} else if (!job->stats.now.begun) {
