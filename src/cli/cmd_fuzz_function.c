@@ -291,7 +291,8 @@ static void put_verdict(const struct outcome *outcome, struct buf *out)
 	if (outcome->count) {
 		buf_fmt(out, "%zu finding%s (", outcome->count, outcome->count == 1 ? "" : "s");
 		fuzz_view_severities(outcome->it->severities, out);
-		buf_fmt(out, "), %zu new, %zu at or above the gate '%s'", outcome->it->fresh.count, outcome->over, outcome->it->cli->fail_on);
+		buf_fmt(out, "), %zu new, %zu at or above the gate '%s'", outcome->it->fresh.count, outcome->over,
+			outcome->it->cli->fail_on);
 	} else {
 		buf_str(out, "Nothing found");
 	}
@@ -453,7 +454,8 @@ static int run_function(void *data, const struct cli_args *args)
 		cli->seed = (cli->seed >> 33) + 1; /* as large as the engines take them */
 	own(function_fuzz_done) struct function_fuzz it = {.cli = cli};
 	if (function_setup_build(&it.setup, cli, args->words, args, &err) < 0 || read_baseline(&it, &err) < 0 ||
-		function_setup_open(&it.setup, &err) < 0 || store_open(&it.store, it.setup.store_folder, &err) < 0 || log_start(&it, &err) < 0)
+		function_setup_open(&it.setup, &err) < 0 || store_open(&it.store, it.setup.store_folder, &err) < 0 ||
+		log_start(&it, &err) < 0)
 		return fuzz_setup_fail(&err);
 	for (size_t i = 0; i < it.store.unread.count; i++)
 		cli_say("%s", it.store.unread.items[i]);
@@ -527,8 +529,9 @@ const struct cli_verb verb_fuzz_function = {
 	.name = "fuzz function",
 	.summary = "fuzz functions with the engines of their languages",
 	.usage = "[options] FILE:FUNCTION|FILE|DIR...",
-	.details = "Exit codes: 0 nothing at or above the gate was found; 1 something was; 2 the command line is wrong; 3 nothing was really\n"
-		   "fuzzed; 4 a target, the sandbox or hotcell failed; 130 interrupted.\n",
+	.details =
+		"Exit codes: 0 nothing at or above the gate was found; 1 something was; 2 the command line is wrong; 3 nothing was really\n"
+		"fuzzed; 4 a target, the sandbox or hotcell failed; 130 interrupted.\n",
 	.options = table,
 	.options_size = sizeof(struct function_cli),
 	.defaults = defaults,

@@ -44,7 +44,8 @@ static int check_options(const struct function_cli *cli, const char *backend, st
 	const struct door_options *doors = &cli->run.doors;
 
 	if (doors->allow.count + doors->services.count + doors->secrets.count > 0)
-		return err_set(err, ERR_USAGE, "what is fuzzed gets no doors, by options or by a profile; leave out --allow, --service and --secret-door");
+		return err_set(err, ERR_USAGE,
+			"what is fuzzed gets no doors, by options or by a profile; leave out --allow, --service and --secret-door");
 	if (cli->run.stdin_file)
 		return err_set(err, ERR_USAGE, "--stdin: what is fuzzed has no stdin; leave the option out");
 	if (strcmp(backend, "none") == 0)
@@ -131,8 +132,8 @@ static int set_state(struct function_setup *it, struct err *err)
 	return run_audit_open(&it->audit, path, it->backend, &it->built.spec, &none, err);
 }
 
-int function_setup_build(struct function_setup *ret, const struct function_cli *cli, char *const *words, const struct cli_args *args,
-	struct err *err)
+int function_setup_build(struct function_setup *ret, const struct function_cli *cli, char *const *words,
+	const struct cli_args *args, struct err *err)
 {
 	static char program[] = "true";
 	static char *const command[] = {program, NULL}; /* each job brings its own */
@@ -140,8 +141,9 @@ int function_setup_build(struct function_setup *ret, const struct function_cli *
 	*ret = (struct function_setup){.cli = cli, .here = getcwd(NULL, 0)};
 	if (backend_choose(&cli->run, &ret->backend, err) < 0 || check_options(cli, ret->backend, err) < 0 ||
 		take_targets(ret, words, err) < 0 || take_venv(ret, err) < 0 ||
-		take_folder("--seed-corpus", cli->seed_corpus, &ret->seed_corpus, err) < 0 || manifest_check(&cli->run.manifests, err) < 0 ||
-		run_spec_build(&ret->built, &cli->run, command, err) < 0 || set_state(ret, err) < 0)
+		take_folder("--seed-corpus", cli->seed_corpus, &ret->seed_corpus, err) < 0 ||
+		manifest_check(&cli->run.manifests, err) < 0 || run_spec_build(&ret->built, &cli->run, command, err) < 0 ||
+		set_state(ret, err) < 0)
 		return -1;
 	fuzz_flags(args, &ret->flags, &ret->names);
 	ret->options = (struct function_options){

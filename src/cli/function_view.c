@@ -43,8 +43,8 @@ static void put_sums(const struct function_progress *progress, const struct func
 	buf_fmt(out, "%" PRIu64 "s", progress->ns / NS_PER_S);
 	if (look->duration_ns)
 		buf_fmt(out, " of %" PRIu64 "s", look->duration_ns / NS_PER_S);
-	buf_fmt(out, ": %" PRIu64 " execs, %.0f/s, corpus %" PRIu64 ", features %" PRIu64 "; findings: ", progress->execs, rate_of(progress), corpus,
-		features);
+	buf_fmt(out, ": %" PRIu64 " execs, %.0f/s, corpus %" PRIu64 ", features %" PRIu64 "; findings: ", progress->execs,
+		rate_of(progress), corpus, features);
 	fuzz_view_severities(look->severities, out);
 }
 
@@ -62,7 +62,8 @@ static void put_name(const char *name, struct buf *out)
 		buf_char(out, ' ');
 }
 
-void function_view_targets(const struct function_targets *targets, const struct target_progress *totals, size_t max, struct buf *out)
+void function_view_targets(
+	const struct function_targets *targets, const struct target_progress *totals, size_t max, struct buf *out)
 {
 	size_t shown = max && max < targets->count ? max - 1 : targets->count;
 

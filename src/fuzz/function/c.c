@@ -103,8 +103,9 @@ static void scan_bracket(struct scan *scan, c_function_fn *fn, void *data)
 
 	while (body && body < scan->end && isspace((unsigned char)*body))
 		body++;
-	if (close && body < scan->end && *body == '{' && scan->depth == 0 && scan->word.len && !isdigit((unsigned char)*scan->word.at) &&
-		!is_word(scan->word, "if") && !is_word(scan->word, "while") && !is_word(scan->word, "for") && !is_word(scan->word, "switch"))
+	if (close && body < scan->end && *body == '{' && scan->depth == 0 && scan->word.len &&
+		!isdigit((unsigned char)*scan->word.at) && !is_word(scan->word, "if") && !is_word(scan->word, "while") &&
+		!is_word(scan->word, "for") && !is_word(scan->word, "switch"))
 		fn(data, scan->word, (struct span){open + 1, (size_t)(close - open) - 2});
 	scan->at = close ? close : open + 1;
 }
@@ -171,9 +172,9 @@ struct param {
 	unsigned stars;
 };
 
-static const char *const numbers[] = {"char", "short", "int", "long", "unsigned", "signed", "float", "double", "size_t", "ssize_t", "bool",
-	"_Bool", "int8_t", "uint8_t", "int16_t", "uint16_t", "int32_t", "uint32_t", "int64_t", "uint64_t", "intptr_t", "uintptr_t",
-	"ptrdiff_t", "off_t", "time_t", "wchar_t", "char16_t", "char32_t", NULL};
+static const char *const numbers[] = {"char", "short", "int", "long", "unsigned", "signed", "float", "double", "size_t",
+	"ssize_t", "bool", "_Bool", "int8_t", "uint8_t", "int16_t", "uint16_t", "int32_t", "uint32_t", "int64_t", "uint64_t",
+	"intptr_t", "uintptr_t", "ptrdiff_t", "off_t", "time_t", "wchar_t", "char16_t", "char32_t", NULL};
 static const char *const left_out[] = {"const", "volatile", "restrict", "__restrict", "register", "struct", "static", NULL};
 
 static bool in_list(struct span word, const char *const *list)
@@ -338,7 +339,8 @@ static int param_bad(struct harness *harness, const struct param *param, size_t 
 
 	harness->bad = true;
 	term_line(param->text.at, param->text.len, 80, &shown);
-	return err_set(harness->err, ERR_USAGE, "%s: its parameter %zu, '%s', cannot be made from bytes; write a harness with " HARNESS_NAME,
+	return err_set(harness->err, ERR_USAGE,
+		"%s: its parameter %zu, '%s', cannot be made from bytes; write a harness with " HARNESS_NAME,
 		harness->target->name, place + 1, buf_text(&shown));
 }
 
@@ -357,7 +359,8 @@ static int param_put(struct harness *harness, const struct param *params, size_t
 		bool pair = place + 1 < count && is_length(&params[place + 1], bytes);
 		if (bytes && !pair)
 			return param_bad(harness, param, place);
-		buf_fmt(&harness->parts, "\tsize_t n%zu = hotcell_part(&data, %d);\n\tchar *p%zu = hotcell_bytes(&data, n%zu, %d);\n", place, last,
+		buf_fmt(&harness->parts,
+			"\tsize_t n%zu = hotcell_part(&data, %d);\n\tchar *p%zu = hotcell_bytes(&data, n%zu, %d);\n", place, last,
 			place, place, !pair);
 		put_cast(harness, param, place);
 		buf_fmt(&harness->drop, "\tfree(p%zu);\n", place);
@@ -374,7 +377,8 @@ static int param_put(struct harness *harness, const struct param *params, size_t
 	if (!is_number(param))
 		return param_bad(harness, param, place);
 	if (strcmp(param->type, "bool") == 0 || strcmp(param->type, "_Bool") == 0) /* any other byte is none */
-		buf_fmt(&harness->make, "\tunsigned char p%zu = 0;\n\thotcell_number(&data, &p%zu, 1);\n\tp%zu &= 1;\n", place, place, place);
+		buf_fmt(&harness->make, "\tunsigned char p%zu = 0;\n\thotcell_number(&data, &p%zu, 1);\n\tp%zu &= 1;\n", place,
+			place, place);
 	else
 		buf_fmt(&harness->make, "\t%s p%zu;\n\thotcell_number(&data, &p%zu, sizeof(p%zu));\n", param->type, place, place, place);
 	buf_fmt(&harness->call, "%sp%zu", place ? ", " : "", place);
@@ -427,9 +431,11 @@ static char *harness_text(struct harness *harness, const char *text, size_t len)
 	buf_str(&out, harness_head);
 	buf_fmt(&out, "%s#include \"" FUNCTION_ROOT "/%s\"\n", harness->cxx ? "#include <string>\n" : "", harness->target->file);
 	buf_str(&out, harness_tools);
-	buf_fmt(&out, "%sint " HARNESS_NAME "(const uint8_t *bytes, size_t size)\n{\n\tstruct hotcell_data data = {bytes, size};\n%s%s\t(void)%s(%s);\n%s\treturn 0;\n}\n",
-		harness->cxx ? "extern \"C\" " : "", buf_text(&harness->make), buf_text(&harness->parts), harness->target->function, buf_text(&harness->call),
-		buf_text(&harness->drop));
+	buf_fmt(&out,
+		"%sint " HARNESS_NAME
+		"(const uint8_t *bytes, size_t size)\n{\n\tstruct hotcell_data data = {bytes, size};\n%s%s\t(void)%s(%s);\n%s\treturn 0;\n}\n",
+		harness->cxx ? "extern \"C\" " : "", buf_text(&harness->make), buf_text(&harness->parts),
+		harness->target->function, buf_text(&harness->call), buf_text(&harness->drop));
 	return buf_take(&out);
 }
 
@@ -449,13 +455,14 @@ static void put_build(const struct function_target *target, const struct functio
 	const char *slash = strrchr(target->file, '/');
 	own(freep) char *folder = xfmt("-I" FUNCTION_ROOT "/%.*s", slash ? (int)(slash - target->file) : 0, target->file);
 
-	texts_add_all(&ret->build, LIST(cxx ? "clang++" : "clang", "-g", "-O1", "-fno-omit-frame-pointer", "-w",
-		sanitizers[options->sanitizer], "-fno-sanitize-recover=undefined", folder, "-I" FUNCTION_ROOT "/include", "-I" FUNCTION_ROOT,
-		"-o", FUNCTION_WORK "/harness", source, "-lm", "-lpthread"));
+	texts_add_all(&ret->build,
+		LIST(cxx ? "clang++" : "clang", "-g", "-O1", "-fno-omit-frame-pointer", "-w", sanitizers[options->sanitizer],
+			"-fno-sanitize-recover=undefined", folder, "-I" FUNCTION_ROOT "/include", "-I" FUNCTION_ROOT, "-o",
+			FUNCTION_WORK "/harness", source, "-lm", "-lpthread"));
 }
 
-static int plan_any(const struct function_target *target, const struct function_options *options, const char *text, size_t len, bool cxx,
-	struct function_plan *ret, struct err *err)
+static int plan_any(const struct function_target *target, const struct function_options *options, const char *text, size_t len,
+	bool cxx, struct function_plan *ret, struct err *err)
 {
 	const char *name = cxx ? "harness_of_hotcell.cc" : "harness_of_hotcell.c";
 	own(freep) char *source = target->harness ? xfmt(FUNCTION_ROOT "/%s", target->file) : xfmt(FUNCTION_WORK "/%s", name);
@@ -474,9 +481,10 @@ static int plan_any(const struct function_target *target, const struct function_
 	put_build(target, options, cxx, source, ret);
 	texts_add(&ret->run, FUNCTION_WORK "/harness");
 	texts_add(&ret->replay, FUNCTION_WORK "/harness");
-	texts_add_all(&ret->environment, LIST("ASAN_OPTIONS=detect_leaks=0:abort_on_error=0:allocator_may_return_null=1:symbolize=1",
-		"UBSAN_OPTIONS=print_stacktrace=1:halt_on_error=1:symbolize=1", "MSAN_OPTIONS=symbolize=1",
-		"PATH=/usr/local/bin:/usr/bin:/bin:/usr/lib/llvm-19/bin:/usr/lib/llvm-16/bin:/usr/lib/llvm-14/bin"));
+	texts_add_all(&ret->environment,
+		LIST("ASAN_OPTIONS=detect_leaks=0:abort_on_error=0:allocator_may_return_null=1:symbolize=1",
+			"UBSAN_OPTIONS=print_stacktrace=1:halt_on_error=1:symbolize=1", "MSAN_OPTIONS=symbolize=1",
+			"PATH=/usr/local/bin:/usr/bin:/bin:/usr/lib/llvm-19/bin:/usr/lib/llvm-16/bin:/usr/lib/llvm-14/bin"));
 	ret->memory = (uint64_t)2 << 30;
 	return 0;
 }

@@ -32,7 +32,8 @@ static bool texts_have(const struct finding_texts *texts, const char *text)
 }
 
 /* Values that the user gave as secrets are taken out first: neither a finding nor its id has them. */
-static bool judge(const struct fuzzing *it, const struct place *place, enum engine_end end, const char *report, size_t len, struct finding *ret)
+static bool judge(const struct fuzzing *it, const struct place *place, enum engine_end end, const char *report, size_t len,
+	struct finding *ret)
 {
 	own(buf_done) struct buf shown = {0};
 
@@ -60,7 +61,8 @@ void crash_add(struct fuzzing *it, size_t place, enum engine_end end, const stru
 		return;
 	for (size_t i = 0; i < it->pending_count; i++) {
 		const struct crash *other = &it->pending[i];
-		if (other->place == place && other->input.len == input->len && memcmp(buf_text(&other->input), buf_text(input), input->len) == 0)
+		if (other->place == place && other->input.len == input->len &&
+			memcmp(buf_text(&other->input), buf_text(input), input->len) == 0)
 			return;
 	}
 	if (it->pending_count == PENDING_MAX)
@@ -155,7 +157,10 @@ static void make_smaller(struct fuzzing *it, struct place *place, const char *na
 	own(freep) char *from = xfmt(FUNCTION_WORK "/input/%s", name), *to = xfmt(FUNCTION_WORK "/out/%s", name);
 	own(freep) char *seconds = xfmt("%u", SMALLER_S), *limit = xfmt("-max_total_time=%u", SMALLER_S),
 		*exact = xfmt("-exact_artifact_path=%s", to);
-	const struct job_spec spec = {.words = own_way ? &place->plan.minimise : &place->plan.run, .more = &more, .small = true, .timeout_ms = SMALLER_MS};
+	const struct job_spec spec = {.words = own_way ? &place->plan.minimise : &place->plan.run,
+		.more = &more,
+		.small = true,
+		.timeout_ms = SMALLER_MS};
 	struct job job;
 	struct err err = {0};
 
@@ -192,7 +197,8 @@ static void finding_put(struct fuzzing *it, struct finding *finding)
 }
 
 /* The smaller input, if it does the same. Where it does, *finding is of it. */
-static void take_smaller(struct fuzzing *it, struct place *place, const char *name, const struct buf *input, struct finding *finding)
+static void take_smaller(
+	struct fuzzing *it, struct place *place, const char *name, const struct buf *input, struct finding *finding)
 {
 	own(buf_done) struct buf smaller = {0};
 	struct finding again = {0};
@@ -223,7 +229,8 @@ static void take_smaller(struct fuzzing *it, struct place *place, const char *na
 }
 
 /* Distinct verdicts of the same input: the first counts. */
-static void see_again(struct fuzzing *it, struct place *place, const char *name, struct finding *ret, unsigned *seen, unsigned *tried)
+static void see_again(
+	struct fuzzing *it, struct place *place, const char *name, struct finding *ret, unsigned *seen, unsigned *tried)
 {
 	for (*seen = *tried = 0; *tried < REPLAYS && !it->stopped; (*tried)++) {
 		struct finding now = {0};

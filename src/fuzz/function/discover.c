@@ -153,18 +153,20 @@ static int no_function(const char *file, const char *function, const struct name
 	if (near) {
 		all.len = 0;
 		shown(near, &all);
-		return err_set(err, ERR_USAGE, "'%s' has no function '%s'; did you mean '%s'?", buf_text(&path), buf_text(&typed), buf_text(&all));
+		return err_set(err, ERR_USAGE, "'%s' has no function '%s'; did you mean '%s'?", buf_text(&path), buf_text(&typed),
+			buf_text(&all));
 	}
 	if (!all.len)
-		return err_set(err, ERR_USAGE, "'%s' has no function '%s', and none that can be called from outside", buf_text(&path), buf_text(&typed));
+		return err_set(err, ERR_USAGE, "'%s' has no function '%s', and none that can be called from outside",
+			buf_text(&path), buf_text(&typed));
 	return err_set(err, ERR_USAGE, "'%s' has no function '%s'; it has %s%s", buf_text(&path), buf_text(&typed), buf_text(&all),
 		names->functions.count > NAMED_MAX ? ", ..." : "");
 }
 
 /* ---- targets ---- */
 
-static void target_add(struct function_targets *ret, const struct language *language, const char *root, const char *path, const char *function,
-	bool harness)
+static void target_add(struct function_targets *ret, const struct language *language, const char *root, const char *path,
+	const char *function, bool harness)
 {
 	size_t len = strcmp(root, "/") == 0 ? 0 : strlen(root);
 	const char *slash = strrchr(path, '/');
@@ -205,7 +207,8 @@ static int no_language(const char *path, struct err *err)
 	own(buf_done) struct buf name = {0};
 
 	shown(path, &name);
-	return err_set(err, ERR_USAGE, "'%s' is in no language that can be fuzzed: .py, .c, .cc, .cpp and .cxx files can", buf_text(&name));
+	return err_set(err, ERR_USAGE, "'%s' is in no language that can be fuzzed: .py, .c, .cc, .cpp and .cxx files can",
+		buf_text(&name));
 }
 
 static int read_one(const char *typed, const char *function, struct function_targets *ret, struct err *err)
@@ -250,7 +253,8 @@ struct folder {
 
 static bool is_elsewhere(const char *path)
 {
-	static const char *const parts[] = {"node_modules/", "site-packages/", ".git/", ".hotcell/", ".venv/", "venv/", "third_party/", "/build", NULL};
+	static const char *const parts[] = {
+		"node_modules/", "site-packages/", ".git/", ".hotcell/", ".venv/", "venv/", "third_party/", "/build/", NULL};
 
 	for (size_t i = 0; parts[i]; i++)
 		if (strstr(path, parts[i]))
@@ -295,7 +299,7 @@ static int read_folder(const char *typed, struct function_targets *ret, struct e
 	}
 	if (is_too_much(root))
 		return err_set(err, ERR_USAGE, "'%s' is more than one project: name the folder of one", buf_text(&name));
-	static const char *const skipped[] = {".git", ".hotcell", "node_modules", NULL};
+	static const char *const skipped[] = {".git", ".hotcell", "build", "node_modules", NULL};
 	struct folder folder = {root, ret};
 	if (fs_each_file(dir, skipped, ENTRIES_MAX, look_at, &folder, err) < 0) {
 		err->code = ERR_USAGE;

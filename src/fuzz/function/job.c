@@ -104,8 +104,8 @@ static void environment_add(struct words *words, const char *const *base, const 
 	}
 }
 
-static size_t mounts_add(const struct fuzzing *it, const struct place *place, const struct job_spec *spec, struct cell_mount *list,
-	char **ret_source, char **ret_target)
+static size_t mounts_add(const struct fuzzing *it, const struct place *place, const struct job_spec *spec,
+	struct cell_mount *list, char **ret_source, char **ret_target)
 {
 	const struct function_target *target = place->target;
 	size_t count = 0;

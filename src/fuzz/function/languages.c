@@ -6,7 +6,8 @@
 #define LIST(...) ((const char *const[]){__VA_ARGS__, NULL})
 
 /* Known by their names, so that they are refused by them. */
-static const struct language javascript = {.name = "javascript", .title = "JavaScript", .suffixes = LIST(".js", ".mjs", ".cjs", ".ts")};
+static const struct language javascript = {
+	.name = "javascript", .title = "JavaScript", .suffixes = LIST(".js", ".mjs", ".cjs", ".ts")};
 static const struct language go = {.name = "go", .title = "Go", .suffixes = LIST(".go")};
 static const struct language rust = {.name = "rust", .title = "Rust", .suffixes = LIST(".rs")};
 static const struct language java = {.name = "java", .title = "Java", .suffixes = LIST(".java")};

@@ -16,7 +16,11 @@
 #define DICT_MAX ((size_t)4 << 20)
 
 static const char *const folder_names[] = {
-	[PLACE_WORK] = "work", [PLACE_CORPUS] = "corpus", [PLACE_CRASHES] = "crashes", [PLACE_INPUT] = "input", [PLACE_OUT] = "out",
+	[PLACE_WORK] = "work",
+	[PLACE_CORPUS] = "corpus",
+	[PLACE_CRASHES] = "crashes",
+	[PLACE_INPUT] = "input",
+	[PLACE_OUT] = "out",
 };
 _Static_assert(sizeof(folder_names) / sizeof(*folder_names) == PLACE_FOLDER_COUNT, "a folder has no name");
 
@@ -81,7 +85,8 @@ static int folders_make(struct fuzzing *it, struct place *place, size_t index, s
 /* A corpus is kept by what it is of, whatever folder that was called from. */
 static char *kept_folder(const struct fuzzing *it, const struct place *place)
 {
-	own(freep) char *what = xfmt("%s\n%s\n%s\n%s", place->language->name, place->target->root, place->target->file, place->target->function);
+	own(freep) char *what =
+		xfmt("%s\n%s\n%s\n%s", place->language->name, place->target->root, place->target->file, place->target->function);
 	unsigned char sum[SHA256_SIZE];
 	char hex[SHA256_HEX];
 	struct sha256 state;
@@ -111,7 +116,8 @@ static int seeds_take(struct fuzzing *it, struct place *place, struct err *err)
 
 	if (old >= 0 && copy_capped(old, place->fds[PLACE_CORPUS], err) < 0)
 		return -1;
-	own(fd_closep) int seeds = it->options->seed_corpus ? open(it->options->seed_corpus, O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
+	own(fd_closep) int seeds =
+		it->options->seed_corpus ? open(it->options->seed_corpus, O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
 	if (it->options->seed_corpus && (seeds < 0 || copy_capped(seeds, place->fds[PLACE_CORPUS], err) < 0)) {
 		if (seeds < 0)
 			(void)err_errno(err, errno, "open");
@@ -153,7 +159,8 @@ bool place_drop(struct place *place, const struct buf *input)
 	}
 	for (struct dirent *entry; (entry = readdir(dir));) {
 		own(buf_done) struct buf other = {0};
-		if (fstatat(copy, entry->d_name, &st, AT_SYMLINK_NOFOLLOW) < 0 || !S_ISREG(st.st_mode) || (uint64_t)st.st_size != input->len)
+		if (fstatat(copy, entry->d_name, &st, AT_SYMLINK_NOFOLLOW) < 0 || !S_ISREG(st.st_mode) ||
+			(uint64_t)st.st_size != input->len)
 			continue;
 		if (place_read(copy, entry->d_name, INPUT_MAX, &other) && other.len == input->len &&
 			memcmp(buf_text(&other), buf_text(input), input->len) == 0)

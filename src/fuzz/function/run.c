@@ -78,13 +78,20 @@ void fuzzing_problem(struct fuzzing *it, size_t place, const char *format, ...)
 
 static void tell(struct fuzzing *it, uint64_t now)
 {
-	struct function_progress progress = {.ns = now - it->started_ns, .workers = it->shown, .worker_count = it->worker_count,
-		.targets = it->result->totals, .target_count = it->place_count, .findings = (unsigned)it->result->count, .fresh = it->fresh};
+	struct function_progress progress = {.ns = now - it->started_ns,
+		.workers = it->shown,
+		.worker_count = it->worker_count,
+		.targets = it->result->totals,
+		.target_count = it->place_count,
+		.findings = (unsigned)it->result->count,
+		.fresh = it->fresh};
 
 	for (size_t i = 0; i < it->place_count; i++) {
 		struct target_progress *total = &it->result->totals[i];
 		total->execs = it->places[i].done_execs;
-		total->rate = it->over && it->places[i].fuzzed_ns ? (double)it->places[i].done_execs * 1e9 / (double)it->places[i].fuzzed_ns : 0;
+		total->rate = it->over && it->places[i].fuzzed_ns
+			? (double)it->places[i].done_execs * 1e9 / (double)it->places[i].fuzzed_ns
+			: 0;
 		total->since_new_ns = it->places[i].new_ns ? now - it->places[i].new_ns : 0;
 	}
 	for (unsigned i = 0; i < it->worker_count; i++) {
@@ -138,7 +145,8 @@ void fuzzing_tick(struct fuzzing *it)
 
 /* ---- before it begins ---- */
 
-static bool run_words(struct fuzzing *it, size_t index, const struct finding_texts *words, bool build, uint64_t timeout_ms, struct buf *said)
+static bool run_words(
+	struct fuzzing *it, size_t index, const struct finding_texts *words, bool build, uint64_t timeout_ms, struct buf *said)
 {
 	const struct job_spec spec = {.words = words, .build = build, .timeout_ms = timeout_ms};
 	struct job job;
@@ -175,8 +183,8 @@ static bool needs_are_there(struct fuzzing *it, size_t index)
 			own(buf_done) struct buf line = {0};
 			size_t from = said.len > 300 ? said.len - 300 : 0;
 			term_line(buf_text(&said) + from, said.len - from, 300, &line);
-			fuzzing_problem(it, index, "%s is not there; to install it: %s%s%s%s", need->what, need->install, line.len ? " (tried: " : "",
-				buf_text(&line), line.len ? ")" : "");
+			fuzzing_problem(it, index, "%s is not there; to install it: %s%s%s%s", need->what, need->install,
+				line.len ? " (tried: " : "", buf_text(&line), line.len ? ")" : "");
 			it->result->missing = true;
 		}
 		return false;
@@ -283,9 +291,11 @@ static void explore(struct fuzzing *it)
 	tell(it, clock_now());
 }
 
-int function_run(const struct function_options *options, struct loop *loop, struct cell_pool *pool, struct function_result *ret, struct err *err)
+int function_run(const struct function_options *options, struct loop *loop, struct cell_pool *pool, struct function_result *ret,
+	struct err *err)
 {
-	own(fuzzing_done) struct fuzzing it = {.options = options, .loop = loop, .pool = pool, .result = ret, .started_ns = clock_now()};
+	own(fuzzing_done) struct fuzzing it = {
+		.options = options, .loop = loop, .pool = pool, .result = ret, .started_ns = clock_now()};
 
 	*ret = (struct function_result){0};
 	if (fuzzing_open(&it, err) < 0)
@@ -332,7 +342,8 @@ int function_again(const struct function_options *options, const struct finding 
 	struct cell_pool *pool, struct function_again *ret, struct err *err)
 {
 	own(function_result_done) struct function_result result = {0};
-	own(fuzzing_done) struct fuzzing it = {.options = options, .loop = loop, .pool = pool, .result = &result, .started_ns = clock_now()};
+	own(fuzzing_done) struct fuzzing it = {
+		.options = options, .loop = loop, .pool = pool, .result = &result, .started_ns = clock_now()};
 	own(buf_done) struct buf input = {0};
 
 	*ret = (struct function_again){0};

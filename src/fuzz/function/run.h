@@ -101,7 +101,8 @@ struct job_spec {
 	bool small; /* with the inputs and a folder to leave one in */
 	uint64_t timeout_ms;
 };
-MUST_CHECK int job_start(struct job *job, struct fuzzing *it, const struct place *place, const struct job_spec *spec, struct err *err);
+MUST_CHECK int job_start(
+	struct job *job, struct fuzzing *it, const struct place *place, const struct job_spec *spec, struct err *err);
 void job_end(struct job *job); /* kills what runs */
 /* Waits for it, while the workers go on. False: the user wants it to stop. */
 bool job_wait(struct job *job);
@@ -109,7 +110,8 @@ bool job_wait(struct job *job);
 /* ---- verdict.c: from an engine's words to a finding (pure) ---- */
 
 /* Oracle, message, frames, place, evidence. False: nothing in it is wrong. */
-MUST_CHECK bool verdict_read(const struct function_target *target, enum engine_end end, const char *report, size_t len, struct finding *ret);
+MUST_CHECK bool verdict_read(
+	const struct function_target *target, enum engine_end end, const char *report, size_t len, struct finding *ret);
 
 /* ---- crash.c ---- */
 

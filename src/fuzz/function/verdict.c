@@ -136,7 +136,8 @@ static void place_file(const struct function_target *target, struct finding *fin
 
 static bool is_noise(const char *line, size_t len)
 {
-	return len == 0 || *line == '#' ? !memmem(line, len, " 0x", 3) : strncmp(line, "INFO: ", 6) == 0 || strncmp(line, "[INFO]", 6) == 0 ||
+	return len == 0 || *line == '#' ? !memmem(line, len, " 0x", 3)
+					: strncmp(line, "INFO: ", 6) == 0 || strncmp(line, "[INFO]", 6) == 0 ||
 			strncmp(line, "WARNING: Failed to find", 23) == 0;
 }
 

@@ -66,7 +66,9 @@ static size_t place_next(const struct fuzzing *it)
 static uint64_t slice_s(const struct fuzzing *it, uint64_t now)
 {
 	size_t places = places_left(it);
-	uint64_t left = it->deadline_ns == UINT64_MAX ? 0 : it->deadline_ns > now ? (it->deadline_ns - now + NS_PER_S - 1) / NS_PER_S : 1;
+	uint64_t left = it->deadline_ns == UINT64_MAX ? 0
+		: it->deadline_ns > now               ? (it->deadline_ns - now + NS_PER_S - 1) / NS_PER_S
+						      : 1;
 
 	if (places <= it->worker_count)
 		return left;
@@ -94,8 +96,8 @@ static void flags_add(const struct fuzzing *it, const struct place *place, uint6
 {
 	char text[64];
 
-	texts_add_all(ret, (const char *const[]){"-artifact_prefix=" FUNCTION_WORK "/crashes/", "-print_final_stats=1", "-reload=1",
-		NULL});
+	texts_add_all(ret,
+		(const char *const[]){"-artifact_prefix=" FUNCTION_WORK "/crashes/", "-print_final_stats=1", "-reload=1", NULL});
 	if (!place->plan.tells_on_stdout)
 		texts_add(ret, "-close_fd_mask=1");
 	engine_limits(it, place, ret);
@@ -153,7 +155,8 @@ static void problem_said(struct fuzzing *it, const struct worker *worker, const 
 	size_t from = job->said.len > 1500 ? job->said.len - 1500 : 0;
 
 	term_line(buf_text(&job->said) + from, job->said.len - from, 1500, &text);
-	fuzzing_problem(it, worker->place, "%s%s%s%s%s", what, *job->why ? ": " : "", job->why, text.len ? "; it said: " : "", buf_text(&text));
+	fuzzing_problem(it, worker->place, "%s%s%s%s%s", what, *job->why ? ": " : "", job->why, text.len ? "; it said: " : "",
+		buf_text(&text));
 }
 
 static bool take_artifact(struct fuzzing *it, struct worker *worker)
@@ -186,7 +189,8 @@ static void worker_judge(struct fuzzing *it, struct worker *worker)
 	} else if (job->stats.now.done && job->exit_code == 0) {
 		place->short_runs = 0;
 	} else if (!job->stats.now.begun) {
-		(void)snprintf(what, sizeof(what), "it ended before it could be called (%s, exit %d)", cell_outcome_name(job->outcome), job->exit_code);
+		(void)snprintf(what, sizeof(what), "it ended before it could be called (%s, exit %d)",
+			cell_outcome_name(job->outcome), job->exit_code);
 		problem_said(it, worker, what);
 	} else if (++place->short_runs >= SHORT_RUNS_MAX) {
 		(void)snprintf(what, sizeof(what), "it ended its process %u times in a row without a crash (%s, exit %d)", SHORT_RUNS_MAX,
