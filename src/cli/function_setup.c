@@ -149,6 +149,7 @@ int function_setup_build(struct function_setup *ret, const struct function_cli *
 	ret->options = (struct function_options){
 		.targets = &ret->targets,
 		.spec = &ret->built.spec,
+		.memory_fixed = fuzz_given(args, "memory") || cli->run.used,
 		.state = ret->state,
 		.duration_ns = cli->duration_ms * NS_PER_MS,
 		.max_execs = cli->max_execs,

@@ -42,6 +42,7 @@ struct function_progress;
 struct function_options {
 	const struct function_targets *targets;
 	const struct cell_spec *spec; /* of every cell, but for its command and the plan's mounts */
+	bool memory_fixed; /* the spec's memory is the user's wish; else a language that needs more gets it */
 	const char *state; /* the project's .hotcell: corpora are kept below it */
 	uint64_t duration_ns, max_execs; /* of all targets together; 0: no limit */
 	unsigned workers; /* at once, of all targets together */

@@ -155,6 +155,12 @@ def test_a_hang_is_a_finding(tmp_path):
     assert [each["oracle"] for each in result["findings"]] == ["hang"]
 
 
+def test_too_much_memory_is_a_finding(tmp_path):
+    make(tmp_path, "t.py", "def f(x: bytes):\n    if len(x) == 2:\n        return bytearray(1 << 30)\n")
+    result = said(fuzz(tmp_path, "t.py:f", "--duration", "10s"))
+    assert [(each["oracle"], each["message"]) for each in result["findings"]] == [("memory", "MemoryError")]
+
+
 # ---- what cannot be fuzzed ----
 
 

@@ -151,8 +151,7 @@ static int cell_begin(struct job *job, const struct place *place, const struct j
 	cell.mount_count += count;
 	cell.limits.timeout_ms = spec->timeout_ms;
 	cell.limits.output = OUTPUT_MAX;
-	if (cell.limits.memory < place->plan.memory)
-		cell.limits.memory = place->plan.memory;
+	cell.limits.memory = engine_memory(job->it, place);
 	job->cell = cell_start(job->it->pool, &cell, &io, on_done, job, err);
 	return job->cell ? 0 : -1;
 }

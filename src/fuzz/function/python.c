@@ -8,6 +8,8 @@
 #include "base/json.h"
 
 #define LIST(...) ((const char *const[]){__VA_ARGS__, NULL})
+#define MEMORY ((uint64_t)1 << 30)
+#define MEMORY_LEAST ((uint64_t)512 << 20)
 #define HARNESS "harness_of_hotcell.py" /* no target's module is called so */
 
 extern const char python_harness[], python_harness_end[]; /* the file beside this one */
@@ -71,6 +73,16 @@ static void python_names(const char *text, size_t len, void (*name)(void *, cons
 	}
 }
 
+/* What its process may take, so that it is told of it by a MemoryError, with its input, before the cell is ended: a little less
+ * than the cell has. Less than half a gigabyte is what Python and Atheris may need by themselves. */
+static uint64_t python_memory(const struct function_options *options)
+{
+	uint64_t memory = options->spec ? options->spec->limits.memory : 0;
+
+	memory = options->memory_fixed || memory > MEMORY ? memory : MEMORY;
+	return memory >= MEMORY_LEAST ? memory / 8 * 7 : 0;
+}
+
 static char *python_config(const struct function_target *target, const struct function_options *options)
 {
 	own(json_done) struct json json = {0};
@@ -79,6 +91,7 @@ static char *python_config(const struct function_target *target, const struct fu
 	json_put_string(&json, "root", FUNCTION_ROOT);
 	json_put_string(&json, "file", target->file);
 	json_put_string(&json, "function", target->function);
+	json_put_uint(&json, "memory", python_memory(options));
 	json_key(&json, "expect");
 	json_open(&json, '[');
 	for (const char *const *each = options->expect; each && *each; each++)
@@ -95,7 +108,7 @@ static int python_plan(const struct function_target *target, const struct functi
 
 	(void)text, (void)len, (void)err;
 	texts_add_all(&ret->environment, LIST("PYTHONDONTWRITEBYTECODE=1", "PYTHONUNBUFFERED=1", "PYTHONHASHSEED=0"));
-	ret->memory = (uint64_t)1 << 30;
+	ret->memory = MEMORY;
 	if (target->harness) {
 		own(freep) char *file = xfmt(FUNCTION_ROOT "/%s", target->file);
 		texts_add_all(&ret->run, LIST(python, file));

@@ -35,7 +35,16 @@ def devnull_stdout():
     os.close(null)
 
 
+def limit_memory():
+    """So that too much is an error with an input, and not the end of the cell."""
+    import resource
+
+    if CONFIG["memory"]:
+        resource.setrlimit(resource.RLIMIT_AS, (CONFIG["memory"], CONFIG["memory"]))
+
+
 devnull_stdout()
+limit_memory()
 import atheris  # noqa: E402
 
 

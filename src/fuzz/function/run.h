@@ -127,6 +127,7 @@ MUST_CHECK bool crash_replay(struct fuzzing *it, struct place *place, const char
 
 void workers_tick(struct fuzzing *it); /* ends, starts, takes in */
 void workers_stop(struct fuzzing *it);
+uint64_t engine_memory(const struct fuzzing *it, const struct place *place); /* of its cell, bytes */
 void engine_limits(const struct fuzzing *it, const struct place *place, struct finding_texts *ret); /* of one input */
 
 void fuzzing_tick(struct fuzzing *it);

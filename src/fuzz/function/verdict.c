@@ -78,6 +78,10 @@ static void put_message(size_t row, const char *at, const char *end, struct find
 	bool whole = strcmp(marks[row].oracle, "hang") == 0 || strcmp(marks[row].oracle, "memory") == 0;
 	if (!whole && !(text.len && strncmp(marks[row].mark, "ERROR: libFuzzer", 16) == 0))
 		term_line(at, (size_t)((cut ? cut : stop) - at), MESSAGE_MAX, &text);
+	if (strncmp(buf_text(&text), "MemoryError", 11) == 0) {
+		free(ret->oracle);
+		ret->oracle = xstrdup("memory");
+	}
 	ret->message = text.len ? buf_take(&text) : xstrdup("it failed without a word");
 }
 

@@ -15,12 +15,18 @@
 #define EXTRA_MS 60000u /* of a cell beyond its engine's time */
 #define DAY_S 86400u
 
-void engine_limits(const struct fuzzing *it, const struct place *place, struct finding_texts *ret)
+uint64_t engine_memory(const struct fuzzing *it, const struct place *place)
 {
 	uint64_t memory = it->options->spec->limits.memory;
+
+	return it->options->memory_fixed || memory > place->plan.memory ? memory : place->plan.memory;
+}
+
+void engine_limits(const struct fuzzing *it, const struct place *place, struct finding_texts *ret)
+{
+	uint64_t memory = engine_memory(it, place);
 	char text[64];
 
-	memory = memory < place->plan.memory ? place->plan.memory : memory;
 	(void)snprintf(text, sizeof(text), "-rss_limit_mb=%" PRIu64, (memory >> 20) * 7 / 8);
 	texts_add(ret, text);
 	(void)snprintf(text, sizeof(text), "-timeout=%u", INPUT_S);
