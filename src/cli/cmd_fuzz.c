@@ -179,8 +179,8 @@ static void on_retried(void *data, const struct finding *finding, bool still)
 	}
 	if (kept && store_put(&it->store, kept, &err) < 0)
 		store_failed(it, &err);
-	if (still || was_open)
-		tell(it, finding, still ? "still there" : "fixed");
+	if (!still && was_open) /* what is still there is told as found again */
+		tell(it, finding, "fixed");
 }
 
 /* ---- before it runs ---- */

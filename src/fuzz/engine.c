@@ -498,9 +498,9 @@ static void finish(struct engine *engine)
 	if (result->totals.unconfirmed)
 		gap_add(result, "%u %s never came again, and %s not told", result->totals.unconfirmed,
 			result->totals.unconfirmed == 1 ? "surprise" : "surprises", result->totals.unconfirmed == 1 ? "is" : "are");
-	size_t left = engine->pending_count + engine->surprises_lost;
-	if (left)
-		gap_add(result, "%zu %s not looked into: it ended before", left, left == 1 ? "surprise was" : "surprises were");
+	if (engine->pending_count)
+		gap_add(result, "%s%zu %s not looked into: it ended before", engine->surprises_lost ? "at least " : "",
+			engine->pending_count, engine->pending_count == 1 ? "surprise was" : "surprises were");
 	if (is_deaf(engine))
 		gap_add(result, "it ended early: none of the first %" PRIu64 " calls was answered", result->totals.calls);
 	if (result->count > 1)

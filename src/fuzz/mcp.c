@@ -354,12 +354,17 @@ static bool revision_known(const struct value *version)
 	return false;
 }
 
-static enum talk_event greet_answer(struct talk *talk, const struct value *result)
+static enum talk_event greet_answer(struct talk *talk, const struct value *result, const struct value *error)
 {
+	const struct value *refusal = error ? value_get(error, "message") : NULL;
 	const struct value *version = result ? value_get(result, "protocolVersion") : NULL;
 	const struct value *capabilities = result ? value_get(result, "capabilities") : NULL;
 	struct json json = {0};
 
+	if (refusal && refusal->kind == VALUE_TEXT) {
+		answer_broken_quote(&talk->answer, "it refuses 'initialize'", refusal->text, refusal->len);
+		return TALK_ANSWERED;
+	}
 	if (!result || result->kind != VALUE_MAP || !version || version->kind != VALUE_TEXT || !capabilities ||
 		capabilities->kind != VALUE_MAP) {
 		answer_broken(&talk->answer, true,
@@ -474,7 +479,7 @@ static enum talk_event answered(struct talk *talk, struct value *message)
 	}
 	talk->mcp.id = 0;
 	if (!talk->mcp.greeted)
-		return greet_answer(talk, result);
+		return greet_answer(talk, result, error);
 	if (talk->mcp.list != MCP_LIST_COUNT)
 		return list_answer(talk, result, error);
 	talk->asked = false;

@@ -107,7 +107,7 @@ static void what_is_no_json_is_refused_with_its_line(void **state)
 	} rows[] = {
 		{"", "f:1: the text ends where a value should be"},
 		{"\n\n", "f:3: the text ends where a value should be"},
-		{"\xef\xbb\xbf{}", "f:1: '\xef\xbb\xbf' stands where a value should be"},
+		{"\xef\xbb\xbf{}", "f:1: '[U+FEFF]' stands where a value should be"},
 		{"{} {}", "f:1: '{' stands where the end should be"},
 		{"nul", "f:1: 'n' stands where a value should be"},
 		{"nulll", "f:1: 'l' stands where the end should be"},
