@@ -47,13 +47,13 @@ def the_waterfall(tmp_path, language, name, duration):
 
 
 def test_the_waterfall_in_python_is_found_and_reproduced(tmp_path):
-    finding = the_waterfall(tmp_path, "python", "waterfall.py", "40s")
+    finding = the_waterfall(tmp_path, "python", "waterfall.py", "25s")
     assert finding["oracle"] == "exception" and finding["message"] == "RuntimeError: the whole word was found"
     assert base64.b64decode(finding["input"]) == b"hotcell"
 
 
 def test_the_waterfall_in_c_is_found_and_reproduced(tmp_path):
-    finding = the_waterfall(tmp_path, "c", "waterfall.c", "15s")
+    finding = the_waterfall(tmp_path, "c", "waterfall.c", "10s")
     assert finding["oracle"] == "crash" and finding["message"] == "AddressSanitizer: heap-buffer-overflow"
     assert finding["frames"] == ["AddressSanitizer: heap-buffer-overflow", "check (waterfall.c)"]
 
@@ -68,7 +68,7 @@ def parse(data: bytes):
     if len(data) == 3:
         return [][0]
 """)
-    result = said(fuzz(tmp_path, "t.py:parse", "--expect", "ValueError", "--duration", "12s"))
+    result = said(fuzz(tmp_path, "t.py:parse", "--expect", "ValueError", "--duration", "8s"))
     assert sorted(each["message"] for each in result["findings"]) == ["IndexError: list index out of range", "KeyError: 'one'"]
 
 
@@ -89,7 +89,7 @@ def take(point: Point, data: bytes, numbers: list[int], table: dict[str, float],
     if len(numbers) > 2:
         raise RuntimeError("all of them are right")
 """)
-    result = said(fuzz(tmp_path, "t.py:take", "--duration", "12s"))
+    result = said(fuzz(tmp_path, "t.py:take", "--duration", "8s"))
     assert [each["message"] for each in result["findings"]] == ["RuntimeError: all of them are right"]
 
 
@@ -112,7 +112,7 @@ def TestOneInput(data):
 atheris.Setup(sys.argv, TestOneInput)
 atheris.Fuzz()
 """)
-    result = said(fuzz(tmp_path, ".", "--duration", "20s", "--workers", "2"))
+    result = said(fuzz(tmp_path, ".", "--duration", "12s", "--workers", "2"))
     assert [each["name"] for each in result["targets"]] == ["fuzz_one.c", "fuzz_two.py"]
     assert sorted(each["oracle"] for each in result["findings"]) == ["crash", "exception"]
 
@@ -145,7 +145,7 @@ int f(const unsigned char *data, size_t len)
     seeds.mkdir()
     (seeds / "a").write_bytes(bytes([1, 2, 3]))
     (seeds / "b").write_bytes(b"x12345")
-    result = said(fuzz(tmp_path, "t.c:f", "--duration", "15s", "--seed-corpus", seeds))
+    result = said(fuzz(tmp_path, "t.c:f", "--duration", "8s", "--seed-corpus", seeds))
     assert sorted(each["message"] for each in result["findings"]) == ["AddressSanitizer: heap-buffer-overflow", "a signal ended it"]
 
 
