@@ -95,9 +95,9 @@ def test_people_get_tables_and_the_command_to_see_it_again(place):
     assert quiet.err == b"" and quiet.code == 1, quiet
 
 
-def test_a_terminal_gets_a_picture_and_keeps_its_cursor(place):
+def test_a_terminal_gets_a_picture_and_keeps_its_cursor(place, monkeypatch):
     tool(place, FAULTY)
-    os.chdir(place)
+    monkeypatch.chdir(place)
     with Terminal("fuzz", "tool", "--schema", "schema.json", "--max-calls", "30", *QUICK, "--", "python3", "tool.py") as terminal:
         code, out = terminal.finish(60)
     assert code == 1 and b"calls," in out and b"KeyError" in out

@@ -79,6 +79,10 @@ OPTIONS = ("--max-calls", "2", "--max-findings", "1", "--replays", "1", "--call-
            "--memory", "128M", "--processes", "20")
 
 
+# A second answer comes with the first, with the next call or, after the last one, never.
+OFTEN = ("--max-calls", "100", "--replays", "10")
+
+
 def judge(kind, expected, folder, *words):
     code, text, peak = fuzz(folder, *words)
     assert code == expected[0], f"{kind}: exit {code}\n{text}"
@@ -90,14 +94,15 @@ def judge(kind, expected, folder, *words):
 @pytest.mark.parametrize("kind", MCP)
 def test_a_hostile_server_is_borne_and_explained(place, kind):
     server(place, "mcp_server.py")
-    judge(kind, MCP[kind], place, "mcp", *OPTIONS, "--", "python3", "mcp_server.py", kind)
+    often = OFTEN if kind == "duplicate-ids" else ()
+    judge(kind, MCP[kind], place, "mcp", *OPTIONS, *often, "--", "python3", "mcp_server.py", kind)
 
 
 @pytest.mark.parametrize("kind", LINES)
 def test_a_hostile_tool_is_borne_and_explained(place, kind):
     tool(place, FINE)
     server(place, "lines_tool.py")
-    patient = ("--call-timeout", "20s") if kind == "memory" else ()  # it takes its time to be out of it
+    patient = ("--call-timeout", "20s") if kind == "memory" else OFTEN if kind == "two-answers" else ()  # it takes its time to be out of it
     judge(kind, LINES[kind], place, "tool", "--schema", "schema.json", *OPTIONS, *patient, "--", "python3", "lines_tool.py", kind)
 
 
