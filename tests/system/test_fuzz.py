@@ -45,7 +45,7 @@ def test_what_takes_some_luck_is_found(place, oracle, name, calls):
 
 def test_answers_that_differ_are_told_if_that_is_asked_for(place):
     server(place, "faulty_server.py")
-    ran = fuzz_mcp(place, "--json", "--tool", "unstable", "--oracles", "unstable", "--fail-on", "any", calls=40, command=["faulty_server.py"])
+    ran = fuzz_mcp(place, "--json", "--tool", "unstable", "--oracles", "unstable", "--fail-on", "any", calls=250, command=["faulty_server.py"])
     assert found(ran) == {("unstable", "unstable")} and ran.code == 1, ran
 
 
