@@ -2,8 +2,6 @@
  *
  * What is found goes to the store of the project when it is confirmed, one file each: whatever ends us later takes nothing
  * with it. What the store has of this target is tried first, and what it does no more is marked as fixed. */
-#include <errno.h>
-#include <fcntl.h>
 #include <fnmatch.h>
 #include <stdio.h>
 #include <string.h>
@@ -11,9 +9,8 @@
 #include <time.h>
 
 #include "base/clock.h"
-#include "base/fs.h"
-#include "base/out_file.h"
 #include "base/term.h"
+#include "cli/fuzz_kept.h"
 #include "cli/fuzz_out.h"
 #include "cli/fuzz_view.h"
 #include "cli/profile_options.h"
@@ -23,31 +20,23 @@
 
 #define FRAME_NS (100 * NS_PER_MS)
 #define LINE_NS (5 * NS_PER_S)
-#define BASELINE_MAX ((size_t)64 << 20)
 #define DEFAULT_MS 60000
 #define TOOLS_NAMED 12
 
 struct fuzz {
 	const struct fuzz_cli *cli;
 	struct fuzz_setup setup;
-	struct finding_store store, known; /* what is written to; what was there of this target */
-	struct finding_texts seen, fresh; /* ids of this time; those that the store did not have */
-	struct finding_texts baseline;
-	enum finding_gate gate;
-	unsigned severities[SEVERITY_COUNT];
+	struct fuzz_kept kept;
+	struct finding_store known; /* what was there of this target */
 	bool live;
 	uint64_t shown_ns; /* when progress was told last */
-	struct err failed; /* the store could not be written: told in the end, too */
 };
 
 static void fuzz_done(struct fuzz *it)
 {
 	redraw_end();
-	store_done(&it->store);
+	fuzz_kept_done(&it->kept);
 	store_done(&it->known);
-	texts_done(&it->seen);
-	texts_done(&it->fresh);
-	texts_done(&it->baseline);
 	fuzz_setup_done(&it->setup);
 }
 
@@ -58,7 +47,7 @@ static struct fuzz_look look_of(const struct fuzz *it)
 	struct fuzz_look look = {.name = target_name(it->setup.target),
 		.duration_ns = it->setup.fuzz.duration_ns,
 		.max_calls = it->setup.fuzz.max_calls,
-		.severities = it->severities};
+		.severities = it->kept.severities};
 
 	if (!tty_size(&look.rows, &look.columns) || look.columns < 20 || look.rows < 4) {
 		look.columns = 80;
@@ -105,53 +94,22 @@ static bool on_stop(void *data)
 	return it->setup.signal != 0;
 }
 
-static bool texts_have(const struct finding_texts *texts, const char *text)
-{
-	for (size_t i = 0; i < texts->count; i++)
-		if (strcmp(texts->items[i], text) == 0)
-			return true;
-	return false;
-}
-
-static void store_failed(struct fuzz *it, const struct err *err)
-{
-	if (!it->failed.code)
-		(void)cli_fail(err);
-	it->failed = *err;
-}
-
-/* Once a finding and run: it may be told again when it is made smaller. */
-static bool count_seen(struct fuzz *it, const struct finding *finding)
-{
-	if (texts_have(&it->seen, finding->id))
-		return false;
-	texts_add(&it->seen, finding->id);
-	it->severities[finding_severity(finding)]++;
-	return true;
-}
-
 static void on_found(void *data, const struct finding *finding, bool is_new)
 {
 	struct fuzz *it = data;
 	struct finding kept = {0};
 	struct err err = {0};
-	bool first = count_seen(it, finding);
+	bool first = fuzz_kept_count(&it->kept, finding);
 
+	(void)is_new; /* of this time; the store says what it had */
 	if (fuzz_copy(finding, &kept, &err) < 0) {
-		store_failed(it, &err);
+		fuzz_kept_fail(&it->kept, &err);
 		return;
 	}
 	fuzz_setup_finish(&it->setup, &kept);
-	kept.last_seen = time(NULL);
-	kept.first_seen = kept.first_seen ? kept.first_seen : kept.last_seen;
-	kept.times = first ? 1 : 0;
-	kept.state = FINDING_OPEN;
-	if (store_add(&it->store, &kept, &is_new, &err) < 0)
-		store_failed(it, &err);
-	else if (is_new)
-		texts_add(&it->fresh, kept.id);
+	bool fresh = fuzz_kept_add(&it->kept, &kept, first);
 	if (first)
-		tell(it, &kept, is_new ? "found" : "found again");
+		tell(it, &kept, fresh ? "found" : "found again");
 	finding_done(&kept);
 }
 
@@ -166,19 +124,19 @@ static struct finding *in_store(struct finding_store *store, const char *id)
 static void on_retried(void *data, const struct finding *finding, bool still)
 {
 	struct fuzz *it = data;
-	struct finding *kept = in_store(&it->store, finding->id);
+	struct finding *kept = in_store(&it->kept.store, finding->id);
 	bool was_open = kept && kept->state == FINDING_OPEN;
 	struct err err = {0};
 
-	if (still && count_seen(it, finding) && kept) {
+	if (still && fuzz_kept_count(&it->kept, finding) && kept) {
 		kept->times++;
 		kept->last_seen = time(NULL);
 		kept->state = kept->state == FINDING_FIXED ? FINDING_OPEN : kept->state;
 	} else if (!still && was_open) {
 		kept->state = FINDING_FIXED;
 	}
-	if (kept && store_put(&it->store, kept, &err) < 0)
-		store_failed(it, &err);
+	if (kept && store_put(&it->kept.store, kept, &err) < 0)
+		fuzz_kept_fail(&it->kept, &err);
 	if (!still && was_open) /* what is still there is told as found again */
 		tell(it, finding, "fixed");
 }
@@ -202,10 +160,8 @@ static int known_open(struct fuzz *it, struct err *err)
 	const char *name = target_name(it->setup.target), *kind = target_mode_kind(it->setup.mode);
 	size_t kept = 0;
 
-	if (store_open(&it->known, it->setup.store_folder, err) < 0 || store_open(&it->store, it->setup.store_folder, err) < 0)
+	if (store_open(&it->known, it->setup.store_folder, err) < 0 || fuzz_kept_open(&it->kept, it->setup.store_folder, err) < 0)
 		return -1;
-	for (size_t i = 0; i < it->store.unread.count; i++)
-		cli_say("%s", it->store.unread.items[i]);
 	for (size_t i = 0; i < it->known.count; i++) {
 		struct finding *finding = &it->known.items[i];
 		if (strcmp(finding->target, name) != 0 || strcmp(finding->kind, kind) != 0 || !is_meant(it->cli, finding->subject))
@@ -256,83 +212,22 @@ static int check_tools(const struct fuzz *it, struct err *err)
 	return 0;
 }
 
-static int read_baseline(struct fuzz *it, struct err *err)
-{
-	const char *path = it->cli->baseline;
-	own(buf_done) struct buf text = {0};
-
-	(void)finding_gate_read(it->cli->fail_on, &it->gate); /* the table's choices */
-	if (path && fs_read_small(AT_FDCWD, path, BASELINE_MAX, &text, err) < 0) {
-		err->code = ERR_USAGE;
-		return err_wrap(err, "--baseline");
-	}
-	if (path && baseline_read(buf_text(&text), text.len, path, &it->baseline, err) < 0)
-		return err_wrap(err, "--baseline");
-	if (!it->cli->sarif || out_file_is_stdout(it->cli->sarif) || out_file_check(it->cli->sarif, true, err) == 0)
-		return 0;
-	err->code = ERR_USAGE;
-	return err_wrap(err, "--export-sarif");
-}
-
-/* ---- the audit log ---- */
-
-static int log_start(const struct fuzz *it, struct err *err)
-{
-	struct audit *audit = it->setup.audit.audit;
-	struct json *json = audit_begin(audit, "fuzz-start");
-
-	audit_text(audit, "target", target_name(it->setup.target));
-	json_put_string(json, "kind", target_mode_kind(it->setup.mode));
-	json_put_uint(json, "tools", target_subjects(it->setup.target)->count);
-	json_put_uint(json, "known", it->known.count);
-	audit_end(audit);
-	return fuzz_audit_flush(audit, err);
-}
-
-static int log_end(const struct fuzz *it, const struct fuzz_outcome *outcome, struct err *err)
-{
-	struct audit *audit = it->setup.audit.audit;
-	struct json *json = audit_begin(audit, "fuzz-end");
-
-	audit_text(audit, "target", target_name(it->setup.target));
-	json_put_uint(json, "calls", outcome->result->totals.calls);
-	json_put_uint(json, "findings", outcome->count);
-	json_put_uint(json, "new", it->fresh.count);
-	json_put_uint(json, "fixed", outcome->result->fixed.count);
-	json_put_int(json, "exit", outcome->code);
-	audit_end(audit);
-	return fuzz_audit_flush(audit, err);
-}
-
 /* ---- the whole ---- */
-
-static int by_severity(const void *a, const void *b)
-{
-	const struct finding *one = *(const struct finding *const *)a, *other = *(const struct finding *const *)b;
-	int first = (int)finding_severity(one), second = (int)finding_severity(other);
-
-	return first != second ? second - first : strcmp(one->id, other->id);
-}
 
 static int report(struct fuzz *it, const struct fuzz_result *result)
 {
-	own(freep) const struct finding **list = xcalloc(it->seen.count + 1, sizeof(const struct finding *));
-	struct fuzz_outcome outcome = {.setup = &it->setup, .result = result, .list = list, .fresh = &it->fresh, .baseline = &it->baseline,
-		.gate = it->gate};
+	size_t count;
+	own(freep) const struct finding **list = fuzz_kept_list(&it->kept, &count);
+	struct fuzz_outcome outcome = {.setup = &it->setup, .result = result, .list = list, .count = count, .fresh = &it->kept.fresh,
+		.baseline = &it->kept.baseline, .gate = it->kept.gate};
 	struct err err = {0};
 
-	for (size_t i = 0; i < it->seen.count; i++) {
-		const struct finding *finding = in_store(&it->store, it->seen.items[i]);
-		if (finding)
-			list[outcome.count++] = finding;
-	}
-	if (outcome.count)
-		qsort(list, outcome.count, sizeof(*list), by_severity);
 	fuzz_outcome_judge(&outcome);
-	if (it->failed.code && outcome.code == 0)
+	if (it->kept.failed.code && outcome.code == 0)
 		outcome.code = FUZZ_EXIT_BROKEN;
 	int told = fuzz_outcome_tell(&outcome);
-	if (log_end(it, &outcome, &err) < 0)
+	if (fuzz_log_end(it->setup.audit.audit, target_name(it->setup.target), result->totals.calls, count, it->kept.fresh.count,
+		    result->fixed.count, outcome.code, &err) < 0)
 		told = cli_fail(&err);
 	return outcome.code ? outcome.code : told ? FUZZ_EXIT_BROKEN : 0;
 }
@@ -367,9 +262,12 @@ static int run_with(const struct fuzz_cli *cli, enum target_mode mode, const str
 	own(fuzz_done) struct fuzz it = {.cli = cli};
 	struct err err = {0};
 
-	if (fuzz_setup_build(&it.setup, cli, mode, args, &err) < 0 || read_baseline(&it, &err) < 0 || fuzz_setup_open(&it.setup, &err) < 0)
+	if (fuzz_setup_build(&it.setup, cli, mode, args, &err) < 0 || fuzz_kept_gate(&it.kept, cli->fail_on, cli->baseline, cli->sarif, &err) < 0 ||
+		 fuzz_setup_open(&it.setup, &err) < 0)
 		return fuzz_setup_fail(&err);
-	if (check_tools(&it, &err) < 0 || known_open(&it, &err) < 0 || log_start(&it, &err) < 0)
+	if (check_tools(&it, &err) < 0 || known_open(&it, &err) < 0 ||
+		fuzz_log_start(it.setup.audit.audit, target_name(it.setup.target), target_mode_kind(mode),
+			target_subjects(it.setup.target)->count, it.known.count, &err) < 0)
 		return fuzz_setup_fail(&err);
 	return explore(&it);
 }

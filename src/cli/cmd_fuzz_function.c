@@ -2,7 +2,6 @@
  *
  * What is found goes to the store of the project when it is confirmed, one file each: whatever ends us later takes nothing
  * with it. */
-#include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -10,12 +9,11 @@
 #include <time.h>
 
 #include "base/clock.h"
-#include "base/fs.h"
-#include "base/out_file.h"
 #include "base/size.h"
 #include "base/term.h"
 #include "cli/function_setup.h"
 #include "cli/function_view.h"
+#include "cli/fuzz_kept.h"
 #include "cli/fuzz_setup.h"
 #include "cli/fuzz_view.h"
 #include "cli/profile_options.h"
@@ -28,26 +26,20 @@
 #define STATS_NS NS_PER_S
 #define DEFAULT_MS 60000
 #define LINE_SHOWN 2400
+#define TITLE "hotcell fuzz function"
 
 struct function_fuzz {
 	const struct function_cli *cli;
 	struct function_setup setup;
-	struct finding_store store;
-	struct finding_texts seen, fresh, baseline; /* ids */
-	enum finding_gate gate;
-	unsigned severities[SEVERITY_COUNT];
+	struct fuzz_kept kept;
 	bool live;
 	uint64_t shown_ns, stats_ns;
-	struct err failed; /* the store could not be written */
 };
 
 static void function_fuzz_done(struct function_fuzz *it)
 {
 	redraw_end();
-	store_done(&it->store);
-	texts_done(&it->seen);
-	texts_done(&it->fresh);
-	texts_done(&it->baseline);
+	fuzz_kept_done(&it->kept);
 	function_setup_done(&it->setup);
 }
 
@@ -58,7 +50,7 @@ static struct function_look look_of(const struct function_fuzz *it)
 	struct function_look look = {.targets = &it->setup.targets,
 		.duration_ns = it->setup.options.duration_ns,
 		.max_execs = it->setup.options.max_execs,
-		.severities = it->severities};
+		.severities = it->kept.severities};
 
 	if (!tty_size(&look.rows, &look.columns) || look.columns < 20 || look.rows < 4) {
 		look.columns = 80;
@@ -97,14 +89,6 @@ static bool on_stop(void *data)
 	return ((const struct function_fuzz *)data)->setup.signal != 0;
 }
 
-static bool texts_have(const struct finding_texts *texts, const char *text)
-{
-	for (size_t i = 0; i < texts->count; i++)
-		if (strcmp(texts->items[i], text) == 0)
-			return true;
-	return false;
-}
-
 static void on_found(void *data, const struct finding *finding, bool is_new)
 {
 	struct function_fuzz *it = data;
@@ -112,27 +96,15 @@ static void on_found(void *data, const struct finding *finding, bool is_new)
 	struct err err = {0};
 	own(buf_done) struct buf line = {0};
 
+	(void)is_new; /* of this time; the store says what it had */
 	if (fuzz_copy(finding, &kept, &err) < 0) {
-		it->failed = err;
+		fuzz_kept_fail(&it->kept, &err);
 		return;
 	}
 	function_setup_finish(&it->setup, &kept);
-	kept.first_seen = kept.last_seen = time(NULL);
-	kept.times = 1;
-	kept.state = FINDING_OPEN;
-	if (!texts_have(&it->seen, kept.id)) {
-		texts_add(&it->seen, kept.id);
-		it->severities[finding_severity(&kept)]++;
-	}
-	if (store_add(&it->store, &kept, &is_new, &err) < 0) {
-		if (!it->failed.code)
-			(void)cli_fail(&err);
-		it->failed = err;
-	} else if (is_new) {
-		texts_add(&it->fresh, kept.id);
-	}
+	bool fresh = fuzz_kept_add(&it->kept, &kept, fuzz_kept_count(&it->kept, &kept));
 	if (!it->cli->run.quiet) {
-		fuzz_view_found(&kept, is_new ? "found" : "found again", &line);
+		fuzz_view_found(&kept, fresh ? "found" : "found again", &line);
 		if (it->live)
 			(void)!redraw_clear(look_of(it).columns);
 		cli_say("%s", buf_text(&line));
@@ -145,21 +117,10 @@ static void on_found(void *data, const struct finding *finding, bool is_new)
 struct outcome {
 	struct function_fuzz *it;
 	const struct function_result *result;
-	const struct finding **list;
+	const struct finding *const *list;
 	size_t count, over;
 	int code;
 };
-
-static struct findings findings_of(const struct outcome *outcome, const char *folder)
-{
-	return (struct findings){.list = outcome->list,
-		.count = outcome->count,
-		.title = "hotcell fuzz function",
-		.version = HOTCELL_VERSION,
-		.gaps = &outcome->result->gaps,
-		.capsule_folder = folder,
-		.now = time(NULL)};
-}
 
 static size_t problem_count(const struct function_result *result)
 {
@@ -172,11 +133,11 @@ static size_t problem_count(const struct function_result *result)
 
 static void judge(struct outcome *outcome)
 {
-	const struct findings findings = findings_of(outcome, "");
+	const struct findings findings = fuzz_findings(outcome->list, outcome->count, "", NULL, "");
 	const struct function_result *result = outcome->result;
 
-	outcome->over = findings_over(&findings, outcome->it->gate, &outcome->it->baseline);
-	if (outcome->it->failed.code)
+	outcome->over = findings_over(&findings, outcome->it->kept.gate, &outcome->it->kept.baseline);
+	if (outcome->it->kept.failed.code)
 		outcome->code = FUZZ_EXIT_BROKEN;
 	else if (outcome->it->setup.signal)
 		outcome->code = 128 + outcome->it->setup.signal;
@@ -186,15 +147,6 @@ static void judge(struct outcome *outcome)
 		outcome->code = result->missing || !problem_count(result) ? FUZZ_EXIT_NOTHING : FUZZ_EXIT_BROKEN;
 	else
 		outcome->code = problem_count(result) ? FUZZ_EXIT_BROKEN : 0;
-}
-
-static void put_texts(struct json *json, const char *key, const struct finding_texts *texts)
-{
-	json_key(json, key);
-	json_open(json, '[');
-	for (size_t i = 0; i < texts->count; i++)
-		json_string(json, texts->items[i]);
-	json_close(json, ']');
 }
 
 static void put_target(struct json *json, const struct function_target *target, const struct target_progress *total,
@@ -211,7 +163,8 @@ static void put_target(struct json *json, const struct function_target *target, 
 	json_put_uint(json, "corpus", total->corpus);
 	json_put_uint(json, "crashes", total->crashes);
 	json_put_uint(json, "first_exec_ms", total->first_exec_ns / NS_PER_MS);
-	put_texts(json, "problems", problems);
+	json_key(json, "problems");
+	texts_json(problems, json);
 	json_close(json, '}');
 }
 
@@ -246,8 +199,10 @@ static int print_json(const struct outcome *outcome)
 	for (size_t i = 0; i < outcome->count; i++)
 		capsule_write(outcome->list[i], &json);
 	json_close(&json, ']');
-	put_texts(&json, "new", &it->fresh);
-	put_texts(&json, "gaps", &outcome->result->gaps);
+	json_key(&json, "new");
+	texts_json(&it->kept.fresh, &json);
+	json_key(&json, "gaps");
+	texts_json(&outcome->result->gaps, &json);
 	json_put_string(&json, "gate", it->cli->fail_on);
 	json_put_uint(&json, "over", outcome->over);
 	json_put_int(&json, "exit", outcome->code);
@@ -290,8 +245,8 @@ static void put_verdict(const struct outcome *outcome, struct buf *out)
 	}
 	if (outcome->count) {
 		buf_fmt(out, "%zu finding%s (", outcome->count, outcome->count == 1 ? "" : "s");
-		fuzz_view_severities(outcome->it->severities, out);
-		buf_fmt(out, "), %zu new, %zu at or above the gate '%s'", outcome->it->fresh.count, outcome->over,
+		fuzz_view_severities(outcome->it->kept.severities, out);
+		buf_fmt(out, "), %zu new, %zu at or above the gate '%s'", outcome->it->kept.fresh.count, outcome->over,
 			outcome->it->cli->fail_on);
 	} else {
 		buf_str(out, "Nothing found");
@@ -304,21 +259,11 @@ static void put_verdict(const struct outcome *outcome, struct buf *out)
 static int print_text(const struct outcome *outcome)
 {
 	own(freep) char *folder = fuzz_store_shown(outcome->it->setup.store_folder);
-	struct findings findings = findings_of(outcome, folder);
+	const struct findings findings = fuzz_findings(outcome->list, outcome->count, TITLE, NULL, folder); /* gaps are told below */
 	own(buf_done) struct buf out = {0};
 
-	findings.gaps = NULL; /* told below */
 	function_view_targets(&outcome->it->setup.targets, outcome->result->totals, 0, &out);
-	if (outcome->count) {
-		buf_char(&out, '\n');
-		findings_write(&findings, FINDINGS_TABLE, &out);
-		buf_str(&out, "\nTo see one again:\n");
-		for (size_t i = 0; i < outcome->count; i++) {
-			buf_str(&out, "  ");
-			finding_command(outcome->list[i], folder, &out);
-			buf_char(&out, '\n');
-		}
-	}
+	fuzz_put_findings(&findings, &out);
 	put_problems(outcome, &out);
 	put_verdict(outcome, &out);
 	return cli_print(&out);
@@ -327,72 +272,24 @@ static int print_text(const struct outcome *outcome)
 static int write_sarif(const struct outcome *outcome)
 {
 	own(freep) char *folder = fuzz_store_shown(outcome->it->setup.store_folder);
-	const struct findings findings = findings_of(outcome, folder);
-	const char *path = outcome->it->cli->sarif;
-	own(buf_done) struct buf text = {0};
-	struct err err = {0};
+	const struct findings findings = fuzz_findings(outcome->list, outcome->count, TITLE, &outcome->result->gaps, folder);
 
-	findings_write(&findings, FINDINGS_SARIF, &text);
-	if (out_file_is_stdout(path))
-		return cli_print(&text);
-	return out_file_write(path, &text, true, &err) < 0 ? cli_fail(&err) : 0;
-}
-
-static int log_end(const struct outcome *outcome, struct err *err)
-{
-	struct audit *audit = outcome->it->setup.audit.audit;
-	struct json *json = audit_begin(audit, "fuzz-end");
-
-	audit_text(audit, "target", outcome->it->setup.targets.list[0].name);
-	json_put_uint(json, "calls", execs_of(outcome->result));
-	json_put_uint(json, "findings", outcome->count);
-	json_put_uint(json, "new", outcome->it->fresh.count);
-	json_put_uint(json, "fixed", 0);
-	json_put_int(json, "exit", outcome->code);
-	audit_end(audit);
-	return fuzz_audit_flush(audit, err);
-}
-
-static int log_start(const struct function_fuzz *it, struct err *err)
-{
-	struct audit *audit = it->setup.audit.audit;
-	struct json *json = audit_begin(audit, "fuzz-start");
-	own(freep) char *kind = xfmt("function-%s", it->setup.targets.list[0].language);
-
-	audit_text(audit, "target", it->setup.targets.list[0].name);
-	json_put_string(json, "kind", kind);
-	json_put_uint(json, "tools", it->setup.targets.count);
-	json_put_uint(json, "known", it->store.count);
-	audit_end(audit);
-	return fuzz_audit_flush(audit, err);
-}
-
-static int by_severity(const void *a, const void *b)
-{
-	const struct finding *one = *(const struct finding *const *)a, *other = *(const struct finding *const *)b;
-	int first = (int)finding_severity(one), second = (int)finding_severity(other);
-
-	return first != second ? second - first : strcmp(one->id, other->id);
+	return fuzz_write_sarif(&findings, outcome->it->cli->sarif);
 }
 
 static int report(struct function_fuzz *it, const struct function_result *result)
 {
-	own(freep) const struct finding **list = xcalloc(it->seen.count + 1, sizeof(const struct finding *));
-	struct outcome outcome = {.it = it, .result = result, .list = list};
+	size_t count;
+	own(freep) const struct finding **list = fuzz_kept_list(&it->kept, &count);
+	struct outcome outcome = {.it = it, .result = result, .list = list, .count = count};
 	struct err err = {0};
 
-	for (size_t i = 0; i < it->seen.count; i++) {
-		const struct finding *finding = store_find(&it->store, it->seen.items[i]);
-		if (finding)
-			list[outcome.count++] = finding;
-	}
-	if (outcome.count)
-		qsort(list, outcome.count, sizeof(*list), by_severity);
 	judge(&outcome);
 	int told = it->cli->run.json ? print_json(&outcome) : print_text(&outcome);
 	if (it->cli->sarif && write_sarif(&outcome))
 		told = FUZZ_EXIT_BROKEN;
-	if (log_end(&outcome, &err) < 0)
+	if (fuzz_log_end(it->setup.audit.audit, it->setup.targets.list[0].name, execs_of(result), count, it->kept.fresh.count, 0,
+		    outcome.code, &err) < 0)
 		told = cli_fail(&err);
 	return outcome.code ? outcome.code : told ? FUZZ_EXIT_BROKEN : 0;
 }
@@ -407,7 +304,7 @@ static int explore(struct function_fuzz *it)
 	struct err err = {0};
 
 	it->live = !it->cli->run.quiet && isatty(STDERR_FILENO) && term && strcmp(term, "dumb") != 0;
-	options->known = &it->store;
+	options->known = &it->kept.store;
 	options->found = on_found;
 	options->progress = on_progress;
 	options->stop = on_stop;
@@ -420,23 +317,6 @@ static int explore(struct function_fuzz *it)
 		(void)!redraw_clear(look_of(it).columns);
 	redraw_end();
 	return rc < 0 ? fuzz_setup_fail(&err) : report(it, &result);
-}
-
-static int read_baseline(struct function_fuzz *it, struct err *err)
-{
-	const char *path = it->cli->baseline;
-	own(buf_done) struct buf text = {0};
-
-	(void)finding_gate_read(it->cli->fail_on, &it->gate); /* the table's choices */
-	if (path && fs_read_small(AT_FDCWD, path, BASELINE_MAX, &text, err) < 0) {
-		err->code = ERR_USAGE;
-		return err_wrap(err, "--baseline");
-	}
-	if (path && baseline_read(buf_text(&text), text.len, path, &it->baseline, err) < 0)
-		return err_wrap(err, "--baseline");
-	if (it->cli->sarif && !out_file_is_stdout(it->cli->sarif))
-		return out_file_check(it->cli->sarif, true, err);
-	return 0;
 }
 
 static int run_function(void *data, const struct cli_args *args)
@@ -453,12 +333,13 @@ static int run_function(void *data, const struct cli_args *args)
 	if (!cli->seed && getrandom(&cli->seed, sizeof(cli->seed), 0) == (ssize_t)sizeof(cli->seed))
 		cli->seed = (cli->seed >> 33) + 1; /* as large as the engines take them */
 	own(function_fuzz_done) struct function_fuzz it = {.cli = cli};
-	if (function_setup_build(&it.setup, cli, args->words, args, &err) < 0 || read_baseline(&it, &err) < 0 ||
-		function_setup_open(&it.setup, &err) < 0 || store_open(&it.store, it.setup.store_folder, &err) < 0 ||
-		log_start(&it, &err) < 0)
+	if (function_setup_build(&it.setup, cli, args->words, args, &err) < 0 || fuzz_kept_gate(&it.kept, cli->fail_on, cli->baseline, cli->sarif, &err) < 0 ||
+		function_setup_open(&it.setup, &err) < 0 || fuzz_kept_open(&it.kept, it.setup.store_folder, &err) < 0)
 		return fuzz_setup_fail(&err);
-	for (size_t i = 0; i < it.store.unread.count; i++)
-		cli_say("%s", it.store.unread.items[i]);
+	const struct function_target *first = &it.setup.targets.list[0];
+	own(freep) char *kind = xfmt("function-%s", first->language);
+	if (fuzz_log_start(it.setup.audit.audit, first->name, kind, it.setup.targets.count, it.kept.store.count, &err) < 0)
+		return fuzz_setup_fail(&err);
 	return explore(&it);
 }
 

@@ -10,6 +10,7 @@
 #include "base/term.h"
 #include "cli/findings_place.h"
 #include "cli/function_repro.h"
+#include "cli/fuzz_kept.h"
 #include "cli/fuzz_setup.h"
 #include "cli/profile_options.h"
 #include "cli/verbs.h"
@@ -279,18 +280,6 @@ static int keep(struct again *it, enum repro_verdict verdict, struct err *err)
 	return before == finding->state && verdict != REPRO_SAME ? 0 : store_put(&it->held.place.store, finding, err);
 }
 
-static int log_line(const struct again *it, const char *event, const char *verdict, struct err *err)
-{
-	struct audit *audit = it->setup.audit.audit;
-	struct json *json = audit_begin(audit, event);
-
-	json_put_string(json, "finding", it->held.finding.id);
-	audit_text(audit, "target", it->held.finding.target);
-	json_put_string(json, "verdict", verdict);
-	audit_end(audit);
-	return fuzz_audit_flush(audit, err);
-}
-
 /* A function's, which has cells and options of its own. */
 static int repro_function(struct again *it, const char *word)
 {
@@ -337,7 +326,7 @@ static int repro(const struct repro_cli *cli, const char *word, bool may_file)
 	}
 	code = done.verdict == REPRO_FIXED ? 0 : FUZZ_EXIT_FINDINGS;
 	int told = cli->json ? print_json(&it, &done) : print_text(&it, &done);
-	if (keep(&it, done.verdict, &err) < 0 || log_line(&it, "repro", repro_name(done.verdict), &err) < 0)
+	if (keep(&it, done.verdict, &err) < 0 || fuzz_log_again(it.setup.audit.audit, "repro", &it.held.finding, repro_name(done.verdict), &err) < 0)
 		told = cli_fail(&err);
 	return code ? code : told ? FUZZ_EXIT_BROKEN : 0;
 }
@@ -401,7 +390,7 @@ static int run_minimise(void *data, const struct cli_args *args)
 		return it.setup.signal ? 128 + it.setup.signal : code == EXIT_USAGE ? code : FUZZ_EXIT_BROKEN;
 	}
 	int told = tell_smaller(&it, before, smaller);
-	if (log_line(&it, "minimise", smaller ? "smaller" : "same", &err) < 0)
+	if (fuzz_log_again(it.setup.audit.audit, "minimise", &it.held.finding, smaller ? "smaller" : "same", &err) < 0)
 		told = cli_fail(&err);
 	return told ? FUZZ_EXIT_BROKEN : 0;
 }

@@ -4,6 +4,7 @@
 
 #include "cli/function_setup.h"
 #include "cli/profile_options.h"
+#include "cli/fuzz_kept.h"
 #include "cli/fuzz_setup.h"
 #include "cli/verbs.h"
 
@@ -110,11 +111,5 @@ int function_repro(struct function_retry *retry, struct repro *ret, struct err *
 	if (again.stopped)
 		return err_set(err, ERR_LOST, "stopped before it was tried as often as asked for");
 	fill(&again, ret);
-	struct audit *audit = it.setup.audit.audit;
-	struct json *json = audit_begin(audit, "repro");
-	json_put_string(json, "finding", retry->finding->id);
-	audit_text(audit, "target", retry->finding->target);
-	json_put_string(json, "verdict", repro_name(ret->verdict));
-	audit_end(audit);
-	return fuzz_audit_flush(audit, err);
+	return fuzz_log_again(it.setup.audit.audit, "repro", retry->finding, repro_name(ret->verdict), err);
 }

@@ -7,15 +7,12 @@
 #include <sys/stat.h>
 
 #include "base/clock.h"
-#include "campaign/state.h"
 #include "cli/backend.h"
 #include "cli/fuzz_setup.h"
 #include "cli/hide.h"
 #include "cli/manifest_check.h"
 #include "cli/redraw.h"
 #include "cli/signals.h"
-
-#define STORE_NAME "examples"
 
 static const char *const sanitizers[] = {
 	[SANITIZER_DEFAULT] = "default", [SANITIZER_ADDRESS] = "address", [SANITIZER_UNDEFINED] = "undefined",
@@ -119,19 +116,6 @@ static enum sanitizer sanitizer_of(const char *name)
 	return SANITIZER_DEFAULT;
 }
 
-static int set_state(struct function_setup *it, struct err *err)
-{
-	const struct door_policy none = {0};
-	const char *log = it->cli->run.audit;
-
-	it->state = state_folder(it->cli->state, true, err);
-	if (!it->state)
-		return -1;
-	it->store_folder = xfmt("%s/" STORE_NAME, it->state);
-	own(freep) char *path = log ? xstrdup(log) : state_audit(it->state);
-	return run_audit_open(&it->audit, path, it->backend, &it->built.spec, &none, err);
-}
-
 int function_setup_build(struct function_setup *ret, const struct function_cli *cli, char *const *words,
 	const struct cli_args *args, struct err *err)
 {
@@ -143,7 +127,7 @@ int function_setup_build(struct function_setup *ret, const struct function_cli *
 		take_targets(ret, words, err) < 0 || take_venv(ret, err) < 0 ||
 		take_folder("--seed-corpus", cli->seed_corpus, &ret->seed_corpus, err) < 0 ||
 		manifest_check(&cli->run.manifests, err) < 0 || run_spec_build(&ret->built, &cli->run, command, err) < 0 ||
-		set_state(ret, err) < 0)
+		fuzz_state_open(cli->state, cli->run.audit, ret->backend, &ret->built.spec, &ret->state, &ret->store_folder, &ret->audit, err) < 0)
 		return -1;
 	fuzz_flags(args, &ret->flags, &ret->names);
 	ret->options = (struct function_options){
@@ -201,13 +185,6 @@ static const struct function_target *target_of(const struct function_setup *it, 
 	return NULL;
 }
 
-static void copy_texts(const struct finding_texts *from, struct finding_texts *to)
-{
-	texts_done(to);
-	for (size_t i = 0; i < from->count; i++)
-		texts_add(to, from->items[i]);
-}
-
 /* From here, where it lies here. */
 static char *from_here(const struct function_setup *it, const char *path)
 {
@@ -226,8 +203,10 @@ void function_setup_finish(const struct function_setup *it, struct finding *find
 		free(finding->file);
 		finding->file = shown;
 	}
-	copy_texts(&it->flags, &finding->flags);
-	copy_texts(&it->names, &finding->environment);
+	texts_done(&finding->flags);
+	texts_copy(&finding->flags, &it->flags, SIZE_MAX);
+	texts_done(&finding->environment);
+	texts_copy(&finding->environment, &it->names, SIZE_MAX);
 	if (it->cli->run.profile && !finding->profile)
 		finding->profile = xstrdup(it->cli->run.profile);
 	if (!target)

@@ -2,12 +2,11 @@
 
 #include <inttypes.h>
 #include <string.h>
-#include <time.h>
 
 #include "base/clock.h"
-#include "base/out_file.h"
 #include "base/size.h"
 #include "base/term.h"
+#include "cli/fuzz_kept.h"
 #include "cli/fuzz_view.h"
 #include "cli/tty.h"
 
@@ -17,20 +16,9 @@ static const char *const ends[] = {
 	[FUZZ_DONE] = "done", [FUZZ_ENOUGH] = "enough", [FUZZ_STOPPED] = "stopped", [FUZZ_NOTHING] = "nothing", [FUZZ_BROKEN] = "broken",
 };
 
-static struct findings findings_of(const struct fuzz_outcome *outcome, const char *title, const char *folder)
-{
-	return (struct findings){.list = outcome->list,
-		.count = outcome->count,
-		.title = title,
-		.version = HOTCELL_VERSION,
-		.gaps = &outcome->result->gaps,
-		.capsule_folder = folder,
-		.now = time(NULL)};
-}
-
 void fuzz_outcome_judge(struct fuzz_outcome *outcome)
 {
-	const struct findings findings = findings_of(outcome, "", "");
+	const struct findings findings = fuzz_findings(outcome->list, outcome->count, "", NULL, "");
 	const struct fuzz_result *result = outcome->result;
 
 	outcome->over = findings_over(&findings, outcome->gate, outcome->baseline);
@@ -47,14 +35,6 @@ void fuzz_outcome_judge(struct fuzz_outcome *outcome)
 static const struct finding_texts *remarks_of(const struct fuzz_outcome *outcome)
 {
 	return target_remarks(outcome->setup->target);
-}
-
-static bool texts_have(const struct finding_texts *texts, const char *text)
-{
-	for (size_t i = 0; i < texts->count; i++)
-		if (strcmp(texts->items[i], text) == 0)
-			return true;
-	return false;
 }
 
 /* What was not fuzzed, without what the target's own remarks say. */
@@ -88,15 +68,6 @@ static void put_subject(const struct subject_progress *subject, struct json *jso
 	json_close(json, '}');
 }
 
-static void put_texts(struct json *json, const char *key, const struct finding_texts *texts)
-{
-	json_key(json, key);
-	json_open(json, '[');
-	for (size_t i = 0; texts && i < texts->count; i++)
-		json_string(json, texts->items[i]);
-	json_close(json, ']');
-}
-
 static void put_totals(const struct fuzz_outcome *outcome, struct json *json)
 {
 	const struct fuzz_progress *totals = &outcome->result->totals;
@@ -119,8 +90,10 @@ static void put_gaps(const struct fuzz_outcome *outcome, struct json *json)
 	own(texts_done) struct finding_texts gaps = {0};
 
 	gaps_of(outcome, &gaps);
-	put_texts(json, "gaps", &gaps);
-	put_texts(json, "remarks", remarks_of(outcome));
+	json_key(json, "gaps");
+	texts_json(&gaps, json);
+	json_key(json, "remarks");
+	texts_json(remarks_of(outcome), json);
 }
 
 static int print_json(const struct fuzz_outcome *outcome)
@@ -145,8 +118,10 @@ static int print_json(const struct fuzz_outcome *outcome)
 	for (size_t i = 0; i < outcome->count; i++)
 		capsule_write(outcome->list[i], &json);
 	json_close(&json, ']');
-	put_texts(&json, "new", outcome->fresh);
-	put_texts(&json, "fixed", &outcome->result->fixed);
+	json_key(&json, "new");
+	texts_json(outcome->fresh, &json);
+	json_key(&json, "fixed");
+	texts_json(&outcome->result->fixed, &json);
 	put_gaps(outcome, &json);
 	json_put_string(&json, "gate", setup->cli->fail_on);
 	json_put_uint(&json, "over", outcome->over);
@@ -163,24 +138,6 @@ static void put_lines(const char *before, const struct finding_texts *texts, str
 	for (size_t i = 0; texts && i < texts->count; i++) {
 		buf_str(out, before);
 		term_line(texts->items[i], strlen(texts->items[i]), LINE_SHOWN, out);
-		buf_char(out, '\n');
-	}
-}
-
-static void put_findings(const struct fuzz_outcome *outcome, struct buf *out)
-{
-	own(freep) char *folder = fuzz_store_shown(outcome->setup->store_folder);
-	struct findings findings = findings_of(outcome, "hotcell fuzz", folder);
-
-	findings.gaps = NULL; /* told below, with those of the options */
-	if (!outcome->count)
-		return;
-	buf_char(out, '\n');
-	findings_write(&findings, FINDINGS_TABLE, out);
-	buf_str(out, "\nTo see one again:\n");
-	for (size_t i = 0; i < outcome->count; i++) {
-		buf_str(out, "  ");
-		finding_command(outcome->list[i], folder, out);
 		buf_char(out, '\n');
 	}
 }
@@ -217,12 +174,14 @@ static void put_verdict(const struct fuzz_outcome *outcome, struct buf *out)
 
 static int print_text(const struct fuzz_outcome *outcome)
 {
+	own(freep) char *folder = fuzz_store_shown(outcome->setup->store_folder);
+	const struct findings findings = fuzz_findings(outcome->list, outcome->count, "hotcell fuzz", NULL, folder);
 	own(texts_done) struct finding_texts gaps = {0};
 	own(buf_done) struct buf out = {0};
 
 	gaps_of(outcome, &gaps);
 	fuzz_view_subjects(&outcome->result->totals, 0, 0, &out);
-	put_findings(outcome, &out);
+	fuzz_put_findings(&findings, &out);
 	if (outcome->result->fixed.count)
 		buf_char(&out, '\n');
 	put_lines("fixed: ", &outcome->result->fixed, &out);
@@ -236,14 +195,9 @@ static int write_sarif(const struct fuzz_outcome *outcome)
 {
 	own(freep) char *folder = fuzz_store_shown(outcome->setup->store_folder);
 	own(freep) char *title = xfmt("hotcell fuzz: %s", target_name(outcome->setup->target));
-	const struct findings findings = findings_of(outcome, title, folder);
-	own(buf_done) struct buf text = {0};
-	struct err err = {0};
+	const struct findings findings = fuzz_findings(outcome->list, outcome->count, title, &outcome->result->gaps, folder);
 
-	findings_write(&findings, FINDINGS_SARIF, &text);
-	if (out_file_is_stdout(outcome->setup->cli->sarif))
-		return cli_print(&text);
-	return out_file_write(outcome->setup->cli->sarif, &text, true, &err) < 0 ? cli_fail(&err) : 0;
+	return fuzz_write_sarif(&findings, outcome->setup->cli->sarif);
 }
 
 int fuzz_outcome_tell(const struct fuzz_outcome *outcome)

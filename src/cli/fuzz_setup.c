@@ -165,17 +165,17 @@ static const char **environment_given(const struct cell_spec *spec)
 	return list;
 }
 
-static int set_state(struct fuzz_setup *it, struct err *err)
+int fuzz_state_open(const char *state, const char *log, const char *backend, const struct cell_spec *spec, char **ret_state,
+	char **ret_store, struct run_audit *ret_audit, struct err *err)
 {
 	const struct door_policy none = {0};
-	const char *log = it->cli->run.audit;
 
-	it->state = state_folder(it->cli->state, true, err);
-	if (!it->state)
+	*ret_state = state_folder(state, true, err);
+	if (!*ret_state)
 		return -1;
-	it->store_folder = xfmt("%s/" STORE_NAME, it->state);
-	own(freep) char *path = log ? xstrdup(log) : state_audit(it->state);
-	return run_audit_open(&it->audit, path, it->backend, &it->built.spec, &none, err);
+	*ret_store = xfmt("%s/" STORE_NAME, *ret_state);
+	own(freep) char *path = log ? xstrdup(log) : state_audit(*ret_state);
+	return run_audit_open(ret_audit, path, backend, spec, &none, err);
 }
 
 static void set_fuzz(struct fuzz_setup *it, const struct cli_args *args)
@@ -221,7 +221,7 @@ int fuzz_setup_build(struct fuzz_setup *ret, const struct fuzz_cli *cli, enum ta
 	if (run_spec_build(&ret->built, &ret->run, args->command, err) < 0)
 		return -1;
 	ret->built.spec.effects = true;
-	if (set_state(ret, err) < 0)
+	if (fuzz_state_open(cli->state, cli->run.audit, ret->backend, &ret->built.spec, &ret->state, &ret->store_folder, &ret->audit, err) < 0)
 		return -1;
 	set_fuzz(ret, args);
 	ret->fuzz.oracles = set;
@@ -372,16 +372,4 @@ char *fuzz_store_shown(const char *folder)
 	size_t len = here ? strlen(here) : 0;
 
 	return xstrdup(len > 1 && strncmp(folder, here, len) == 0 && folder[len] == '/' ? folder + len + 1 : folder);
-}
-
-/* ---- the audit log ---- */
-
-int fuzz_audit_flush(struct audit *audit, struct err *err)
-{
-	const struct timespec pause = {.tv_nsec = 20000000};
-	int rc = -1;
-
-	for (int tries = 0; tries < 100 && (rc = audit_flush(audit, err)) < 0 && err->code == EAGAIN; tries++)
-		(void)nanosleep(&pause, NULL);
-	return rc < 0 ? err_wrap(err, "the audit log") : 0;
 }

@@ -56,7 +56,8 @@ void fuzz_setup_finish(const struct fuzz_setup *it, struct finding *finding);
 MUST_CHECK int fuzz_copy(const struct finding *finding, struct finding *ret, struct err *err);
 /* Where the store is, as a command names it: from here if it lies here. The caller frees. */
 char *fuzz_store_shown(const char *folder);
-/* Writes what waits; several may do so at once. */
-MUST_CHECK int fuzz_audit_flush(struct audit *audit, struct err *err);
+/* The state folder, which is made; where findings are in it; its audit log, or the one that is named. */
+MUST_CHECK int fuzz_state_open(const char *state, const char *log, const char *backend, const struct cell_spec *spec, char **ret_state,
+	char **ret_store, struct run_audit *ret_audit, struct err *err);
 
 #endif

@@ -47,14 +47,6 @@ static const struct member {
 
 /* ---- writing ---- */
 
-static void put_texts(struct json *json, const struct finding_texts *texts)
-{
-	json_open(json, '[');
-	for (size_t i = 0; i < texts->count; i++)
-		json_string(json, texts->items[i]);
-	json_close(json, ']');
-}
-
 /* As a text: a reader that takes numbers for doubles would lose the end of it. */
 static void put_count(struct json *json, uint64_t count)
 {
@@ -71,7 +63,7 @@ static void put_member(const struct finding *finding, const struct member *membe
 	json_key(json, member->name);
 	switch (member->kind) {
 	case MEMBER_TEXT: json_string(json, *(char *const *)at); break;
-	case MEMBER_TEXTS: put_texts(json, at); break;
+	case MEMBER_TEXTS: texts_json(at, json); break;
 	case MEMBER_COUNT_32: json_uint(json, *(const unsigned *)at); break;
 	case MEMBER_COUNT_64: put_count(json, *(const uint64_t *)at); break;
 	case MEMBER_TIME: json_int(json, *(const int64_t *)at); break;

@@ -74,7 +74,36 @@ void texts_done(struct finding_texts *texts)
 	*texts = (struct finding_texts){0};
 }
 
+bool texts_have(const struct finding_texts *texts, const char *text)
+{
+	for (size_t i = 0; i < texts->count; i++)
+		if (strcmp(texts->items[i], text) == 0)
+			return true;
+	return false;
+}
+
+void texts_copy(struct finding_texts *to, const struct finding_texts *from, size_t max)
+{
+	for (size_t i = 0; from && i < from->count && i < max; i++)
+		texts_add(to, from->items[i]);
+}
+
+void texts_json(const struct finding_texts *texts, struct json *json)
+{
+	json_open(json, '[');
+	for (size_t i = 0; texts && i < texts->count; i++)
+		json_string(json, texts->items[i]);
+	json_close(json, ']');
+}
+
 /* ---- one ---- */
+
+int finding_order(const struct finding *a, const struct finding *b)
+{
+	int first = (int)finding_severity(a), second = (int)finding_severity(b);
+
+	return first != second ? second - first : strcmp(a->id, b->id);
+}
 
 void finding_done(struct finding *finding)
 {

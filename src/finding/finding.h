@@ -47,6 +47,9 @@ struct finding_texts {
 };
 void texts_add(struct finding_texts *texts, const char *text);
 void texts_done(struct finding_texts *texts);
+bool texts_have(const struct finding_texts *texts, const char *text);
+void texts_copy(struct finding_texts *to, const struct finding_texts *from, size_t max); /* adds the first `max`; `from` may be NULL */
+void texts_json(const struct finding_texts *texts, struct json *json); /* a list; NULL: an empty one */
 
 struct finding {
 	char id[FINDING_ID_LEN + 1];
@@ -84,6 +87,7 @@ struct finding {
 
 void finding_done(struct finding *finding);
 enum severity finding_severity(const struct finding *finding);
+int finding_order(const struct finding *a, const struct finding *b); /* by severity, then id, as qsort wants it */
 /* Whether a suppression holds at that moment. */
 bool finding_is_suppressed(const struct finding *finding, int64_t now);
 /* Neither always nor never. */

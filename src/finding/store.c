@@ -17,10 +17,7 @@
 
 static int by_severity(const void *a, const void *b)
 {
-	const struct finding *one = a, *other = b;
-	int first = (int)finding_severity(one), second = (int)finding_severity(other);
-
-	return first != second ? second - first : strcmp(one->id, other->id);
+	return finding_order(a, b);
 }
 
 static bool is_capsule_name(const char *name)

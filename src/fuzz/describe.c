@@ -10,12 +10,6 @@
 #define EVIDENCE_MAX 64u /* lines */
 #define PROGRAM_MAX ((uint64_t)1 << 30) /* bytes that are summed */
 
-static void texts_copy(struct finding_texts *to, const struct finding_texts *from, size_t max)
-{
-	for (size_t i = 0; from && i < from->count && i < max; i++)
-		texts_add(to, from->items[i]);
-}
-
 /* ---- which program it was ---- */
 
 /* A path of the cell as the host has it, as far as the mounts tell. */

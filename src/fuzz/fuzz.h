@@ -114,7 +114,7 @@ struct repro {
 	struct finding other; /* for REPRO_DIFFERENT: what came instead */
 	struct finding_texts evidence; /* of this time */
 };
-/* Replays a finding's input `times` times, the first two on new processes, and all until one of them does not do it. -1 where it cannot be tried. */
+/* Replays a finding's input `times` times, each on a new process. -1 where it cannot be tried. */
 MUST_CHECK int fuzz_repro(const struct fuzz_options *options, const struct finding *finding, unsigned times, struct repro *ret, struct err *err);
 void repro_done(struct repro *repro);
 /* Makes a finding's input smaller, from the input itself: its choices are not kept. *ret_smaller: `finding` was changed. */

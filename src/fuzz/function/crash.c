@@ -23,14 +23,6 @@ void crash_done(struct crash *crash)
 	*crash = (struct crash){0};
 }
 
-static bool texts_have(const struct finding_texts *texts, const char *text)
-{
-	for (size_t i = 0; i < texts->count; i++)
-		if (strcmp(texts->items[i], text) == 0)
-			return true;
-	return false;
-}
-
 /* Values that the user gave as secrets are taken out first: neither a finding nor its id has them. */
 static bool judge(const struct fuzzing *it, const struct place *place, enum engine_end end, const char *report, size_t len,
 	struct finding *ret)

@@ -96,14 +96,6 @@ static void add_name(void *data, const char *name, size_t len, bool harness)
 	texts_add(list, copy);
 }
 
-static bool texts_have(const struct finding_texts *texts, const char *text)
-{
-	for (size_t i = 0; i < texts->count; i++)
-		if (strcmp(texts->items[i], text) == 0)
-			return true;
-	return false;
-}
-
 /* Letters to be changed, put in or left out to make one of the other. */
 static unsigned distance(const char *a, const char *b)
 {
