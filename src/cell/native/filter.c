@@ -9,7 +9,7 @@
  * that counts it; what is unknown does not exist (ENOSYS), so that programs fall back to what they
  * know. Arguments are compared in their low 32 bits, as the kernel takes them: the high half is the
  * attacker's (CVE-2019-10063). */
-#include "cell/native/native.h"
+#include "cell/native/filter.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -93,12 +93,7 @@ static const struct call allowed[] = {
  * again. */
 static const int noticed[] = { SYS_shmget, SYS_semget, SYS_msgget, SYS_mq_open };
 
-/* Allowed or refused by their arguments: the code that decides, below. */
-struct code;
-typedef void check_fn(struct code *code, int error);
-static check_fn emit_clone, emit_unshare, emit_socket, emit_socketpair, emit_ioctl, emit_personality, emit_mknod,
-	emit_mknodat, emit_not_init, emit_priority, emit_io_priority, emit_mode1, emit_mode2, emit_open, emit_openat;
-
+/* Allowed or refused by their arguments: the code that decides is in filter_checks.c. */
 static const struct check {
 	struct call call;
 	int error;
@@ -222,7 +217,6 @@ bool filter_is_noticed(int nr)
 enum action {
 	DO_UNKNOWN, DO_ALLOW, DO_REFUSE_EPERM, DO_REFUSE_ENOSYS, DO_NOTICE, DO_CHECK /* + index in checks */
 };
-#define MAX_NR FILTER_MAX_NR
 
 /* The first check that decides the same way. */
 static size_t check_like(size_t index)
@@ -289,19 +283,7 @@ static void actions_fill(unsigned char action[MAX_NR], unsigned want, const stru
 #endif
 }
 
-/* ---- emitting ---- */
-
-/* Where a jump goes: over that many instructions, or to one of the verdicts, which all checks share and which
- * come behind them. */
-enum target {
-	NEXT = 0,
-	TO_ALLOW = 250,
-	TO_NOTIFY,
-	TO_EPERM,
-	TO_ENOSYS,
-	TO_EAFNOSUPPORT,
-	TO_END
-};
+/* ---- laying out ---- */
 
 static const uint32_t verdicts[TO_END - TO_ALLOW] = {
 	[TO_ALLOW - TO_ALLOW] = SECCOMP_RET_ALLOW,
@@ -309,201 +291,6 @@ static const uint32_t verdicts[TO_END - TO_ALLOW] = {
 	[TO_EPERM - TO_ALLOW] = SECCOMP_RET_ERRNO | EPERM,
 	[TO_ENOSYS - TO_ALLOW] = SECCOMP_RET_ERRNO | ENOSYS,
 	[TO_EAFNOSUPPORT - TO_ALLOW] = SECCOMP_RET_ERRNO | EAFNOSUPPORT,
-};
-
-struct code {
-	struct sock_filter insn[2048];
-	size_t len;
-	bool full, counted;
-};
-
-static void emit(struct code *code, uint16_t op, uint8_t jt, uint8_t jf, uint32_t k)
-{
-	if (code->len == ARRAY_LEN(code->insn)) {
-		code->full = true;
-		return;
-	}
-	code->insn[code->len++] = (struct sock_filter){ op, jt, jf, k };
-}
-
-static void load(struct code *code, size_t offset)
-{
-	emit(code, BPF_LD | BPF_W | BPF_ABS, 0, 0, (uint32_t)offset);
-}
-
-static void load_arg(struct code *code, unsigned index)
-{
-	/* the low half, on the little-endian machines we know */
-	load(code, offsetof(struct seccomp_data, args) + index * sizeof(uint64_t));
-}
-
-static enum target refused(const struct code *code, int error)
-{
-	if (code->counted)
-		return TO_NOTIFY;
-	return error == ENOSYS ? TO_ENOSYS : error == EAFNOSUPPORT ? TO_EAFNOSUPPORT : TO_EPERM;
-}
-
-static void if_equal(struct code *code, uint32_t k, enum target then, enum target otherwise)
-{
-	emit(code, BPF_JMP | BPF_JEQ | BPF_K, (uint8_t)then, (uint8_t)otherwise, k);
-}
-
-static void if_set(struct code *code, uint32_t bits, enum target then, enum target otherwise)
-{
-	emit(code, BPF_JMP | BPF_JSET | BPF_K, (uint8_t)then, (uint8_t)otherwise, bits);
-}
-
-static void only_if_among(
-	struct code *code, const uint32_t *values, size_t count, enum target then, enum target otherwise)
-{
-	for (size_t i = 0; i < count; i++) /* NEXT: over the rest of the list */
-		if_equal(code, values[i], then == NEXT ? (enum target)(count - i - 1) : then,
-			i + 1 < count ? NEXT : otherwise);
-}
-
-static void emit_clone(struct code *code, int error)
-{
-	static const uint32_t namespaces = 0x7e020000; /* the CLONE_NEW* that clone knows */
-
-	load_arg(code, 0);
-	if_set(code, namespaces, refused(code, error), TO_ALLOW);
-}
-
-static void emit_unshare(struct code *code, int error)
-{
-	static const uint32_t harmless = 0x200 | 0x400 | 0x40000; /* FS, FILES, SYSVSEM */
-
-	load_arg(code, 0);
-	if_set(code, ~harmless, refused(code, error), TO_ALLOW);
-}
-
-static void emit_socket(struct code *code, int error)
-{
-	static const uint32_t types[] = { SOCK_STREAM, SOCK_DGRAM, SOCK_SEQPACKET };
-	static const uint32_t protocols[] = { 0, 1, 6, 17, 58 }; /* the usual; ICMP, TCP, UDP, ICMPv6 */
-	static const uint32_t families[] = { AF_UNIX, AF_INET, AF_INET6 };
-
-	load_arg(code, 1);
-	emit(code, BPF_ALU | BPF_AND | BPF_K, 0, 0, 0xf); /* the type without its flags */
-	only_if_among(code, types, ARRAY_LEN(types), NEXT, refused(code, error));
-	load_arg(code, 2);
-	only_if_among(code, protocols, ARRAY_LEN(protocols), NEXT, refused(code, error));
-	load_arg(code, 0);
-	only_if_among(code, families, ARRAY_LEN(families), TO_ALLOW, refused(code, error));
-}
-
-static void emit_socketpair(struct code *code, int error)
-{
-	load_arg(code, 0);
-	if_equal(code, AF_UNIX, TO_ALLOW, refused(code, error));
-}
-
-/* Putting words into a terminal's mouth. */
-static void emit_ioctl(struct code *code, int error)
-{
-	static const uint32_t words[] = { 0x5412, 0x541c }; /* TIOCSTI, TIOCLINUX */
-
-	load_arg(code, 1);
-	only_if_among(code, words, ARRAY_LEN(words), refused(code, error), TO_ALLOW);
-}
-
-static void emit_personality(struct code *code, int error)
-{
-	/* PER_LINUX, PER_LINUX32; ADDR_NO_RANDOMIZE: debuggers and fuzzers; the last only asks */
-	static const uint32_t kinds[] = { 0, 8, 0x0040000, 0xffffffff };
-
-	load_arg(code, 0);
-	only_if_among(code, kinds, ARRAY_LEN(kinds), TO_ALLOW, refused(code, error));
-}
-
-#define SET_ID (S_ISUID | S_ISGID)
-
-static void emit_node(struct code *code, unsigned mode_arg, int error)
-{
-	static const uint32_t kinds[] = { 0, S_IFREG, S_IFIFO, S_IFSOCK };
-
-	load_arg(code, mode_arg);
-	if_set(code, SET_ID, refused(code, error), NEXT);
-	emit(code, BPF_ALU | BPF_AND | BPF_K, 0, 0, S_IFMT);
-	only_if_among(code, kinds, ARRAY_LEN(kinds), TO_ALLOW, refused(code, error));
-}
-
-static void __attribute__((unused)) emit_mknod(struct code *code, int error)
-{
-	emit_node(code, 1, error);
-}
-
-static void emit_mknodat(struct code *code, int error)
-{
-	emit_node(code, 2, error);
-}
-
-static void emit_mode(struct code *code, unsigned mode_arg, int error)
-{
-	load_arg(code, mode_arg);
-	if_set(code, SET_ID, refused(code, error), TO_ALLOW);
-}
-
-static void emit_mode1(struct code *code, int error)
-{
-	emit_mode(code, 1, error);
-}
-
-static void emit_mode2(struct code *code, int error)
-{
-	emit_mode(code, 2, error);
-}
-
-/* The mode counts only where a file may be made; else the register holds anything. */
-static void emit_creating(struct code *code, unsigned flags_arg, int error)
-{
-	load_arg(code, flags_arg);
-	if_set(code, O_CREAT | 020000000 /* O_TMPFILE's own bit */, NEXT, TO_ALLOW);
-	emit_mode(code, flags_arg + 1, error);
-}
-
-static void __attribute__((unused)) emit_open(struct code *code, int error)
-{
-	emit_creating(code, 1, error);
-}
-
-static void emit_openat(struct code *code, int error)
-{
-	emit_creating(code, 2, error);
-}
-
-/* The first argument is a process: any but init. */
-static void emit_not_init(struct code *code, int error)
-{
-	load_arg(code, 0);
-	if_equal(code, 1, refused(code, error), TO_ALLOW);
-}
-
-/* Kinds of "who": 0 a process, 1 a group, 2 a user, which would include init. */
-static void emit_who(struct code *code, uint32_t user, int error)
-{
-	load_arg(code, 0);
-	if_equal(code, user, refused(code, error), NEXT);
-	load_arg(code, 1);
-	if_equal(code, 1, refused(code, error), TO_ALLOW);
-}
-
-static void emit_priority(struct code *code, int error)
-{
-	emit_who(code, 2, error); /* PRIO_USER */
-}
-
-static void emit_io_priority(struct code *code, int error)
-{
-	emit_who(code, 3, error); /* IOPRIO_WHO_USER */
-}
-
-/* ---- laying out ---- */
-
-struct range {
-	uint32_t first;
-	unsigned char action;
 };
 
 /* Numbers that lead to one action, but for a few single ones: each is compared with, which takes half of what
@@ -653,110 +440,6 @@ static void emit_actions(struct layout *layout, struct code *code, const struct 
 	for (size_t i = 0; i < behind; i++) {
 		resolve(code, i, &code->insn[i].jt, at);
 		resolve(code, i, &code->insn[i].jf, at);
-	}
-}
-
-/* ---- calls that a spec denies, and those the listener is asked about ---- */
-
-/* A number's side. */
-enum side { SIDE_BEHIND, SIDE_APART /* denied, or observed */, SIDE_EFFECT /* + enum effect_test */ };
-
-static unsigned char side_of(const struct call_set *set, uint32_t nr, bool counted)
-{
-	if (nr >= MAX_NR)
-		return SIDE_BEHIND;
-	if (set->denied[nr] || set->observed[nr] || (counted && set->effects[nr] == EFFECT_ALWAYS))
-		return SIDE_APART;
-	return counted && set->effects[nr] != EFFECT_NOT ? (unsigned char)(SIDE_EFFECT + set->effects[nr]) : SIDE_BEHIND;
-}
-
-#define BEHIND UINT32_MAX /* a jump's distance, until it is known; less the side, to what its test is */
-#define NEAR_LEAVES 128 /* with their nodes, as far as a comparison can jump */
-
-/* A tree of its own in front of the other, because its ranges cut across all of that one's: each leaf is a verdict, or a
- * jump behind it all, where the register still holds the number, or to a test. */
-static void emit_apart(struct code *code, const struct range *ranges, size_t count, uint32_t verdict)
-{
-	if (count == 1 && ranges->action == SIDE_APART) {
-		emit(code, BPF_RET | BPF_K, 0, 0, verdict);
-		return;
-	}
-	if (count == 1) {
-		emit(code, BPF_JMP | BPF_JA, 0, 0, BEHIND - ranges->action);
-		return;
-	}
-	size_t half = count / 2, at = code->len;
-	bool far = half > NEAR_LEAVES;
-	emit(code, BPF_JMP | BPF_JGE | BPF_K, 0, far ? 1 : 0, ranges[half].first);
-	if (far)
-		emit(code, BPF_JMP | BPF_JA, 0, 0, 0);
-	size_t left = code->len;
-	emit_apart(code, ranges, half, verdict);
-	size_t skip = code->len - left;
-	if (!code->full && far)
-		code->insn[at + 1].k = (uint32_t)skip;
-	else if (!code->full)
-		code->insn[at].jt = (uint8_t)skip;
-	emit_apart(code, ranges + half, count - half, verdict);
-}
-
-/* What is asked about by its arguments; at[]: where each test begins. It ends with the number in the register again, for
- * what is not asked about: the filter decides on that as ever. */
-static void emit_effect_tests(struct code *code, uint64_t mark, size_t at[EFFECT_TEST_COUNT])
-{
-#define ARG(index) offsetof(struct seccomp_data, args) + (index) * sizeof(uint64_t)
-#define LOAD(offset) { BPF_LD | BPF_W | BPF_ABS, 0, 0, (uint32_t)(offset) }
-#define ASKS(here) (uint8_t)(12 - (here) - 1)
-#define GOES_ON(here) (uint8_t)(13 - (here) - 1)
-	const struct sock_filter tests[] = {
-		/* 0: addressed */
-		LOAD(ARG(4)), { BPF_JMP | BPF_JEQ | BPF_K, 0, ASKS(1), 0 },
-		LOAD(ARG(4) + sizeof(uint32_t)), { BPF_JMP | BPF_JEQ | BPF_K, GOES_ON(3), ASKS(3), 0 },
-		/* 4: opens, by the second argument; 6: by the third, and unmarked */
-		LOAD(ARG(1)), { BPF_JMP | BPF_JSET | BPF_K, ASKS(5), GOES_ON(5), EFFECT_OPEN_FLAGS },
-		LOAD(ARG(2)), { BPF_JMP | BPF_JSET | BPF_K, 0, GOES_ON(7), EFFECT_OPEN_FLAGS },
-		/* 8: unmarked */
-		LOAD(ARG(5)), { BPF_JMP | BPF_JEQ | BPF_K, 0, ASKS(9), (uint32_t)mark },
-		LOAD(ARG(5) + sizeof(uint32_t)), { BPF_JMP | BPF_JEQ | BPF_K, GOES_ON(11), ASKS(11), (uint32_t)(mark >> 32) },
-		/* 12, 13 */
-		{ BPF_RET | BPF_K, 0, 0, SECCOMP_RET_USER_NOTIF }, LOAD(offsetof(struct seccomp_data, nr)),
-	};
-#undef ARG
-#undef LOAD
-#undef ASKS
-#undef GOES_ON
-	at[EFFECT_ADDRESSED] = code->len;
-	at[EFFECT_OPEN1] = code->len + 4;
-	at[EFFECT_OPEN2_UNMARKED] = code->len + 6;
-	at[EFFECT_UNMARKED] = code->len + 8;
-	for (size_t i = 0; i < ARRAY_LEN(tests); i++)
-		emit(code, tests[i].code, tests[i].jt, tests[i].jf, tests[i].k);
-}
-
-static void emit_denied(struct code *code, const struct call_set *set, bool counted)
-{
-	struct range ranges[MAX_NR + 1];
-	size_t count = 0, begin = code->len, at[EFFECT_TEST_COUNT] = { 0 };
-	bool tests = false;
-
-	for (uint32_t nr = 0; nr <= MAX_NR; nr++) {
-		unsigned char side = side_of(set, nr, counted);
-		if (nr == 0 || side != ranges[count - 1].action)
-			ranges[count++] = (struct range){ nr, side };
-		tests = tests || side > SIDE_EFFECT;
-	}
-	if (count == 1)
-		return; /* none */
-	emit_apart(code, ranges, count, counted ? SECCOMP_RET_USER_NOTIF : SECCOMP_RET_ERRNO | EPERM);
-	size_t end = code->len;
-	if (tests)
-		emit_effect_tests(code, set->mark, at);
-	for (size_t i = begin; i < end; i++) {
-		struct sock_filter *insn = &code->insn[i];
-		if (insn->code != (BPF_JMP | BPF_JA) || insn->k < BEHIND - SIDE_EFFECT - EFFECT_TEST_COUNT)
-			continue;
-		size_t side = BEHIND - insn->k;
-		insn->k = (uint32_t)((side > SIDE_EFFECT ? at[side - SIDE_EFFECT] : code->len) - i - 1);
 	}
 }
 
