@@ -454,17 +454,35 @@ ACCOUNT = _account()  # whose suite may run beside root's
 def _whose(pid, stat):
     """Whether a process is a hotcell, and one of ours: other hotcells on the machine run another
     file. Where the file cannot be read, the user decides."""
-    try:
-        exe = os.readlink(f"/proc/{pid}/exe").removesuffix(" (deleted)")
-    except OSError:
-        exe = ""
+    exe = _exe(pid)
     if not (stat[0].startswith("hotcell") or os.path.basename(exe).startswith("hotcell")):
         return None
     if exe:
         return exe == os.path.realpath(HOTCELL)
     uids = re.search(rb"^Uid:\t(\d+)", slurp(f"/proc/{pid}/status") or b"", re.M)
     uid = int(uids[1]) if uids else None
-    return uid != ACCOUNT if IS_ROOT else uid == os.getuid()
+    return (uid != ACCOUNT if IS_ROOT else uid == os.getuid()) and _is_kin(stat)
+
+
+def _exe(pid):
+    """The program a process runs, or nothing where it may not be asked or has ended."""
+    try:
+        return os.readlink(f"/proc/{pid}/exe").removesuffix(" (deleted)")
+    except OSError:
+        return ""
+
+
+def _is_kin(stat):
+    """Whether what started a hotcell may be ours. An orphan has nobody to ask; what is below these tests or below our
+    hotcell is; what is below another program, such as root's other suite that runs at the same time, is not."""
+    while stat and stat[2] > 1:
+        exe = _exe(stat[2])
+        if stat[2] == os.getpid() or exe == os.path.realpath(HOTCELL):
+            return True
+        if os.path.basename(exe).startswith("hotcell"):
+            return False
+        stat = stat_of(stat[2])
+    return not stat or stat[0].startswith("hotcell")
 
 
 def is_others(pid):
