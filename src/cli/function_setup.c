@@ -31,7 +31,8 @@ void function_setup_done(struct function_setup *it)
 	texts_done(&it->typed);
 	free(it->state);
 	free(it->store_folder);
-	free(it->venv);
+	for (size_t i = 0; i < it->engine_count; i++)
+		free((char *)it->engines[i].folder);
 	free(it->seed_corpus);
 	free(it->here);
 }
@@ -70,19 +71,62 @@ static int take_folder(const char *option, const char *typed, char **ret, struct
 	return 0;
 }
 
-/* What is named; else the one that is active; else one that lies here. */
-static int take_venv(struct function_setup *it, struct err *err)
-{
-	const char *active = getenv("VIRTUAL_ENV"), *used = it->cli->venv ? it->cli->venv : active && *active ? active : NULL;
+/* ---- engines ---- */
 
-	if (!used && access(".venv/bin/python3", F_OK) == 0)
-		used = ".venv";
-	if (take_folder("--venv", used, &it->venv, err) < 0)
+/* The first that is there for a language counts. A Python environment must be one; what else an engine must have, its probe tells. */
+static int engine_add(struct function_setup *it, const char *option, const char *language, const char *typed, struct err *err)
+{
+	own(freep) char *folder = NULL;
+
+	if (function_engine(it->engines, language) || it->engine_count == ENGINES_MAX)
+		return 0;
+	if (take_folder(option, typed, &folder, err) < 0)
 		return -1;
-	own(freep) char *python = it->venv ? xfmt("%s/bin/python3", it->venv) : NULL;
+	own(freep) char *python = strcmp(language, "python") == 0 ? xfmt("%s/bin/python3", folder) : NULL;
 	if (python && faccessat(AT_FDCWD, python, F_OK, AT_SYMLINK_NOFOLLOW) < 0)
-		return err_set(err, ERR_USAGE, "--venv '%.160s' is no virtual environment: it has no bin/python3", used);
+		return err_set(err, ERR_USAGE, "%s '%.160s' is no virtual environment: it has no bin/python3", option, typed);
+	it->engines[it->engine_count++] = (struct function_engine){function_language(language), ptr_take(&folder)};
 	return 0;
+}
+
+static int engine_named(struct function_setup *it, const char *typed, struct err *err)
+{
+	const char *equals = strchr(typed, '=');
+	own(freep) char *name = xfmt("%.*s", equals ? (int)(equals - typed) : 0, typed);
+
+	if (!function_language(name))
+		return err_set(err, ERR_USAGE, "--engine '%.100s' is not LANGUAGE=DIR, such as python=.venv", typed);
+	return engine_add(it, "--engine", name, equals + 1, err);
+}
+
+static int engine_below(struct function_setup *it, const char *folder, struct err *err)
+{
+	for (size_t i = 0; function_language_names[i]; i++) {
+		own(freep) char *path = xfmt("%s/%s", folder, function_language_names[i]);
+		if (access(path, F_OK) == 0 && engine_add(it, "the engine in", function_language_names[i], path, err) < 0)
+			return -1;
+	}
+	return 0;
+}
+
+/* What is named; else what is active or lies here; else what was installed for the project, or for the user. */
+static int take_engines(struct function_setup *it, struct err *err)
+{
+	const char *active = getenv("VIRTUAL_ENV"), *data = getenv("XDG_DATA_HOME"), *home = getenv("HOME");
+	own(freep) char *project = xfmt("%s/engines", it->state);
+	own(freep) char *user = data && *data ? xfmt("%s/hotcell/engines", data)
+					      : xfmt("%s/.local/share/hotcell/engines", home && *home ? home : "/nonexistent");
+
+	if (it->cli->venv && engine_add(it, "--venv", "python", it->cli->venv, err) < 0)
+		return -1;
+	for (size_t i = 0; i < it->cli->engines.count; i++)
+		if (engine_named(it, it->cli->engines.items[i], err) < 0)
+			return -1;
+	if (active && *active && engine_add(it, "$VIRTUAL_ENV", "python", active, err) < 0)
+		return -1;
+	if (access(".venv/bin/python3", F_OK) == 0 && engine_add(it, "the environment", "python", ".venv", err) < 0)
+		return -1;
+	return engine_below(it, project, err) < 0 || engine_below(it, user, err) < 0 ? -1 : 0;
 }
 
 static int take_targets(struct function_setup *it, char *const *words, struct err *err)
@@ -124,10 +168,10 @@ int function_setup_build(struct function_setup *ret, const struct function_cli *
 
 	*ret = (struct function_setup){.cli = cli, .here = getcwd(NULL, 0)};
 	if (backend_choose(&cli->run, &ret->backend, err) < 0 || check_options(cli, ret->backend, err) < 0 ||
-		take_targets(ret, words, err) < 0 || take_venv(ret, err) < 0 ||
-		take_folder("--seed-corpus", cli->seed_corpus, &ret->seed_corpus, err) < 0 ||
+		take_targets(ret, words, err) < 0 || take_folder("--seed-corpus", cli->seed_corpus, &ret->seed_corpus, err) < 0 ||
 		manifest_check(&cli->run.manifests, err) < 0 || run_spec_build(&ret->built, &cli->run, command, err) < 0 ||
-		fuzz_state_open(cli->state, cli->run.audit, ret->backend, &ret->built.spec, &ret->state, &ret->store_folder, &ret->audit, err) < 0)
+		fuzz_state_open(cli->state, cli->run.audit, ret->backend, &ret->built.spec, &ret->state, &ret->store_folder, &ret->audit, err) < 0 ||
+		take_engines(ret, err) < 0)
 		return -1;
 	fuzz_flags(args, &ret->flags, &ret->names);
 	ret->options = (struct function_options){
@@ -143,7 +187,7 @@ int function_setup_build(struct function_setup *ret, const struct function_cli *
 		.dict = cli->dict,
 		.sanitizer = sanitizer_of(cli->sanitizer),
 		.expect = cli->expect.items,
-		.venv = ret->venv,
+		.engines = ret->engines,
 	};
 	return 0;
 }

@@ -8,11 +8,13 @@
 
 struct function_cli {
 	struct run_options run; /* first: its rows are shared with `hotcell run` */
-	struct cli_list targets, expect;
+	struct cli_list targets, expect, engines;
 	uint64_t duration_ms, max_execs, seed, workers;
 	const char *seed_corpus, *dict, *sanitizer, *venv, *fail_on, *baseline, *sarif, *state;
 	bool stats_json;
 };
+
+#define ENGINES_MAX 8 /* languages */
 
 struct function_setup {
 	const struct function_cli *cli;
@@ -23,7 +25,9 @@ struct function_setup {
 	struct loop *loop;
 	struct cell_pool *pool;
 	struct run_audit audit;
-	char *state, *store_folder, *venv, *seed_corpus, *here;
+	char *state, *store_folder, *seed_corpus, *here;
+	struct function_engine engines[ENGINES_MAX + 1];
+	size_t engine_count;
 	struct finding_texts flags, names; /* as a finding keeps them */
 	struct finding_texts typed; /* the words of the targets: one each, as in `targets`, or the folder's */
 	int signal; /* that told us to end; 0: none */

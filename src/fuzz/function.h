@@ -35,6 +35,15 @@ void function_targets_done(struct function_targets *targets);
  * is in them. Errors are ERR_USAGE and say what is missing: the file, the function, a language that is known; the nearest name. */
 MUST_CHECK int function_targets_read(const char *text, struct function_targets *ret, struct err *err);
 
+/* Where a language's engine is, if it is not the system's: a virtual environment, a folder with node_modules. Its cells see it. */
+struct function_engine {
+	const char *language, *folder;
+};
+const char *function_engine(const struct function_engine *engines, const char *language); /* its folder; NULL: the system's */
+
+extern const char *const function_language_names[]; /* NULL-terminated */
+const char *function_language(const char *name); /* the same name, static; NULL: there is no such language */
+
 enum sanitizer { SANITIZER_DEFAULT, SANITIZER_ADDRESS, SANITIZER_UNDEFINED, SANITIZER_MEMORY, SANITIZER_NONE };
 
 struct function_progress;
@@ -51,7 +60,7 @@ struct function_options {
 	const char *dict; /* a file in AFL's and libFuzzer's form; NULL: none but ours */
 	enum sanitizer sanitizer;
 	const char *const *expect; /* names of errors that are declared, and no findings; NULL-terminated */
-	const char *venv; /* a virtual environment that has Atheris, shown to the cells; NULL: the system's Python has it */
+	const struct function_engine *engines; /* ends with a language of NULL; NULL: none */
 	const char *schema_text; /* inputs are values that fit it, made by hotcell; NULL: the engine's bytes */
 	size_t schema_len;
 	bool coverage; /* measured at the end */

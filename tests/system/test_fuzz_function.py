@@ -237,11 +237,11 @@ def f(x: str):
     for name in ("0123456789abcdef.input", "0123456789abcdef.txt", "link"):
         for place in ("crashes", "corpus"):
             try:
-                os.symlink({str(secret)!r}, "/work/" + place + "/" + name)
+                os.symlink({str(secret)!r}, "/fuzz/" + place + "/" + name)
             except OSError:
                 pass
     try:
-        open("/work/harness_of_hotcell.py", "w").write("")
+        open("/fuzz/harness_of_hotcell.py", "w").write("")
         raise RuntimeError("the harness can be written")
     except OSError:
         pass

@@ -57,8 +57,8 @@ static void the_end_of_a_clang_run_is_read(void **state)
 static void statistics_that_a_target_makes_up_do_no_harm(void **state)
 {
 	static const char *const lines[] = {"#99999999999999999999999999 NEW cov: 99999999999999999999999 corp: 1/99999999999999999999Gb",
-		"Test unit written to /work/crashes/../../etc/passwd\n", "Test unit written to /work/crashes/..\n",
-		"Test unit written to /work/crashes/a b\n", "Test unit written to \n", "#\n", "# NEW\n", "#1 EVIL cov: 3\n", "#1 NEW cov:\n", NULL};
+		"Test unit written to /fuzz/crashes/../../etc/passwd\n", "Test unit written to /fuzz/crashes/..\n",
+		"Test unit written to /fuzz/crashes/a b\n", "Test unit written to \n", "#\n", "# NEW\n", "#1 EVIL cov: 3\n", "#1 NEW cov:\n", NULL};
 
 	(void)state;
 	for (size_t i = 0; lines[i]; i++) {
@@ -234,8 +234,8 @@ static void a_report_of_a_sanitizer_becomes_a_finding(void **state)
 	(void)state;
 	read_verdict(ENGINE_CRASH,
 		"INFO: Seed: 1\n==2==ERROR: AddressSanitizer: heap-buffer-overflow on address 0x602000000054 at pc 0x5\nREAD of size 1 at 0x6\n"
-		"    #0 0x555879acaeba in check /target/wf.c:7:21\n    #1 0x555879acaeba in LLVMFuzzerTestOneInput /work/harness_of_hotcell.c:45:8\n"
-		"    #2 0x5558799f32f3 in fuzzer::Fuzzer::ExecuteCallback(unsigned char const*, unsigned long) (/work/harness+0x422f3)\n"
+		"    #0 0x555879acaeba in check /target/wf.c:7:21\n    #1 0x555879acaeba in LLVMFuzzerTestOneInput /fuzz/harness_of_hotcell.c:45:8\n"
+		"    #2 0x5558799f32f3 in fuzzer::Fuzzer::ExecuteCallback(unsigned char const*, unsigned long) (/fuzz/harness+0x422f3)\n"
 		"SUMMARY: AddressSanitizer: x\nShadow bytes around\n",
 		&finding);
 	assert_string_equal(finding.oracle, "crash");

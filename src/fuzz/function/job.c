@@ -104,8 +104,8 @@ static void environment_add(struct words *words, const char *const *base, const 
 	}
 }
 
-static size_t mounts_add(const struct fuzzing *it, const struct place *place, const struct job_spec *spec,
-	struct cell_mount *list, char **ret_source, char **ret_target)
+static size_t mounts_add(const struct place *place, const struct job_spec *spec, struct cell_mount *list,
+	char **ret_source, char **ret_target)
 {
 	const struct function_target *target = place->target;
 	size_t count = 0;
@@ -122,8 +122,8 @@ static size_t mounts_add(const struct fuzzing *it, const struct place *place, co
 		list[count++] = (struct cell_mount){place->folders[PLACE_INPUT], FUNCTION_WORK "/input", false};
 		list[count++] = (struct cell_mount){place->folders[PLACE_OUT], FUNCTION_WORK "/out", true};
 	}
-	if (it->options->venv)
-		list[count++] = (struct cell_mount){it->options->venv, FUNCTION_ENGINE, false};
+	if (place->plan.engine)
+		list[count++] = (struct cell_mount){place->plan.engine, FUNCTION_ENGINE, false};
 	return count;
 }
 
@@ -135,7 +135,7 @@ static int cell_begin(struct job *job, const struct place *place, const struct j
 	own(freep) char *source = NULL, *target = NULL;
 	struct cell_spec cell = *options->spec;
 	struct cell_mount own_mounts[MOUNTS_MAX];
-	size_t count = mounts_add(job->it, place, spec, own_mounts, &source, &target);
+	size_t count = mounts_add(place, spec, own_mounts, &source, &target);
 	own(freep) struct cell_mount *mounts = xcalloc(count + cell.mount_count, sizeof(*mounts));
 
 	memcpy(mounts, own_mounts, count * sizeof(*mounts));

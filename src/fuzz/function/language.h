@@ -8,7 +8,7 @@
 #define FUNCTION_SOURCE_MAX ((size_t)4 << 20) /* bytes of a file that are looked at */
 
 #define FUNCTION_ROOT "/target" /* where the cells see the target's folder, read-only */
-#define FUNCTION_WORK "/work" /* a folder of ours, writable: what is built, corpus/, crashes/ */
+#define FUNCTION_WORK "/fuzz" /* a folder of ours, writable: what is built, corpus/, crashes/ */
 #define FUNCTION_ENGINE "/engine" /* the engine's own folder, where it is not the system's, read-only */
 
 struct plan_file {
@@ -34,6 +34,7 @@ struct function_plan {
 	struct finding_texts minimise; /* words; the file, the file to leave a smaller one in, and seconds follow; empty: libFuzzer's own way */
 	struct finding_texts cover; /* words; the corpus' folder follows; leaves lcov in FUNCTION_WORK/coverage.info; empty: it cannot */
 	struct finding_texts environment; /* K=V */
+	char *engine; /* on the host, seen as FUNCTION_ENGINE; set before the language plans, which may set another; NULL: none */
 	enum stats_kind stats;
 	uint64_t memory; /* that it needs at least; 0: the default */
 	bool tells_on_stdout; /* what happened: stdout is read, too */
@@ -55,7 +56,8 @@ struct language {
 		struct function_plan *ret, struct err *err);
 };
 extern const struct language *const function_languages[]; /* NULL-terminated */
-extern const struct language language_python, language_c, language_cxx;
+extern const struct language language_python, language_c, language_cxx, language_javascript, language_go, language_rust,
+	language_java;
 const struct language *language_find(const char *name); /* NULL if there is none */
 const struct language *language_of_file(const char *path); /* by its suffix; NULL: none is known */
 bool path_has_suffix(const char *path, const char *suffix);

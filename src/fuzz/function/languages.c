@@ -3,24 +3,34 @@
 
 #include <string.h>
 
-#define LIST(...) ((const char *const[]){__VA_ARGS__, NULL})
-
-/* Known by their names, so that they are refused by them. */
-static const struct language javascript = {
-	.name = "javascript", .title = "JavaScript", .suffixes = LIST(".js", ".mjs", ".cjs", ".ts")};
-static const struct language go = {.name = "go", .title = "Go", .suffixes = LIST(".go")};
-static const struct language rust = {.name = "rust", .title = "Rust", .suffixes = LIST(".rs")};
-static const struct language java = {.name = "java", .title = "Java", .suffixes = LIST(".java")};
-
 const struct language *const function_languages[] = {
-	&language_python, &language_c, &language_cxx, &javascript, &go, &rust, &java, NULL,
+	&language_python, &language_c, &language_cxx, &language_javascript, &language_go, &language_rust, &language_java,
+	NULL,
 };
+
+const char *const function_language_names[] = {"python", "c", "c++", "javascript", "go", "rust", "java", NULL};
+
+const char *function_language(const char *name)
+{
+	for (size_t i = 0; function_language_names[i]; i++)
+		if (strcmp(function_language_names[i], name) == 0)
+			return function_language_names[i];
+	return NULL;
+}
 
 const struct language *language_find(const char *name)
 {
 	for (size_t i = 0; function_languages[i]; i++)
 		if (strcmp(function_languages[i]->name, name) == 0)
 			return function_languages[i];
+	return NULL;
+}
+
+const char *function_engine(const struct function_engine *engines, const char *language)
+{
+	for (; engines && engines->language; engines++)
+		if (strcmp(engines->language, language) == 0)
+			return engines->folder;
 	return NULL;
 }
 
@@ -74,5 +84,6 @@ void function_plan_done(struct function_plan *plan)
 	texts_done(&plan->minimise);
 	texts_done(&plan->cover);
 	texts_done(&plan->environment);
+	free(plan->engine);
 	*plan = (struct function_plan){0};
 }

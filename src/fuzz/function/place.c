@@ -177,6 +177,9 @@ int place_open(struct fuzzing *it, size_t index, struct err *err)
 	own(buf_done) struct buf text = {0};
 	own(freep) char *path = xfmt("%s/%s", target->root, target->file);
 
+	const char *engine = function_engine(it->options->engines, target->language);
+
+	place->plan.engine = engine ? xstrdup(engine) : NULL;
 	if (fs_read_small(AT_FDCWD, path, FUNCTION_SOURCE_MAX, &text, err) < 0 ||
 		place->language->plan(target, it->options, buf_text(&text), text.len, &place->plan, err) < 0)
 		return -1;

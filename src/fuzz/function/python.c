@@ -104,7 +104,7 @@ static char *python_config(const struct function_target *target, const struct fu
 static int python_plan(const struct function_target *target, const struct function_options *options, const char *text, size_t len,
 	struct function_plan *ret, struct err *err)
 {
-	const char *python = options->venv ? FUNCTION_ENGINE "/bin/python3" : "/usr/bin/python3";
+	const char *python = ret->engine ? FUNCTION_ENGINE "/bin/python3" : "/usr/bin/python3";
 
 	(void)text, (void)len, (void)err;
 	texts_add_all(&ret->environment, LIST("PYTHONDONTWRITEBYTECODE=1", "PYTHONUNBUFFERED=1", "PYTHONHASHSEED=0"));

@@ -75,7 +75,7 @@ static void read_pairs(struct stats *stats, struct words *words)
 	}
 }
 
-/* "Test unit written to /work/crashes/crash-0123"; only a name that can be nothing else is taken. */
+/* "Test unit written to /fuzz/crashes/crash-0123"; only a name that can be nothing else is taken. */
 static void read_artifact(struct stats *stats, const char *path, size_t len)
 {
 	size_t from = len, size;

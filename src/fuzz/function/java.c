@@ -1,0 +1,6 @@
+/* Java, by Jazzer. Known by its name, so that it is refused by it. */
+#include "fuzz/function/language.h"
+
+#define LIST(...) ((const char *const[]){__VA_ARGS__, NULL})
+
+const struct language language_java = {.name = "java", .title = "Java", .suffixes = LIST(".java")};
