@@ -5,6 +5,7 @@ start, except where hotcell is run as a whole: then it is the clock's, from exec
 """
 import concurrent.futures
 import json
+import os
 import pathlib
 import re
 import statistics
@@ -108,6 +109,25 @@ class Schemas:
                               f"Hypothesis, {bug}")
         with concurrent.futures.ThreadPoolExecutor(2) as pool:
             return dict(pool.map(one, bugs))
+
+    def native(self, bug, rounds, most):
+        """The same native tool with either, each a whole process from exec to exit, in turns: the middle times."""
+        tool, schema = self.stage / "tool", self.path(BUGS[bug][0])
+        ours, theirs = [], []
+        for seed in range(1, rounds + 1):
+            seconds, said = self.fuzz("--schema", schema, "--max-findings", 1, "--max-calls", 3000000, "--seed", seed,
+                                      "--mount", f"{tool}:/bench/tool", "--", "/bench/tool", bug)
+            if not said["findings"]:
+                raise Broken(f"{bug} was not found in a native tool (seed {seed})")
+            ours.append({"seconds": seconds, "bytes": compact(json.loads(said["findings"][0]["input"]))})
+            if theirs and (theirs[-1]["seconds"] > 10 or "raises" in theirs[-1]):
+                continue  # once is enough of what takes so long
+            begun = time.monotonic()
+            said = asked([self.python, HERE / "planted/peer.py", "find", schema, bug, most, tool], f"Hypothesis, {bug}",
+                         {**os.environ, "SEED": str(seed)})
+            theirs.append({**said, "seconds": time.monotonic() - begun})
+        middle = lambda all_of: sorted(all_of, key=lambda each: each["seconds"])[len(all_of) // 2]
+        return middle(ours), middle(theirs)
 
     def has_fuzz(self):
         tried = subprocess.run([str(self.hotcell), "fuzz", "tool", "--help"], capture_output=True, timeout=PATIENCE)

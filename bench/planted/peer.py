@@ -2,6 +2,7 @@
 
     python3 peer.py rate SCHEMA SECONDS         examples for each second of processor time
     python3 peer.py find SCHEMA BUG SECONDS     time to find and shrink one of bugs.py
+    python3 peer.py find SCHEMA BUG SECONDS TOOL    the same bug in a native tool, started and called through pipes
 
 A line of JSON is said at the end. Times are processor time without start and imports. All settings are Hypothesis' own,
 except for those that would end it early: no deadline, no health checks, and as many examples as there is time for. The
@@ -11,6 +12,7 @@ import json
 import os
 import random
 import signal
+import subprocess
 import sys
 import time
 import warnings
@@ -74,8 +76,25 @@ class Search:
             raise
 
 
-def find(strategy, name, seconds):
-    search = Search(BUGS[name][1])
+class Native:
+    """A tool in a process of its own, begun again when it has ended: the plainest way to call one."""
+
+    def __init__(self, path, bug):
+        self.command, self.process = [path, bug], None
+
+    def __call__(self, value):
+        if not self.process:
+            self.process = subprocess.Popen(self.command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+        self.process.stdin.write(json.dumps(value).encode() + b"\n")
+        self.process.stdin.flush()
+        if not self.process.stdout.readline():
+            self.process.wait()
+            self.process = None
+            raise Planted("it ended")
+
+
+def find(strategy, name, seconds, tool=None):
+    search = Search(Native(tool, name) if tool else BUGS[name][1])
     signal.signal(signal.SIGPROF, lambda *_: search.end(False))
     signal.setitimer(signal.ITIMER_PROF, seconds)
 
@@ -99,7 +118,7 @@ def main():
             strategy = from_schema(json.load(file))
         if kind == "rate":
             rate(strategy, float(sys.argv[3]))
-        find(strategy, sys.argv[3], float(sys.argv[4]))
+        find(strategy, sys.argv[3], float(sys.argv[4]), *sys.argv[5:6])
     except Exception as error:  # whatever a schema is to it that it does not know
         say(raises=f"{type(error).__name__}: {error}"[:200])
 
