@@ -200,6 +200,7 @@ if [ "$wanted" != demo ]; then
 	lacks python3 "runs the system tests and the checks" has python3
 	lacks python3-venv "keeps pytest out of the system" has_venv
 	lacks clang "builds the fuzz harnesses" has clang
+	lacks afl++ "an engine that C functions are fuzzed with" has afl-fuzz
 	lacks bubblewrap "the sandbox that cells are compared with" has bwrap
 	lacks parallel "what campaigns are compared with" has parallel
 	lacks squid "a proxy that doors are compared with, and go through" test -x /usr/sbin/squid

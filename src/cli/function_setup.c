@@ -186,6 +186,7 @@ int function_setup_build(struct function_setup *ret, const struct function_cli *
 		.seed_corpus = ret->seed_corpus,
 		.dict = cli->dict,
 		.sanitizer = sanitizer_of(cli->sanitizer),
+		.afl = cli->fuzzer && strcmp(cli->fuzzer, "afl++") == 0,
 		.expect = cli->expect.items,
 		.engines = ret->engines,
 	};

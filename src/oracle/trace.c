@@ -297,8 +297,8 @@ static const struct language languages[] = {
 		.functions = LIST("runtime.", "runtime/", "panic", "reflect.", "testing.", "net/http.", "encoding/",
 			"github.com/mark3labs/mcp-go/")},
 	{"c", read_sanitizer, .cause_first = true,
-		.files = LIST("/compiler-rt/", "../sysdeps/", "/csu/", "sanitizer_common", "../csu/"),
-		.functions = LIST("__asan_", "__interceptor_", "__ubsan_", "__msan_", "__sanitizer", "__libc_", "__GI_",
+		.files = LIST("/compiler-rt/", "../sysdeps/", "/csu/", "sanitizer_common", "../csu/", "/./"), /* the last: Debian's libc */
+		.functions = LIST("__asan_", "__interceptor_", "__pthread_kill", "__assert_fail", "__ubsan_", "__msan_", "__sanitizer", "__libc_", "__GI_",
 			"_start", "fuzzer::", "operator new", "operator delete", "std::", "malloc", "calloc", "realloc",
 			"free", "abort", "raise", "memcpy", "memmove", "memset", "strlen", "strcpy", "strdup")},
 	{"php", read_php, .cause_first = true},

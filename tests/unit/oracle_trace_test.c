@@ -143,6 +143,15 @@ static const char java[] =
 	"\tat java.base/jdk.internal.reflect.NativeMethodAccessorImpl.invoke0(Native Method)\n"
 	"\t... 4 more\n";
 
+static const char aborted[] =
+	"==2==ERROR: AddressSanitizer: ABRT on unknown address 0x000000000002 (pc 0x7fbdb86a8eeb)\n"
+	"    #0 0x55f131255ce1 in __sanitizer_print_stack_trace (/fuzz/harness+0xe8ce1) (BuildId: 056d0e4f0a025c9c)\n"
+	"    #3 0x7fbdb865a04f  (/lib/x86_64-linux-gnu/libc.so.6+0x3c04f) (BuildId: 93ac61ec5a8eb1396f)\n"
+	"    #4 0x7fbdb86a8eeb in __pthread_kill_implementation nptl/./nptl/pthread_kill.c:43:17\n"
+	"    #5 0x7fbdb8659fb1 in raise signal/../sysdeps/posix/raise.c:26:13\n"
+	"    #6 0x7fbdb8644471 in abort stdlib/./stdlib/abort.c:79:7\n"
+	"    #7 0x55f131286b80 in word /target/w.c:7:3\n";
+
 static const char sanitizer[] =
 	"=================================================================\n"
 	"==29998==ERROR: AddressSanitizer: heap-buffer-overflow on address 0x602000000018 at pc 0x56156982552a bp 0x7ffe04257b10\n"
@@ -198,6 +207,7 @@ static const struct {
 		"src/tool.rs", 3},
 	{"rust, before 1.73", "thread 'main' panicked at 'boom', src/tool.rs:3:80\n", "", "src/tool.rs", 3},
 	{"java, its root", java, "T$Tool.run (T.java)", "T.java", 2},
+	{"an abort", aborted, "word (w.c)", "/target/w.c", 7},
 	{"sanitizer", sanitizer, "parse (x.c)|handle (x.c)|main (x.c)", "/srv/tool/x.c", 3},
 	{"ruby", ruby, "load (app.rb)|handle (app.rb)|<main> (app.rb)", "/srv/tool/app.rb", 3},
 	{"php", php, "load (app.php)|Tool->handle (app.php)", "/srv/tool/app.php", 7},

@@ -1,7 +1,7 @@
 /* C and C++, by clang's libFuzzer. The harness includes the target's file, so that functions that nobody else sees can be
  * called, and makes arguments by the text of its declaration. Every buffer is one of its own, exactly as long as it is told
  * to be: a sanitizer sees the first byte beyond it. */
-#include "fuzz/function/language.h"
+#include "fuzz/function/c.h"
 
 #include <ctype.h>
 #include <string.h>
@@ -486,6 +486,8 @@ static int plan_any(const struct function_target *target, const struct function_
 			"UBSAN_OPTIONS=print_stacktrace=1:halt_on_error=1:symbolize=1", "MSAN_OPTIONS=symbolize=1",
 			"PATH=/usr/local/bin:/usr/bin:/bin:/usr/lib/llvm-19/bin:/usr/lib/llvm-16/bin:/usr/lib/llvm-14/bin"));
 	ret->memory = (uint64_t)2 << 30;
+	if (options->afl)
+		c_plan_afl(options, cxx, ret);
 	return 0;
 }
 

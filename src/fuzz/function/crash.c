@@ -106,6 +106,11 @@ void crash_look(struct fuzzing *it, size_t index)
 
 /* ---- once more ---- */
 
+static bool by_libfuzzer(const struct place *place)
+{
+	return !place->plan.goes_on || place->plan.replays_as_engine;
+}
+
 static enum engine_end end_of(const struct place *place, const struct job *job)
 {
 	if (job->outcome == CELL_TIMEOUT)
@@ -114,7 +119,7 @@ static enum engine_end end_of(const struct place *place, const struct job *job)
 		return ENGINE_MEMORY;
 	if (job->outcome == CELL_SETUP_FAILED || job->outcome == CELL_CANCELLED)
 		return ENGINE_DONE;
-	if (place->plan.goes_on && job->exit_code == 1)
+	if (!by_libfuzzer(place) && job->exit_code == 1)
 		return ENGINE_DONE; /* the harness itself failed: nothing is said of the target */
 	return job->outcome == CELL_EXITED ? engine_end(job->exit_code) : ENGINE_CRASH;
 }
@@ -127,7 +132,7 @@ bool crash_replay(struct fuzzing *it, struct place *place, const char *name, str
 	struct job job;
 	struct err err = {0};
 
-	if (!place->plan.goes_on) {
+	if (by_libfuzzer(place)) {
 		engine_limits(it, place, &more);
 		texts_add(&more, "-artifact_prefix=/tmp/");
 	}
@@ -149,7 +154,7 @@ static void make_smaller(struct fuzzing *it, struct place *place, const char *na
 	own(freep) char *from = xfmt(FUNCTION_WORK "/input/%s", name), *to = xfmt(FUNCTION_WORK "/out/%s", name);
 	own(freep) char *seconds = xfmt("%u", SMALLER_S), *limit = xfmt("-max_total_time=%u", SMALLER_S),
 		*exact = xfmt("-exact_artifact_path=%s", to);
-	const struct job_spec spec = {.words = own_way ? &place->plan.minimise : &place->plan.run,
+	const struct job_spec spec = {.words = own_way ? &place->plan.minimise : &place->plan.replay,
 		.more = &more,
 		.small = true,
 		.timeout_ms = SMALLER_MS};

@@ -35,10 +35,12 @@ struct function_plan {
 	struct finding_texts cover; /* words; the corpus' folder follows; leaves lcov in FUNCTION_WORK/coverage.info; empty: it cannot */
 	struct finding_texts environment; /* K=V */
 	char *engine; /* on the host, seen as FUNCTION_ENGINE; set before the language plans, which may set another; NULL: none */
+	const struct language_need *needs; /* beside its language's; ends likewise; NULL: none */
 	enum stats_kind stats;
 	uint64_t memory; /* that it needs at least; 0: the default */
 	bool tells_on_stdout; /* what happened: stdout is read, too */
 	bool goes_on; /* its harness keeps going after a crash, and writes each new one to crashes/ */
+	bool replays_as_engine; /* replay takes libFuzzer's flags and ends as it does, though it goes on */
 };
 void function_plan_done(struct function_plan *plan);
 

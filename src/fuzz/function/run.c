@@ -164,7 +164,26 @@ static bool run_words(
 	return good;
 }
 
-/* What the language needs, tried in a cell; once a language would do, but a project may hide what another has. */
+static bool need_is_there(struct fuzzing *it, size_t index, const struct language_need *need)
+{
+	own(texts_done) struct finding_texts words = {0};
+	own(buf_done) struct buf said = {0}, line = {0};
+
+	for (size_t i = 0; need->probe[i]; i++)
+		texts_add(&words, strcmp(need->probe[i], "@python") == 0 ? it->places[index].plan.run.items[0] : need->probe[i]);
+	if (run_words(it, index, &words, false, PROBE_MS, &said))
+		return true;
+	if (it->stopped)
+		return false;
+	size_t from = said.len > 300 ? said.len - 300 : 0;
+	term_line(buf_text(&said) + from, said.len - from, 300, &line);
+	fuzzing_problem(it, index, "%s is not there; to install it: %s%s%s%s", need->what, need->install, line.len ? " (tried: " : "",
+		buf_text(&line), line.len ? ")" : "");
+	it->result->missing = true;
+	return false;
+}
+
+/* What the language and the plan need, tried in a cell; once a language would do, but a project may hide what another has. */
 static bool needs_are_there(struct fuzzing *it, size_t index)
 {
 	const struct place *place = &it->places[index];
@@ -172,23 +191,12 @@ static bool needs_are_there(struct fuzzing *it, size_t index)
 	for (size_t i = 0; i < index; i++) /* told or found there */
 		if (it->places[i].language == place->language && !it->places[i].out)
 			return true;
-	for (const struct language_need *need = place->language->needs; need->what; need++) {
-		own(texts_done) struct finding_texts words = {0};
-		own(buf_done) struct buf said = {0};
-		for (size_t i = 0; need->probe[i]; i++)
-			texts_add(&words, strcmp(need->probe[i], "@python") == 0 ? place->plan.run.items[0] : need->probe[i]);
-		if (run_words(it, index, &words, false, PROBE_MS, &said))
-			continue;
-		if (!it->stopped) {
-			own(buf_done) struct buf line = {0};
-			size_t from = said.len > 300 ? said.len - 300 : 0;
-			term_line(buf_text(&said) + from, said.len - from, 300, &line);
-			fuzzing_problem(it, index, "%s is not there; to install it: %s%s%s%s", need->what, need->install,
-				line.len ? " (tried: " : "", buf_text(&line), line.len ? ")" : "");
-			it->result->missing = true;
-		}
-		return false;
-	}
+	for (const struct language_need *need = place->language->needs; need->what; need++)
+		if (!need_is_there(it, index, need))
+			return false;
+	for (const struct language_need *need = place->plan.needs; need && need->what; need++)
+		if (!need_is_there(it, index, need))
+			return false;
 	return true;
 }
 

@@ -1,0 +1,10 @@
+/* Between c.c and c_afl.c. */
+#ifndef HOTCELL_FUZZ_FUNCTION_C_H
+#define HOTCELL_FUZZ_FUNCTION_C_H
+
+#include "fuzz/function/language.h"
+
+/* Turns a plan for libFuzzer into one in which AFL++ explores. */
+void c_plan_afl(const struct function_options *options, bool cxx, struct function_plan *ret);
+
+#endif
