@@ -366,6 +366,8 @@ static const struct cli_option table[] = {
 	 .help = "time to explore, of all targets together"},
 	{.name = "max-execs", .letter = 'n', .value = "N", .kind = CLI_COUNT, OWN(max_execs), .min = 1, .max = UINT64_MAX,
 	 .help = "executions to explore with, about, of all targets together"},
+	{.name = "max-findings", .value = "N", .kind = CLI_COUNT, OWN(max_findings), .min = 1, .max = 100000,
+	 .help = "end when so many are found"},
 	{.name = "workers", .value = "N", .kind = CLI_COUNT, OWN(workers), .min = 1, .max = 256, .fallback = "1",
 	 .help = "engines at once, each in a cell of its own, with one corpus a target"},
 	{.name = "seed", .value = "N", .kind = CLI_COUNT, OWN(seed), .min = 1, .max = 2147483647, .fallback = "random, and told",

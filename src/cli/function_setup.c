@@ -181,6 +181,7 @@ int function_setup_build(struct function_setup *ret, const struct function_cli *
 		.state = ret->state,
 		.duration_ns = cli->duration_ms * NS_PER_MS,
 		.max_execs = cli->max_execs,
+		.max_findings = (unsigned)cli->max_findings,
 		.workers = (unsigned)cli->workers,
 		.seed = cli->seed,
 		.seed_corpus = ret->seed_corpus,

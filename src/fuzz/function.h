@@ -54,6 +54,7 @@ struct function_options {
 	bool memory_fixed; /* the spec's memory is the user's wish; else a language that needs more gets it */
 	const char *state; /* the project's .hotcell: corpora are kept below it */
 	uint64_t duration_ns, max_execs; /* of all targets together; 0: no limit */
+	unsigned max_findings; /* ends it; 0: no limit */
 	unsigned workers; /* at once, of all targets together */
 	uint64_t seed; /* 0: the engine's */
 	const char *seed_corpus; /* a folder; NULL: none */

@@ -294,7 +294,7 @@ static void explore(struct fuzzing *it)
 	for (size_t i = 0; i < it->place_count; i++)
 		if (it->places[i].begun_ns && it->places[i].plan.goes_on)
 			crash_look(it, i);
-	while (it->pending_count && !it->stopped)
+	while (it->pending_count && !it->stopped && !(options->max_findings && it->result->count >= options->max_findings))
 		crash_confirm(it);
 	tell(it, clock_now());
 }

@@ -246,6 +246,8 @@ void workers_tick(struct fuzzing *it)
 {
 	uint64_t now = clock_now();
 
+	if (it->options->max_findings && it->result->count >= it->options->max_findings)
+		it->over = true;
 	if (!it->over && (now >= it->deadline_ns || (it->options->max_execs && execs_of(it) >= it->options->max_execs)))
 		it->over = true;
 	for (unsigned i = 0; i < it->worker_count; i++) {
