@@ -186,7 +186,9 @@ static void progress_tell(struct engine *engine, uint64_t now)
 	uint64_t since = now - engine->told_ns;
 
 	totals->ns = now - engine->started;
-	totals->restarts = engine->again ? session_restarts(engine->again) : 0;
+	totals->restarts = 0;
+	for (unsigned i = 0; i < AGAIN_SESSIONS; i++)
+		totals->restarts += engine->again[i] ? session_restarts(engine->again[i]) : 0;
 	for (unsigned i = 0; engine->workers && i < engine->options->workers; i++)
 		totals->restarts += engine->workers[i].session ? session_restarts(engine->workers[i].session) : 0;
 	if (since >= RATE_NS || totals->rate == 0) {
@@ -323,7 +325,8 @@ void engine_done(struct engine *engine)
 		worker_done(&engine->workers[i]);
 	for (size_t i = 0; i < engine->pending_count; i++)
 		surprise_done(&engine->pending[i]);
-	session_free(engine->again);
+	for (unsigned i = 0; i < AGAIN_SESSIONS; i++)
+		session_free(engine->again[i]);
 	draw_done(&engine->dice);
 	buf_done(&engine->scratch);
 	free(engine->quarries);
