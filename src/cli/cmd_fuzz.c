@@ -113,31 +113,11 @@ static void on_found(void *data, const struct finding *finding, bool is_new)
 	finding_done(&kept);
 }
 
-static struct finding *in_store(struct finding_store *store, const char *id)
-{
-	for (size_t i = 0; i < store->count; i++)
-		if (strcmp(store->items[i].id, id) == 0)
-			return &store->items[i];
-	return NULL;
-}
-
 static void on_retried(void *data, const struct finding *finding, bool still)
 {
 	struct fuzz *it = data;
-	struct finding *kept = in_store(&it->kept.store, finding->id);
-	bool was_open = kept && kept->state == FINDING_OPEN;
-	struct err err = {0};
 
-	if (still && fuzz_kept_count(&it->kept, finding) && kept) {
-		kept->times++;
-		kept->last_seen = time(NULL);
-		kept->state = kept->state == FINDING_FIXED ? FINDING_OPEN : kept->state;
-	} else if (!still && was_open) {
-		kept->state = FINDING_FIXED;
-	}
-	if (kept && store_put(&it->kept.store, kept, &err) < 0)
-		fuzz_kept_fail(&it->kept, &err);
-	if (!still && was_open) /* what is still there is told as found again */
+	if (fuzz_kept_retried(&it->kept, finding, still)) /* what is still there is told as found again */
 		tell(it, finding, "fixed");
 }
 

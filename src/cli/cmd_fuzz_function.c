@@ -32,6 +32,7 @@ struct function_fuzz {
 	const struct function_cli *cli;
 	struct function_setup setup;
 	struct fuzz_kept kept;
+	struct finding_store known; /* what was there: the store of `kept` changes while it runs */
 	bool live;
 	uint64_t shown_ns, stats_ns;
 };
@@ -40,6 +41,7 @@ static void function_fuzz_done(struct function_fuzz *it)
 {
 	redraw_end();
 	fuzz_kept_done(&it->kept);
+	store_done(&it->known);
 	function_setup_done(&it->setup);
 }
 
@@ -89,27 +91,42 @@ static bool on_stop(void *data)
 	return ((const struct function_fuzz *)data)->setup.signal != 0;
 }
 
+static void tell_found(const struct function_fuzz *it, const struct finding *finding, const char *what)
+{
+	own(buf_done) struct buf line = {0};
+
+	if (it->cli->run.quiet)
+		return;
+	fuzz_view_found(finding, what, &line);
+	if (it->live)
+		(void)!redraw_clear(look_of(it).columns);
+	cli_say("%s", buf_text(&line));
+}
+
 static void on_found(void *data, const struct finding *finding, bool is_new)
 {
 	struct function_fuzz *it = data;
 	struct finding kept = {0};
 	struct err err = {0};
-	own(buf_done) struct buf line = {0};
 
 	(void)is_new; /* of this time; the store says what it had */
 	if (fuzz_copy(finding, &kept, &err) < 0) {
 		fuzz_kept_fail(&it->kept, &err);
 		return;
 	}
+	kept.report = finding->report ? xstrdup(finding->report) : NULL; /* no part of a capsule */
 	function_setup_finish(&it->setup, &kept);
 	bool fresh = fuzz_kept_add(&it->kept, &kept, fuzz_kept_count(&it->kept, &kept));
-	if (!it->cli->run.quiet) {
-		fuzz_view_found(&kept, fresh ? "found" : "found again", &line);
-		if (it->live)
-			(void)!redraw_clear(look_of(it).columns);
-		cli_say("%s", buf_text(&line));
-	}
+	tell_found(it, &kept, fresh ? "found" : "found again");
 	finding_done(&kept);
+}
+
+static void on_retried(void *data, const struct finding *finding, bool still)
+{
+	struct function_fuzz *it = data;
+
+	if (fuzz_kept_retried(&it->kept, finding, still)) /* what is still there is told as found again */
+		tell_found(it, finding, "fixed");
 }
 
 /* ---- in the end ---- */
@@ -201,6 +218,8 @@ static int print_json(const struct outcome *outcome)
 	json_close(&json, ']');
 	json_key(&json, "new");
 	texts_json(&it->kept.fresh, &json);
+	json_key(&json, "fixed");
+	texts_json(&outcome->result->fixed, &json);
 	json_key(&json, "gaps");
 	texts_json(&outcome->result->gaps, &json);
 	json_put_string(&json, "gate", it->cli->fail_on);
@@ -227,6 +246,8 @@ static void put_problems(const struct outcome *outcome, struct buf *out)
 			buf_char(out, '\n');
 		}
 	}
+	for (size_t i = 0; i < outcome->result->fixed.count; i++)
+		buf_fmt(out, "%sfixed: %s\n", i ? "" : "\n", outcome->result->fixed.items[i]);
 	for (size_t i = 0; i < outcome->result->gaps.count; i++) {
 		buf_str(out, "remark: ");
 		term_line(outcome->result->gaps.items[i], strlen(outcome->result->gaps.items[i]), LINE_SHOWN, out);
@@ -246,10 +267,12 @@ static void put_verdict(const struct outcome *outcome, struct buf *out)
 	if (outcome->count) {
 		buf_fmt(out, "%zu finding%s (", outcome->count, outcome->count == 1 ? "" : "s");
 		fuzz_view_severities(outcome->it->kept.severities, out);
-		buf_fmt(out, "), %zu new, %zu at or above the gate '%s'", outcome->it->kept.fresh.count, outcome->over,
-			outcome->it->cli->fail_on);
+		buf_fmt(out, "), %zu new, %zu fixed, %zu at or above the gate '%s'", outcome->it->kept.fresh.count,
+			outcome->result->fixed.count, outcome->over, outcome->it->cli->fail_on);
 	} else {
 		buf_str(out, "Nothing found");
+		if (outcome->result->fixed.count)
+			buf_fmt(out, ", %zu fixed", outcome->result->fixed.count);
 	}
 	buf_fmt(out, "; %" PRIu64 " executions in %s, seed %" PRIu64 ".%s\n", execs_of(outcome->result),
 		duration_text(outcome->result->ns, took, sizeof(took)), outcome->it->setup.options.seed,
@@ -288,7 +311,7 @@ static int report(struct function_fuzz *it, const struct function_result *result
 	int told = it->cli->run.json ? print_json(&outcome) : print_text(&outcome);
 	if (it->cli->sarif && write_sarif(&outcome))
 		told = FUZZ_EXIT_BROKEN;
-	if (fuzz_log_end(it->setup.audit.audit, it->setup.targets.list[0].name, execs_of(result), count, it->kept.fresh.count, 0,
+	if (fuzz_log_end(it->setup.audit.audit, it->setup.targets.list[0].name, execs_of(result), count, it->kept.fresh.count, result->fixed.count,
 		    outcome.code, &err) < 0)
 		told = cli_fail(&err);
 	return outcome.code ? outcome.code : told ? FUZZ_EXIT_BROKEN : 0;
@@ -304,8 +327,9 @@ static int explore(struct function_fuzz *it)
 	struct err err = {0};
 
 	it->live = !it->cli->run.quiet && isatty(STDERR_FILENO) && term && strcmp(term, "dumb") != 0;
-	options->known = &it->kept.store;
+	options->known = &it->known;
 	options->found = on_found;
+	options->retried = on_retried;
 	options->progress = on_progress;
 	options->stop = on_stop;
 	options->data = it;
@@ -334,7 +358,8 @@ static int run_function(void *data, const struct cli_args *args)
 		cli->seed = (cli->seed >> 33) + 1; /* as large as the engines take them */
 	own(function_fuzz_done) struct function_fuzz it = {.cli = cli};
 	if (function_setup_build(&it.setup, cli, args->words, args, &err) < 0 || fuzz_kept_gate(&it.kept, cli->fail_on, cli->baseline, cli->sarif, &err) < 0 ||
-		function_setup_open(&it.setup, &err) < 0 || fuzz_kept_open(&it.kept, it.setup.store_folder, &err) < 0)
+		function_setup_open(&it.setup, &err) < 0 || fuzz_kept_open(&it.kept, it.setup.store_folder, &err) < 0 ||
+		store_open(&it.known, it.setup.store_folder, &err) < 0)
 		return fuzz_setup_fail(&err);
 	const struct function_target *first = &it.setup.targets.list[0];
 	own(freep) char *kind = xfmt("function-%s", first->language);
@@ -368,6 +393,8 @@ static const struct cli_option table[] = {
 	 .help = "executions to explore with, about, of all targets together"},
 	{.name = "max-findings", .value = "N", .kind = CLI_COUNT, OWN(max_findings), .min = 1, .max = 100000,
 	 .help = "end when so many are found"},
+	{.name = "input-timeout", .value = "DURATION", .kind = CLI_DURATION, OWN(input_ms), .fallback = "10s",
+	 .help = "time that one input may take; more is a hang"},
 	{.name = "workers", .value = "N", .kind = CLI_COUNT, OWN(workers), .min = 1, .max = 256, .fallback = "1",
 	 .help = "engines at once, each in a cell of its own, with one corpus a target"},
 	{.name = "seed", .value = "N", .kind = CLI_COUNT, OWN(seed), .min = 1, .max = 2147483647, .fallback = "random, and told",

@@ -16,11 +16,12 @@
 #include "cli/verbs.h"
 
 #define TIMES 5
+#define SMALLER_MS 60000
 #define LINE_SHOWN 400
 
 struct repro_cli {
 	const char *state;
-	uint64_t times;
+	uint64_t times, smaller_ms;
 	bool json, trust, quiet;
 };
 
@@ -280,11 +281,9 @@ static int keep(struct again *it, enum repro_verdict verdict, struct err *err)
 	return before == finding->state && verdict != REPRO_SAME ? 0 : store_put(&it->held.place.store, finding, err);
 }
 
-/* A function's, which has cells and options of its own. */
-static int repro_function(struct again *it, const char *word)
+/* Everything of a function's before it runs; it has cells and options of its own. Returns -1 to go on, or the exit code. */
+static int prepare_function(struct again *it, const char *word)
 {
-	struct function_retry retry = {.finding = &it->held.finding, .flags = &it->words, .state = it->cli.state, .times = (unsigned)it->cli.times};
-	own(repro_done) struct repro done = {0};
 	struct err err = {0};
 
 	if (take_flags(it, &err) < 0)
@@ -295,12 +294,29 @@ static int repro_function(struct again *it, const char *word)
 		return refuse(it, word);
 	if (is_loud(it))
 		show_command(it);
-	if (function_repro(&retry, &done, &err) < 0) {
-		int code = fuzz_setup_fail(&err);
-		return retry.signal ? 128 + retry.signal : code == EXIT_USAGE ? code : FUZZ_EXIT_BROKEN;
-	}
+	return -1;
+}
+
+static int function_fail(const struct function_retry *retry, const struct err *err)
+{
+	int code = fuzz_setup_fail(err);
+
+	return retry->signal ? 128 + retry->signal : code == EXIT_USAGE ? code : FUZZ_EXIT_BROKEN;
+}
+
+static int repro_function(struct again *it, const char *word)
+{
+	struct function_retry retry = {.finding = &it->held.finding, .flags = &it->words, .state = it->cli.state, .times = (unsigned)it->cli.times};
+	own(repro_done) struct repro done = {0};
+	struct err err = {0};
+	int code = prepare_function(it, word);
+
+	if (code >= 0)
+		return code;
+	if (function_repro(&retry, &done, &err) < 0)
+		return function_fail(&retry, &err);
 	it->changed = retry.changed;
-	int code = done.verdict == REPRO_FIXED ? 0 : FUZZ_EXIT_FINDINGS;
+	code = done.verdict == REPRO_FIXED ? 0 : FUZZ_EXIT_FINDINGS;
 	int told = it->cli.json ? print_json(it, &done) : print_text(it, &done);
 	if (keep(it, done.verdict, &err) < 0)
 		told = cli_fail(&err);
@@ -346,6 +362,7 @@ static int run_findings_repro(void *data, const struct cli_args *args)
 static int tell_smaller(const struct again *it, size_t before, bool smaller)
 {
 	const struct finding *finding = &it->held.finding;
+	const char *unit = finding->binary ? "characters of base64" : "bytes";
 	own(buf_done) struct buf out = {0};
 	own(json_done) struct json json = {.pretty = true};
 
@@ -361,11 +378,27 @@ static int tell_smaller(const struct again *it, size_t before, bool smaller)
 		return cli_print(&json.out);
 	}
 	if (smaller)
-		buf_fmt(&out, "smaller: %s, from %zu to %zu bytes\n", finding->id, before, strlen(finding->input));
+		buf_fmt(&out, "smaller: %s, from %zu to %zu %s\n", finding->id, before, strlen(finding->input), unit);
 	else
-		buf_fmt(&out, "as small as it can be made: %s, %zu bytes\n", finding->id, before);
+		buf_fmt(&out, "as small as it can be made: %s, %zu %s\n", finding->id, before, unit);
 	put_line(&out, "  input: ", finding->input);
 	return cli_print(&out);
+}
+
+static int minimise_function(struct again *it, const char *word)
+{
+	struct function_retry retry = {.finding = &it->held.finding, .flags = &it->words, .state = it->cli.state};
+	size_t before = strlen(it->held.finding.input);
+	struct err err = {0};
+	bool smaller = false;
+	int code = prepare_function(it, word);
+
+	if (code >= 0)
+		return code;
+	if (function_smaller(&retry, &it->held.finding, it->cli.smaller_ms, &smaller, &err) < 0 ||
+		(smaller && store_put(&it->held.place.store, &it->held.finding, &err) < 0))
+		return function_fail(&retry, &err);
+	return tell_smaller(it, before, smaller) ? FUZZ_EXIT_BROKEN : 0;
 }
 
 static int run_minimise(void *data, const struct cli_args *args)
@@ -376,10 +409,8 @@ static int run_minimise(void *data, const struct cli_args *args)
 
 	if (held_read(&it.held, args->words[0], false, it.cli.state, &err) < 0)
 		return fuzz_setup_fail(&err);
-	if (finding_is_function(&it.held.finding)) {
-		(void)err_set(&err, ERR_USAGE, "the input of a function's finding was made small by its engine when it was found");
-		return cli_fail(&err);
-	}
+	if (finding_is_function(&it.held.finding))
+		return minimise_function(&it, args->words[0]);
 	int code = prepare(&it, args->words[0]);
 	if (code >= 0)
 		return code;
@@ -400,6 +431,7 @@ static int run_minimise(void *data, const struct cli_args *args)
 static void defaults(void *options)
 {
 	((struct repro_cli *)options)->times = TIMES;
+	((struct repro_cli *)options)->smaller_ms = SMALLER_MS;
 }
 
 #define INTO(member) CLI_INTO(struct repro_cli, member)
@@ -416,7 +448,11 @@ static const struct cli_option repro_table[] = {
 		.help = "how often it is tried, each time on a fresh session"},
 	COMMON,
 };
-static const struct cli_option minimise_table[] = {COMMON};
+static const struct cli_option minimise_table[] = {
+	{.name = "duration", .letter = 'd', .value = "DURATION", .kind = CLI_DURATION, INTO(smaller_ms), .fallback = "60s",
+		.help = "time to try smaller inputs of a function; those of tools end by themselves"},
+	COMMON,
+};
 
 #define REPRO_CODES                                                                                                                        \
 	"Exit codes: 0 it is fixed; 1 it is reproduced, or something different is wrong; 2 the command line or the capsule is wrong,\n"     \

@@ -87,21 +87,44 @@ static void fill(const struct function_again *again, struct repro *ret)
 		ret->other = (struct finding){.oracle = xstrdup(again->last.oracle), .message = xstrdup(again->last.message)};
 }
 
+static int retry_open(struct parsed *it, struct function_retry *retry, struct err *err)
+{
+	if (parse(it, retry, err) < 0)
+		return -1;
+	const struct function_cli *cli = it->profiled.options ? it->profiled.options : &it->cli;
+	if (function_setup_build(&it->setup, cli, NULL, &it->args, err) < 0 || function_setup_open(&it->setup, err) < 0)
+		return -1;
+	if (it->setup.targets.count != 1)
+		return err_set(err, ERR_USAGE, "the capsule names no single function");
+	retry->changed = is_changed(&it->setup, retry->finding);
+	it->setup.options.stop = on_stop;
+	it->setup.options.data = &it->setup;
+	return 0;
+}
+
+int function_smaller(struct function_retry *retry, struct finding *finding, uint64_t ms, bool *ret_smaller, struct err *err)
+{
+	own(parsed_done) struct parsed it = {0};
+	bool stopped = false;
+
+	if (retry_open(&it, retry, err) < 0)
+		return -1;
+	int rc = function_minimise(&it.setup.options, finding, ms, it.setup.loop, it.setup.pool, ret_smaller, &stopped, err);
+	retry->signal = it.setup.signal;
+	if (rc < 0)
+		return -1;
+	if (stopped)
+		return err_set(err, ERR_LOST, "stopped before it was made smaller");
+	return fuzz_log_again(it.setup.audit.audit, "minimise", finding, *ret_smaller ? "smaller" : "same", err);
+}
+
 int function_repro(struct function_retry *retry, struct repro *ret, struct err *err)
 {
 	own(parsed_done) struct parsed it = {0};
 	own(function_again_done) struct function_again again = {0};
 
-	if (parse(&it, retry, err) < 0)
+	if (retry_open(&it, retry, err) < 0)
 		return -1;
-	const struct function_cli *cli = it.profiled.options ? it.profiled.options : &it.cli;
-	if (function_setup_build(&it.setup, cli, NULL, &it.args, err) < 0 || function_setup_open(&it.setup, err) < 0)
-		return -1;
-	if (it.setup.targets.count != 1)
-		return err_set(err, ERR_USAGE, "the capsule names no single function");
-	retry->changed = is_changed(&it.setup, retry->finding);
-	it.setup.options.stop = on_stop;
-	it.setup.options.data = &it.setup;
 	int rc = function_again(&it.setup.options, retry->finding, retry->times, it.setup.loop, it.setup.pool, &again, err);
 	retry->signal = it.setup.signal;
 	if (rc < 0)

@@ -17,6 +17,8 @@ struct function_retry {
 	bool changed; /* filled: the target is not the one that it was found in */
 	int signal; /* filled: what told us to end */
 };
+/* What `hotcell findings minimise` does with one: `finding` of the retry is changed where *ret_smaller. */
+MUST_CHECK int function_smaller(struct function_retry *retry, struct finding *finding, uint64_t ms, bool *ret_smaller, struct err *err);
 MUST_CHECK int function_repro(struct function_retry *retry, struct repro *ret, struct err *err);
 
 #endif

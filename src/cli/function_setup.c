@@ -182,6 +182,8 @@ int function_setup_build(struct function_setup *ret, const struct function_cli *
 		.duration_ns = cli->duration_ms * NS_PER_MS,
 		.max_execs = cli->max_execs,
 		.max_findings = (unsigned)cli->max_findings,
+		.input_ms = cli->input_ms,
+		.flags = &ret->flags,
 		.workers = (unsigned)cli->workers,
 		.seed = cli->seed,
 		.seed_corpus = ret->seed_corpus,

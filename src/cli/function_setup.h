@@ -9,7 +9,7 @@
 struct function_cli {
 	struct run_options run; /* first: its rows are shared with `hotcell run` */
 	struct cli_list targets, expect, engines;
-	uint64_t duration_ms, max_execs, max_findings, seed, workers;
+	uint64_t duration_ms, max_execs, max_findings, seed, workers, input_ms;
 	const char *seed_corpus, *dict, *sanitizer, *fuzzer, *venv, *fail_on, *baseline, *sarif, *state;
 	bool stats_json;
 };

@@ -78,6 +78,26 @@ bool fuzz_kept_add(struct fuzz_kept *kept, struct finding *finding, bool first)
 	return is_new;
 }
 
+bool fuzz_kept_retried(struct fuzz_kept *kept, const struct finding *finding, bool still)
+{
+	struct finding *known = NULL;
+	struct err err = {0};
+
+	for (size_t i = 0; i < kept->store.count && !known; i++)
+		known = strcmp(kept->store.items[i].id, finding->id) == 0 ? &kept->store.items[i] : NULL;
+	bool fixed = !still && known && known->state == FINDING_OPEN;
+	if (still && fuzz_kept_count(kept, finding) && known) {
+		known->times++;
+		known->last_seen = time(NULL);
+		known->state = known->state == FINDING_FIXED ? FINDING_OPEN : known->state;
+	} else if (fixed) {
+		known->state = FINDING_FIXED;
+	}
+	if (known && store_put(&kept->store, known, &err) < 0)
+		fuzz_kept_fail(kept, &err);
+	return fixed;
+}
+
 /* ---- all ---- */
 
 static int by_severity(const void *a, const void *b)

@@ -25,6 +25,8 @@ MUST_CHECK int fuzz_kept_open(struct fuzz_kept *kept, const char *folder, struct
 bool fuzz_kept_count(struct fuzz_kept *kept, const struct finding *finding);
 /* Writes a finished one to the store. True: the store did not have it. */
 bool fuzz_kept_add(struct fuzz_kept *kept, struct finding *finding, bool first);
+/* One that was known and was tried first. True: it is fixed now, and was open. */
+bool fuzz_kept_retried(struct fuzz_kept *kept, const struct finding *finding, bool still);
 void fuzz_kept_fail(struct fuzz_kept *kept, const struct err *err);
 
 /* What was seen this time, as the store has it, by severity. The caller frees the list. */

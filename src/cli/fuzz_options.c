@@ -249,6 +249,7 @@ static const struct {
 	{"mode", FLAG_TAKEN}, {"http", FLAG_TAKEN}, {"call-timeout", FLAG_TAKEN}, {"start-timeout", FLAG_TAKEN},
 	{"allow-write", FLAG_TAKEN}, {"allow-spawn", FLAG_TAKEN}, {"allow-net", FLAG_TAKEN}, {"no-canaries", FLAG_TAKEN},
 	{"oracles", FLAG_TAKEN}, {"name", FLAG_TAKEN}, {"declared", FLAG_TAKEN}, {"expect", FLAG_TAKEN}, {"sanitizer", FLAG_TAKEN}, {"fuzzer", FLAG_TAKEN},
+	{"input-timeout", FLAG_TAKEN},
 	{"schema", FLAG_FILE_HERE}, {"output-schema", FLAG_FILE_HERE}, {"venv", FLAG_FILE_HERE}, {"engine", FLAG_TRUSTED},
 	{"mount", FLAG_MOUNT},
 	{"tmp-exec", FLAG_TRUSTED}, {"no-default-hide", FLAG_TRUSTED}, {"image", FLAG_TRUSTED}, {"backend", FLAG_TRUSTED},

@@ -11,6 +11,7 @@ extern const struct cli_verb verb_campaign_run, verb_campaign_resume, verb_campa
 extern const struct cli_verb verb_profile_list, verb_profile_show, verb_profile_check, verb_profile_learn;
 extern const struct cli_verb verb_audit_verify, verb_audit_show;
 extern const struct cli_verb verb_findings_list, verb_findings_show, verb_findings_export, verb_findings_suppress;
+extern const struct cli_verb verb_corpus_list, verb_corpus_merge, verb_corpus_minimise, verb_corpus_export, verb_corpus_import;
 extern const struct cli_verb verb_manifest_create, verb_manifest_verify;
 #ifdef HOTCELL_WEAKEN
 extern const struct cli_verb verb_self_check;

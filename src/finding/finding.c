@@ -108,7 +108,8 @@ int finding_order(const struct finding *a, const struct finding *b)
 void finding_done(struct finding *finding)
 {
 	char *const owned[] = {finding->oracle, finding->subject, finding->target, finding->message, finding->file,
-		finding->input, finding->found, finding->kind, finding->target_sha256, finding->profile, finding->reason};
+		finding->input, finding->found, finding->kind, finding->target_sha256, finding->profile, finding->reason,
+		finding->report};
 	struct finding_texts *const lists[] = {&finding->frames, &finding->evidence, &finding->command, &finding->flags,
 		&finding->environment};
 

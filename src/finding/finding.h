@@ -65,6 +65,7 @@ struct finding {
 	char *input; /* smallest that does it: a JSON text, or bytes in base64 */
 	char *found; /* as it was found; NULL if it is the same */
 	bool binary; /* both are base64 */
+	char *report; /* all that was said of it; a file beside the capsule, and not in it; NULL: there is none */
 
 	/* how to do it again */
 	char *kind; /* "mcp", "tool-lines", "tool-exec", "tool-args", "function-python", ... */

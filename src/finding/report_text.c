@@ -177,6 +177,10 @@ static void put_again(const struct finding *finding, const char *folder, struct 
 		return;
 	finding_capsule(finding, folder, &capsule);
 	put_line(out, "capsule", buf_text(&capsule), LINE_SHOWN);
+	if (finding->binary) {
+		own(freep) char *files = xfmt("%s/%s/" STORE_INPUT "%s", folder, finding->id, finding->found ? ", " STORE_FOUND : "");
+		put_line(out, "files", files, LINE_SHOWN);
+	}
 	finding_command(finding, folder, &again);
 	put_line(out, "again", buf_text(&again), LINE_SHOWN);
 }

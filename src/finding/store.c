@@ -8,6 +8,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "base/base64.h"
 #include "base/fs.h"
 #include "base/out_file.h"
 #include "base/own.h"
@@ -105,6 +106,34 @@ const struct finding *store_find(const struct finding_store *store, const char *
 
 /* ---- writing ---- */
 
+/* The bytes of an input in a file of their own: what a debugger is given. */
+static int put_bytes(const char *folder, const char *name, const char *text, struct err *err)
+{
+	own(freep) char *path = xfmt("%s/%s", folder, name);
+	own(buf_done) struct buf bytes = {0};
+
+	if (!base64_read(text, strlen(text), &bytes))
+		return 0; /* a capsule that somebody made: it is kept as it is */
+	return out_file_write(path, &bytes, true, err);
+}
+
+/* FOLDER/ID/ has what cannot be read in a capsule: input, found, report.txt. */
+static int put_files(const struct finding_store *store, const struct finding *finding, struct err *err)
+{
+	own(freep) char *folder = xfmt("%s/%s", store->folder, finding->id), *report = xfmt("%s/" STORE_REPORT, folder);
+	own(buf_done) struct buf text = {0};
+
+	if (!finding->binary)
+		return 0;
+	if (fs_mkdirs(folder, err) < 0 || put_bytes(folder, STORE_INPUT, finding->input, err) < 0 ||
+		(finding->found && put_bytes(folder, STORE_FOUND, finding->found, err) < 0))
+		return -1;
+	if (!finding->report)
+		return 0;
+	buf_str(&text, finding->report);
+	return out_file_write(report, &text, true, err);
+}
+
 int store_put(struct finding_store *store, const struct finding *finding, struct err *err)
 {
 	own(freep) char *path = xfmt("%s/%s" SUFFIX, store->folder, finding->id);
@@ -116,7 +145,7 @@ int store_put(struct finding_store *store, const struct finding *finding, struct
 	buf_char(&json.out, '\n');
 	if (json.out.len > CAPSULE_MAX)
 		return err_set(err, ERR_LIMIT, "the capsule of finding %s would be larger than %zu MB", finding->id, CAPSULE_MAX >> 20);
-	return out_file_write(path, &json.out, true, err);
+	return put_files(store, finding, err) < 0 ? -1 : out_file_write(path, &json.out, true, err);
 }
 
 /* By way of the capsule: what can be written can be read, and nothing is shared. */
@@ -180,6 +209,7 @@ int store_add(struct finding_store *store, const struct finding *finding, bool *
 
 	if (copy(&fresh, finding, err) < 0)
 		return -1;
+	fresh.report = finding->report ? xstrdup(finding->report) : NULL;
 	refresh(store, fresh.id);
 	for (size_t i = 0; i < store->count && !old; i++)
 		if (strcmp(store->items[i].id, fresh.id) == 0)

@@ -1,9 +1,15 @@
 /* Findings of a project, in a folder: a capsule each, named by its id. Files are written whole or not at all; two
- * campaigns at once may both add to it. What is no capsule is left alone and told. */
+ * campaigns at once may both add to it. What is no capsule is left alone and told.
+ *
+ * A finding whose input is bytes has a folder of its id beside its capsule, with what a debugger or a person wants as files. */
 #ifndef HOTCELL_FINDING_STORE_H
 #define HOTCELL_FINDING_STORE_H
 
 #include "finding/finding.h"
+
+#define STORE_INPUT "input" /* the smallest input */
+#define STORE_FOUND "found" /* as it was found, where that is another */
+#define STORE_REPORT "report.txt" /* what was said of it */
 
 struct finding_store {
 	char *folder;

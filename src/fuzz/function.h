@@ -48,6 +48,8 @@ enum sanitizer { SANITIZER_DEFAULT, SANITIZER_ADDRESS, SANITIZER_UNDEFINED, SANI
 
 struct function_progress;
 
+#define FUNCTION_INPUT_MS 10000u /* that one input may take, if nobody says otherwise */
+
 struct function_options {
 	const struct function_targets *targets;
 	const struct cell_spec *spec; /* of every cell, but for its command and the plan's mounts */
@@ -55,6 +57,7 @@ struct function_options {
 	const char *state; /* the project's .hotcell: corpora are kept below it */
 	uint64_t duration_ns, max_execs; /* of all targets together; 0: no limit */
 	unsigned max_findings; /* ends it; 0: no limit */
+	uint64_t input_ms; /* that one input may take; 0: FUNCTION_INPUT_MS */
 	unsigned workers; /* at once, of all targets together */
 	uint64_t seed; /* 0: the engine's */
 	const char *seed_corpus; /* a folder; NULL: none */
@@ -68,7 +71,10 @@ struct function_options {
 	bool coverage; /* measured at the end */
 	int nice;
 	const struct redactor *hidden; /* values that are in nothing that is told; NULL: none */
+	/* known before: tried first. What was found with other `flags` that decide what is wrong is never said to be fixed. */
 	const struct finding_store *known;
+	const struct finding_texts *flags; /* as findings keep them; NULL: none */
+	void (*retried)(void *data, const struct finding *finding, bool still); /* of `known`; may be NULL */
 	void (*found)(void *data, const struct finding *finding, bool is_new);
 	void (*progress)(void *data, const struct function_progress *progress);
 	bool (*stop)(void *data);
@@ -115,6 +121,7 @@ struct function_result {
 	struct coverage_file *coverage; /* of all */
 	size_t coverage_count;
 	struct finding_texts gaps;
+	struct finding_texts fixed; /* ids of `known` that do it no more */
 	uint64_t ns; /* that all of it took */
 	bool fuzzed; /* something was really executed */
 	bool missing; /* an engine is not there: the problem says which */
@@ -135,5 +142,9 @@ struct function_again {
 MUST_CHECK int function_again(const struct function_options *options, const struct finding *finding, unsigned times, struct loop *loop,
 	struct cell_pool *pool, struct function_again *ret, struct err *err);
 void function_again_done(struct function_again *again);
+/* Makes a finding's input smaller, for so long at most. *ret_smaller: `finding` was changed. Errors are ERR_MISSING where it does
+ * it no more. */
+MUST_CHECK int function_minimise(const struct function_options *options, struct finding *finding, uint64_t ms, struct loop *loop,
+	struct cell_pool *pool, bool *ret_smaller, bool *ret_stopped, struct err *err);
 
 #endif

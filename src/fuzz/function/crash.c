@@ -6,11 +6,14 @@
 
 #include "base/base64.h"
 #include "base/clock.h"
+#include "base/term.h"
 #include "fuzz/function/run.h"
 
 #define REPLAYS 3u
-#define REPLAY_MS 20000u
+#define HANG_REPLAYS 2u /* each takes all the time that an input may */
+#define START_MS 20000u /* of a replay, until the input is given */
 #define SMALLER_S 2u /* of one step; a smaller one begins another */
+#define SMALLER_STEPS 5u
 #define SMALLER_MS 10000u
 #define LOOK_MAX 10000u /* names in a folder */
 #define TAKEN_MAX 5000u
@@ -24,15 +27,23 @@ void crash_done(struct crash *crash)
 }
 
 /* Values that the user gave as secrets are taken out first: neither a finding nor its id has them. */
-static bool judge(const struct fuzzing *it, const struct place *place, enum engine_end end, const char *report, size_t len,
+bool crash_judge(const struct fuzzing *it, const struct place *place, enum engine_end end, const char *report, size_t len,
 	struct finding *ret)
 {
-	own(buf_done) struct buf shown = {0};
+	own(buf_done) struct buf shown = {0}, safe = {0};
+	struct term_filter filter = {0};
 
-	if (!it->options->hidden || !redactor_knows(it->options->hidden))
-		return verdict_read(place->target, end, report, len, ret);
-	redact_show(it->options->hidden, REDACT_VALUES, report, len, &shown);
-	return verdict_read(place->target, end, buf_text(&shown), shown.len, ret);
+	if (it->options->hidden && redactor_knows(it->options->hidden)) {
+		redact_show(it->options->hidden, REDACT_VALUES, report, len, &shown);
+		report = buf_text(&shown);
+		len = shown.len;
+	}
+	if (!verdict_read(place->target, end, report, len, ret))
+		return false;
+	term_filter(&filter, report, len, &safe); /* kept as a file, which somebody may look at in a terminal */
+	term_filter_end(&filter, &safe);
+	ret->report = safe.len ? buf_take(&safe) : NULL;
+	return true;
 }
 
 static bool is_met(const struct fuzzing *it, size_t place, enum engine_end end, const char *report, size_t len)
@@ -40,7 +51,7 @@ static bool is_met(const struct fuzzing *it, size_t place, enum engine_end end, 
 	const struct place *where = &it->places[place];
 	struct finding finding = {0};
 
-	if (!len || !judge(it, where, end, report, len, &finding))
+	if (!len || !crash_judge(it, where, end, report, len, &finding))
 		return false;
 	bool met = texts_have(&where->met, finding.id);
 	finding_done(&finding);
@@ -119,6 +130,8 @@ static enum engine_end end_of(const struct place *place, const struct job *job)
 		return ENGINE_MEMORY;
 	if (job->outcome == CELL_SETUP_FAILED || job->outcome == CELL_CANCELLED)
 		return ENGINE_DONE;
+	if (!by_libfuzzer(place) && job->exit_code == 1 && memmem(buf_text(&job->said), job->said.len, HANG_MARK, strlen(HANG_MARK)))
+		return ENGINE_HANG; /* the harness' own clock */
 	if (!by_libfuzzer(place) && job->exit_code == 1)
 		return ENGINE_DONE; /* the harness itself failed: nothing is said of the target */
 	return job->outcome == CELL_EXITED ? engine_end(job->exit_code) : ENGINE_CRASH;
@@ -128,7 +141,8 @@ bool crash_replay(struct fuzzing *it, struct place *place, const char *name, str
 {
 	own(texts_done) struct finding_texts more = {0};
 	own(freep) char *path = xfmt(FUNCTION_WORK "/input/%s", name);
-	const struct job_spec spec = {.words = &place->plan.replay, .more = &more, .small = true, .timeout_ms = REPLAY_MS};
+	const struct job_spec spec = {.words = &place->plan.replay, .more = &more, .small = true,
+		.timeout_ms = START_MS + 2 * engine_input_ms(it)};
 	struct job job;
 	struct err err = {0};
 
@@ -141,23 +155,24 @@ bool crash_replay(struct fuzzing *it, struct place *place, const char *name, str
 		fuzzing_gap(it, "%s: an input was not tried again: %s", place->target->name, err.text);
 		return false;
 	}
-	bool wrong = job_wait(&job) && judge(it, place, end_of(place, &job), buf_text(&job.said), job.said.len, ret);
+	bool wrong = job_wait(&job) && crash_judge(it, place, end_of(place, &job), buf_text(&job.said), job.said.len, ret);
 	job_end(&job);
 	return wrong;
 }
 
 /* A smaller input is left in the folder `out`, under the name; or none is. */
-static void make_smaller(struct fuzzing *it, struct place *place, const char *name)
+static void make_smaller(struct fuzzing *it, struct place *place, const char *name, uint64_t ms)
 {
 	const bool own_way = place->plan.minimise.count > 0;
+	const unsigned long long whole = ms / 1000, step = whole / SMALLER_STEPS > SMALLER_S ? whole / SMALLER_STEPS : SMALLER_S;
 	own(texts_done) struct finding_texts more = {0};
 	own(freep) char *from = xfmt(FUNCTION_WORK "/input/%s", name), *to = xfmt(FUNCTION_WORK "/out/%s", name);
-	own(freep) char *seconds = xfmt("%u", SMALLER_S), *limit = xfmt("-max_total_time=%u", SMALLER_S),
+	own(freep) char *seconds = xfmt("%llu", ms > SMALLER_MS ? whole : SMALLER_S), *limit = xfmt("-max_total_time=%llu", step),
 		*exact = xfmt("-exact_artifact_path=%s", to);
 	const struct job_spec spec = {.words = own_way ? &place->plan.minimise : &place->plan.replay,
 		.more = &more,
 		.small = true,
-		.timeout_ms = SMALLER_MS};
+		.timeout_ms = ms};
 	struct job job;
 	struct err err = {0};
 
@@ -181,7 +196,7 @@ static char *base64_of(const struct buf *bytes)
 	return text.len ? buf_take(&text) : xstrdup("");
 }
 
-static void finding_put(struct fuzzing *it, struct finding *finding)
+void crash_put(struct fuzzing *it, struct finding *finding)
 {
 	struct function_result *result = it->result;
 	bool is_new = !it->options->known || !store_find(it->options->known, finding->id);
@@ -194,42 +209,46 @@ static void finding_put(struct fuzzing *it, struct finding *finding)
 }
 
 /* The smaller input, if it does the same. Where it does, *finding is of it. */
-static void take_smaller(
-	struct fuzzing *it, struct place *place, const char *name, const struct buf *input, struct finding *finding)
+bool crash_smaller(struct fuzzing *it, struct place *place, const char *name, const struct buf *input, uint64_t ms, struct finding *finding)
 {
 	own(buf_done) struct buf smaller = {0};
 	struct finding again = {0};
 	struct err err = {0};
 	own(freep) char *second = xfmt("%s-small", name);
 
+	free(finding->input);
 	finding->input = base64_of(input);
-	if (input->len <= 1 || it->stopped)
-		return;
-	make_smaller(it, place, name);
+	/* of a hang every try would take as long as an input may */
+	if (input->len <= 1 || it->stopped || strcmp(finding->oracle, "hang") == 0)
+		return false;
+	make_smaller(it, place, name, ms);
 	if (it->stopped || !place_read(place->fds[PLACE_OUT], name, INPUT_MAX, &smaller) || smaller.len > input->len)
-		return;
+		return false;
 	if (smaller.len == input->len && memcmp(buf_text(&smaller), buf_text(input), input->len) == 0)
-		return;
+		return false;
 	if (place_write(place->fds[PLACE_INPUT], second, buf_text(&smaller), smaller.len, &err) < 0 ||
 		!crash_replay(it, place, second, &again))
-		return;
-	if (strcmp(again.id, finding->id) == 0) {
+		return false;
+	bool same = strcmp(again.id, finding->id) == 0;
+	if (same) {
 		again.found = ptr_take(&finding->input);
 		again.input = base64_of(&smaller);
 		again.seen = finding->seen;
 		again.tried = finding->tried;
+		again.seed = finding->seed;
 		struct finding was = *finding;
 		*finding = again;
 		again = was;
 	}
 	finding_done(&again);
+	return same;
 }
 
 /* Distinct verdicts of the same input: the first counts. */
 static void see_again(
-	struct fuzzing *it, struct place *place, const char *name, struct finding *ret, unsigned *seen, unsigned *tried)
+	struct fuzzing *it, struct place *place, const char *name, unsigned times, struct finding *ret, unsigned *seen, unsigned *tried)
 {
-	for (*seen = *tried = 0; *tried < REPLAYS && !it->stopped; (*tried)++) {
+	for (*seen = *tried = 0; *tried < times && !it->stopped; (*tried)++) {
 		struct finding now = {0};
 		bool wrong = crash_replay(it, place, name, &now);
 		if (wrong && !*seen)
@@ -249,7 +268,7 @@ static void meet(const struct fuzzing *it, struct place *place, const struct cra
 	if (finding && !texts_have(&place->met, finding->id))
 		texts_add(&place->met, finding->id);
 	/* as the engine tells it, where that differs: it is not tried again */
-	if (crash->report.len && judge(it, place, crash->end, buf_text(&crash->report), crash->report.len, &first)) {
+	if (crash->report.len && crash_judge(it, place, crash->end, buf_text(&crash->report), crash->report.len, &first)) {
 		if (!texts_have(&place->met, first.id))
 			texts_add(&place->met, first.id);
 		finding_done(&first);
@@ -271,7 +290,9 @@ static void confirm(struct fuzzing *it, const struct crash *crash)
 		fuzzing_gap(it, "%s: an input was not tried again: %s", place->target->name, err.text);
 		return;
 	}
-	see_again(it, place, name, &finding, &seen, &tried);
+	see_again(it, place, name, crash->end == ENGINE_HANG ? HANG_REPLAYS : REPLAYS, &finding, &seen, &tried);
+	own(freep) char *sum = NULL;
+	bool changed = place_is_changed(it, place, &sum); /* what was built stays what it was */
 	if (!seen || it->stopped) {
 		meet(it, place, crash, NULL);
 		if (!it->stopped)
@@ -289,15 +310,23 @@ static void confirm(struct fuzzing *it, const struct crash *crash)
 	finding.tried = tried;
 	finding.seed = it->options->seed;
 	it->result->totals[crash->place].crashes++;
-	take_smaller(it, place, name, &crash->input, &finding);
-	finding_put(it, &finding);
+	(void)crash_smaller(it, place, name, &crash->input, SMALLER_MS, &finding);
+	free(finding.target_sha256);
+	finding.target_sha256 = !changed || place->plan.build.count ? xstrdup(place->sum) : ptr_take(&sum);
+	crash_put(it, &finding);
 }
 
+/* What is quick comes first: a hang may take as long as all others. */
 void crash_confirm(struct fuzzing *it)
 {
+	size_t at = 0;
+
 	if (!it->pending_count)
 		return;
-	own(crash_done) struct crash crash = it->pending[0];
-	memmove(it->pending, it->pending + 1, --it->pending_count * sizeof(*it->pending));
+	while (at + 1 < it->pending_count && it->pending[at].end == ENGINE_HANG)
+		at++;
+	at = it->pending[at].end == ENGINE_HANG ? 0 : at;
+	own(crash_done) struct crash crash = it->pending[at];
+	memmove(it->pending + at, it->pending + at + 1, (--it->pending_count - at) * sizeof(*it->pending));
 	confirm(it, &crash);
 }

@@ -23,6 +23,8 @@ struct language_need {
 	const char *install; /* "pip install atheris" */
 };
 
+#define PLAN_INPUT_MARK "== hotcell input "
+
 enum stats_kind { STATS_LIBFUZZER, STATS_GO_TEST, STATS_AFL };
 
 struct function_plan {
@@ -32,6 +34,7 @@ struct function_plan {
 	struct finding_texts run; /* words; the engine's flags follow (libFuzzer's where stats says so) */
 	struct finding_texts replay; /* words; a file with the input follows */
 	struct finding_texts minimise; /* words; the file, the file to leave a smaller one in, and seconds follow; empty: libFuzzer's own way */
+	struct finding_texts merge; /* words; libFuzzer's flags with -merge=1 follow; empty: those of run */
 	struct finding_texts cover; /* words; the corpus' folder follows; leaves lcov in FUNCTION_WORK/coverage.info; empty: it cannot */
 	struct finding_texts environment; /* K=V */
 	char *engine; /* on the host, seen as FUNCTION_ENGINE; set before the language plans, which may set another; NULL: none */
@@ -41,6 +44,7 @@ struct function_plan {
 	bool tells_on_stdout; /* what happened: stdout is read, too */
 	bool goes_on; /* its harness keeps going after a crash, and writes each new one to crashes/ */
 	bool replays_as_engine; /* replay takes libFuzzer's flags and ends as it does, though it goes on */
+	bool replays_many; /* its replay takes several files, and says PLAN_INPUT_MARK and the name before what it says of each */
 };
 void function_plan_done(struct function_plan *plan);
 

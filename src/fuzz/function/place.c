@@ -9,8 +9,7 @@
 #include "base/sha256.h"
 #include "fuzz/function/run.h"
 
-#define KEPT_BYTES ((uint64_t)256 << 20) /* of a target's corpus between runs */
-#define KEPT_FILES 50000u
+#define SEED_DEPTH 8u /* of folders in folders */
 #define FULL_BYTES ((uint64_t)1 << 30)
 #define FULL_FILES 200000u
 #define DICT_MAX ((size_t)4 << 20)
@@ -21,6 +20,7 @@ static const char *const folder_names[] = {
 	[PLACE_CRASHES] = "crashes",
 	[PLACE_INPUT] = "input",
 	[PLACE_OUT] = "out",
+	[PLACE_MERGED] = "merged",
 };
 _Static_assert(sizeof(folder_names) / sizeof(*folder_names) == PLACE_FOLDER_COUNT, "a folder has no name");
 
@@ -82,47 +82,26 @@ static int folders_make(struct fuzzing *it, struct place *place, size_t index, s
 	return 0;
 }
 
-/* A corpus is kept by what it is of, whatever folder that was called from. */
-static char *kept_folder(const struct fuzzing *it, const struct place *place)
-{
-	own(freep) char *what =
-		xfmt("%s\n%s\n%s\n%s", place->language->name, place->target->root, place->target->file, place->target->function);
-	unsigned char sum[SHA256_SIZE];
-	char hex[SHA256_HEX];
-	struct sha256 state;
+/* ---- what it begins with ---- */
 
-	sha256_init(&state);
-	sha256_add(&state, what, strlen(what));
-	sha256_end(&state, sum);
-	sha256_hex(sum, hex);
-	return xfmt("%s/corpus/%.16s", it->options->state, hex);
+static int inputs_take(struct fuzzing *it, struct place *place, int from, bool named, const char *what, struct err *err)
+{
+	const struct corpus_caps caps = {
+		.files = CORPUS_FILES_MAX, .bytes = CORPUS_BYTES_MAX, .depth = named ? 0 : SEED_DEPTH, .named = named};
+	own(corpus_taken_done) struct corpus_taken taken = {0};
+	own(buf_done) struct buf told = {0};
+
+	if (corpus_copy(from, place->fds[PLACE_CORPUS], &caps, &taken, err) < 0)
+		return err_wrap(err, "%s", what);
+	if (corpus_taken_tell(&taken, &told))
+		fuzzing_gap(it, "%s: %s", what, buf_text(&told));
+	return 0;
 }
 
-static int copy_capped(int from, int to, struct err *err)
+static int dict_take(struct fuzzing *it, struct place *place, struct err *err)
 {
-	const struct fs_caps caps = {.bytes = KEPT_BYTES, .entries = KEPT_FILES, .depth = 1};
-	struct fs_copy_report report = {0};
-	int rc = fs_copy_tree(from, to, &caps, &report, err);
-
-	fs_copy_report_done(&report);
-	return rc;
-}
-
-static int seeds_take(struct fuzzing *it, struct place *place, struct err *err)
-{
-	own(freep) char *kept = kept_folder(it, place);
-	own(fd_closep) int old = open(kept, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	own(buf_done) struct buf dict = {0};
 
-	if (old >= 0 && copy_capped(old, place->fds[PLACE_CORPUS], err) < 0)
-		return -1;
-	own(fd_closep) int seeds =
-		it->options->seed_corpus ? open(it->options->seed_corpus, O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
-	if (it->options->seed_corpus && (seeds < 0 || copy_capped(seeds, place->fds[PLACE_CORPUS], err) < 0)) {
-		if (seeds < 0)
-			(void)err_errno(err, errno, "open");
-		return err_wrap(err, "--seed-corpus");
-	}
 	place->dict = it->options->dict != NULL;
 	if (!place->dict)
 		return 0;
@@ -133,16 +112,24 @@ static int seeds_take(struct fuzzing *it, struct place *place, struct err *err)
 	return place_write(place->fds[PLACE_WORK], "dict", buf_text(&dict), dict.len, err);
 }
 
-void place_keep(struct fuzzing *it, struct place *place)
+static int seeds_take(struct fuzzing *it, struct place *place, struct err *err)
 {
-	own(freep) char *kept = kept_folder(it, place);
-	own(fd_closep) int to = -1;
-	struct err err = {0};
+	own(freep) char *what = xfmt("the corpus of %s", place->target->name);
 
-	if (place->fds[PLACE_CORPUS] < 0 || !place->begun_ns)
-		return;
-	if (folder_open(kept, &to, &err) < 0 || copy_capped(place->fds[PLACE_CORPUS], to, &err) < 0)
-		fuzzing_gap(it, "the corpus of %s was not kept: %s", place->target->name, err.text);
+	corpus_identify(it->options->state, place->target, &place->about);
+	own(fd_closep) int old = corpus_open(it->options->state, place->about.id);
+	if (old >= 0 && inputs_take(it, place, old, true, what, err) < 0)
+		return -1;
+	corpus_names_read(place->fds[PLACE_CORPUS], &place->had);
+	own(fd_closep) int seeds =
+		it->options->seed_corpus ? open(it->options->seed_corpus, O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
+	if (it->options->seed_corpus && seeds < 0) {
+		(void)err_errno(err, errno, "open");
+		return err_wrap(err, "--seed-corpus");
+	}
+	if (seeds >= 0 && inputs_take(it, place, seeds, false, "--seed-corpus", err) < 0)
+		return -1;
+	return dict_take(it, place, err);
 }
 
 /* A seed that makes the target fail would do so whenever an engine begins. */
@@ -170,6 +157,38 @@ bool place_drop(struct place *place, const struct buf *input)
 	return dropped;
 }
 
+/* ---- the target's file ---- */
+
+static char *sum_of(const struct buf *text)
+{
+	unsigned char sum[SHA256_SIZE];
+	char hex[SHA256_HEX];
+	struct sha256 state;
+
+	sha256_init(&state);
+	sha256_add(&state, buf_text(text), text->len);
+	sha256_end(&state, sum);
+	sha256_hex(sum, hex);
+	return xstrdup(hex);
+}
+
+bool place_is_changed(struct fuzzing *it, struct place *place, char **ret_sum)
+{
+	own(freep) char *path = xfmt("%s/%s", place->target->root, place->target->file);
+	own(buf_done) struct buf text = {0};
+	struct err err = {0};
+	own(freep) char *now = fs_read_small(AT_FDCWD, path, FUNCTION_SOURCE_MAX, &text, &err) < 0 ? NULL : sum_of(&text);
+	bool changed = place->sum && (!now || strcmp(now, place->sum) != 0);
+
+	if (changed)
+		fuzzing_gap(it, "%s changed while it was fuzzed; what was found before that is of the older one", place->target->name);
+	if (ret_sum)
+		*ret_sum = ptr_take(&now);
+	return changed;
+}
+
+/* ---- all of it ---- */
+
 int place_open(struct fuzzing *it, size_t index, struct err *err)
 {
 	struct place *place = &it->places[index];
@@ -183,6 +202,7 @@ int place_open(struct fuzzing *it, size_t index, struct err *err)
 	if (fs_read_small(AT_FDCWD, path, FUNCTION_SOURCE_MAX, &text, err) < 0 ||
 		place->language->plan(target, it->options, buf_text(&text), text.len, &place->plan, err) < 0)
 		return -1;
+	place->sum = sum_of(&text);
 	if (folders_make(it, place, index, err) < 0 || seeds_take(it, place, err) < 0)
 		return -1;
 	for (size_t i = 0; i < place->plan.file_count; i++) {
@@ -202,6 +222,9 @@ void place_done(struct place *place)
 	}
 	texts_done(&place->taken);
 	texts_done(&place->met);
+	corpus_about_done(&place->about);
+	corpus_names_done(&place->had);
+	free(place->sum);
 }
 
 /* Files at the top of a folder, as `du` counts them. What is below folders that it made counts for nothing, and is bounded by

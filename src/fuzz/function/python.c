@@ -92,6 +92,7 @@ static char *python_config(const struct function_target *target, const struct fu
 	json_put_string(&json, "file", target->file);
 	json_put_string(&json, "function", target->function);
 	json_put_uint(&json, "memory", python_memory(options));
+	json_put_real(&json, "timeout", (double)(options->input_ms ? options->input_ms : FUNCTION_INPUT_MS) / 1000, 3);
 	json_key(&json, "expect");
 	json_open(&json, '[');
 	for (const char *const *each = options->expect; each && *each; each++)
@@ -100,6 +101,15 @@ static char *python_config(const struct function_target *target, const struct fu
 	json_close(&json, '}');
 	return buf_take(&json.out);
 }
+
+/* To merge, libFuzzer starts itself again in a shell, by argv[0]: for a harness that is no program of its own, that has to be
+ * the interpreter with it. */
+static const char merge_script[] =
+	"import os, runpy, sys\n"
+	"path = sys.argv[1]\n"
+	"sys.argv[:2] = [sys.executable + ' ' + path]\n"
+	"sys.path.insert(0, os.path.dirname(path))\n"
+	"runpy.run_path(path, run_name='__main__')\n";
 
 static int python_plan(const struct function_target *target, const struct function_options *options, const char *text, size_t len,
 	struct function_plan *ret, struct err *err)
@@ -113,6 +123,7 @@ static int python_plan(const struct function_target *target, const struct functi
 		own(freep) char *file = xfmt(FUNCTION_ROOT "/%s", target->file);
 		texts_add_all(&ret->run, LIST(python, file));
 		texts_add_all(&ret->replay, LIST(python, file));
+		texts_add_all(&ret->merge, LIST(python, "-c", merge_script, file));
 		ret->tells_on_stdout = true; /* Atheris does so */
 		return 0;
 	}
@@ -122,6 +133,7 @@ static int python_plan(const struct function_target *target, const struct functi
 	texts_add_all(&ret->replay, LIST(python, FUNCTION_WORK "/" HARNESS, "replay"));
 	texts_add_all(&ret->minimise, LIST(python, FUNCTION_WORK "/" HARNESS, "minimise"));
 	ret->goes_on = true;
+	ret->replays_many = true;
 	return 0;
 }
 

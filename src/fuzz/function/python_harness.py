@@ -1,7 +1,7 @@
 """Calls one Python function with values made from bytes, for Atheris. Runs inside a cell.
 
 	python_harness.py fuzz FLAG...           as an engine: libFuzzer's flags and folders
-	python_harness.py replay FILE            one input; exits with 77 where it does what it must not
+	python_harness.py replay FILE...         exits with 77 where one does what it must not; of several, each is named first
 	python_harness.py minimise FILE OUT SECONDS
 
 It goes on after an exception: each new one, told apart by its type and the innermost frames of the target's code, is
@@ -340,23 +340,32 @@ def fuzz(flags):
         leave(f"{key}.input", raw)
 
     atheris.enabled_hooks.add("str")
-    atheris.Setup([sys.argv[0]] + flags, one_input)
+    # to merge, libFuzzer starts itself again, by what it takes for its name, in a shell
+    name = f"{sys.executable} {sys.argv[0]} fuzz" if "-merge=1" in flags else sys.argv[0]
+    atheris.Setup([name] + flags, one_input)
     atheris.Fuzz()
 
 
-def replay(path):
+def replay(paths):
+    """One input; or several, each after a line that names it, and without an end at the first that fails."""
     import faulthandler
 
     faulthandler.enable()
     caller = Caller(load(instrument=False))
-    with open(path, "rb") as source:
-        raw = source.read()
-    error = caller(raw)
-    if error is not None:
-        sys.stderr.buffer.write(b"\n" + told(error))
+    found = False
+    for path in paths:
+        with open(path, "rb") as source:
+            raw = source.read()
+        faulthandler.dump_traceback_later(CONFIG["timeout"], exit=True)  # a thread of its own, which no regex can hold up
+        error = caller(raw)
+        faulthandler.cancel_dump_traceback_later()
+        if len(paths) > 1:
+            sys.stderr.buffer.write(b"\n== hotcell input " + os.path.basename(path).encode() + b"\n")
+        if error is not None:
+            found = True
+            sys.stderr.buffer.write(b"\n" + told(error))
         sys.stderr.flush()
-        os._exit(EXIT_FOUND)
-    os._exit(0)
+    os._exit(EXIT_FOUND if found else 0)
 
 
 def minimise(path, out, seconds):
@@ -409,7 +418,7 @@ def main():
     if mode == "fuzz":
         fuzz(words)
     elif mode == "replay":
-        replay(words[0])
+        replay(words)
     else:
         minimise(words[0], words[1], float(words[2]))
 

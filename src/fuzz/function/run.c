@@ -24,6 +24,7 @@
 #define BUILD_MS 300000u
 #define PROBE_MS 60000u
 #define GAPS_MAX 100u
+#define LATE_NS (60 * NS_PER_S) /* for what waits when time is over */
 #define LOG_SHOWN 2000
 
 void function_result_done(struct function_result *result)
@@ -41,6 +42,7 @@ void function_result_done(struct function_result *result)
 	}
 	free(result->coverage);
 	texts_done(&result->gaps);
+	texts_done(&result->fixed);
 	*result = (struct function_result){0};
 }
 
@@ -200,7 +202,7 @@ static bool needs_are_there(struct fuzzing *it, size_t index)
 	return true;
 }
 
-static void prepare(struct fuzzing *it, size_t index)
+void fuzzing_prepare(struct fuzzing *it, size_t index)
 {
 	struct place *place = &it->places[index];
 	own(buf_done) struct buf said = {0}, shown = {0};
@@ -223,7 +225,7 @@ static void prepare(struct fuzzing *it, size_t index)
 
 /* ---- the whole ---- */
 
-static int fuzzing_open(struct fuzzing *it, struct err *err)
+int fuzzing_open(struct fuzzing *it, struct err *err)
 {
 	const struct function_options *options = it->options;
 	size_t count = options->targets->count;
@@ -247,7 +249,7 @@ static int fuzzing_open(struct fuzzing *it, struct err *err)
 	return 0;
 }
 
-static void fuzzing_done(struct fuzzing *it)
+void fuzzing_done(struct fuzzing *it)
 {
 	struct err err;
 
@@ -273,6 +275,11 @@ static bool any_left(const struct fuzzing *it)
 	return false;
 }
 
+static bool is_enough(const struct fuzzing *it)
+{
+	return it->options->max_findings && it->result->count >= it->options->max_findings;
+}
+
 static void explore(struct fuzzing *it)
 {
 	const struct function_options *options = it->options;
@@ -282,7 +289,7 @@ static void explore(struct fuzzing *it)
 	it->workers = xcalloc(it->worker_count, sizeof(*it->workers));
 	for (unsigned i = 0; i < it->worker_count; i++)
 		it->workers[i].job.fd = -1;
-	it->deadline_ns = options->duration_ns ? clock_now() + options->duration_ns : UINT64_MAX;
+	it->deadline_ns = options->duration_ns ? it->begun_ns + options->duration_ns : UINT64_MAX;
 	fuzzing_tick(it);
 	while (!it->over && any_left(it)) {
 		(void)loop_turn(it->loop, TURN_MS);
@@ -294,8 +301,10 @@ static void explore(struct fuzzing *it)
 	for (size_t i = 0; i < it->place_count; i++)
 		if (it->places[i].begun_ns && it->places[i].plan.goes_on)
 			crash_look(it, i);
-	while (it->pending_count && !it->stopped && !(options->max_findings && it->result->count >= options->max_findings))
+	for (uint64_t late = clock_now() + LATE_NS; it->pending_count && !it->stopped && !is_enough(it) && clock_now() < late;)
 		crash_confirm(it);
+	if (it->pending_count && !it->stopped && !is_enough(it))
+		fuzzing_gap(it, "%zu inputs that made a target fail were not tried again: there was no time left", it->pending_count);
 	tell(it, clock_now());
 }
 
@@ -309,11 +318,16 @@ int function_run(const struct function_options *options, struct loop *loop, stru
 	if (fuzzing_open(&it, err) < 0)
 		return -1;
 	for (size_t i = 0; i < it.place_count && !it.stopped; i++)
-		prepare(&it, i);
+		fuzzing_prepare(&it, i);
+	it.begun_ns = clock_now();
+	if (!it.stopped && any_left(&it))
+		known_try(&it);
 	if (!it.stopped && any_left(&it))
 		explore(&it);
-	for (size_t i = 0; i < it.place_count; i++)
+	for (size_t i = 0; i < it.place_count; i++) {
+		(void)place_is_changed(&it, &it.places[i], NULL);
 		place_keep(&it, &it.places[i]);
+	}
 	ret->stopped = it.stopped;
 	ret->ns = clock_now() - it.started_ns;
 	return 0;
@@ -346,6 +360,18 @@ static void try_again(struct fuzzing *it, const struct finding *finding, unsigne
 	}
 }
 
+/* Where its input is in PLACE_INPUT, or the problems say why not. */
+static int again_open(struct fuzzing *it, const struct finding *finding, struct buf *input, struct finding_texts *problems, struct err *err)
+{
+	if (!finding->binary || !base64_read(finding->input, strlen(finding->input), input) || input->len > INPUT_MAX)
+		return err_set(err, ERR_USAGE, "the finding's input is not one of a function");
+	if (fuzzing_open(it, err) < 0)
+		return -1;
+	fuzzing_prepare(it, 0);
+	texts_copy(problems, &it->result->problems[0], SIZE_MAX);
+	return problems->count || it->stopped ? 0 : place_write(it->places[0].fds[PLACE_INPUT], "again", buf_text(input), input->len, err);
+}
+
 int function_again(const struct function_options *options, const struct finding *finding, unsigned times, struct loop *loop,
 	struct cell_pool *pool, struct function_again *ret, struct err *err)
 {
@@ -355,18 +381,57 @@ int function_again(const struct function_options *options, const struct finding 
 	own(buf_done) struct buf input = {0};
 
 	*ret = (struct function_again){0};
-	if (!finding->binary || !base64_read(finding->input, strlen(finding->input), &input) || input.len > INPUT_MAX)
-		return err_set(err, ERR_USAGE, "the finding's input is not one of a function");
-	if (fuzzing_open(&it, err) < 0)
+	if (again_open(&it, finding, &input, &ret->problems, err) < 0)
 		return -1;
-	prepare(&it, 0);
-	for (size_t i = 0; i < result.problems[0].count; i++)
-		texts_add(&ret->problems, result.problems[0].items[i]);
-	if (!ret->problems.count && !it.stopped) {
-		if (place_write(it.places[0].fds[PLACE_INPUT], "again", buf_text(&input), input.len, err) < 0)
-			return -1;
+	if (!ret->problems.count && !it.stopped)
 		try_again(&it, finding, times, ret);
-	}
 	ret->stopped = it.stopped;
 	return 0;
+}
+
+/* ---- a finding made smaller ---- */
+
+static int smaller(struct fuzzing *it, struct finding *finding, const struct buf *input, uint64_t ms, bool *ret_smaller, struct err *err)
+{
+	struct finding now = {0};
+
+	if (!crash_replay(it, &it->places[0], "again", &now) || strcmp(now.id, finding->id) != 0) {
+		finding_done(&now);
+		return it->stopped ? 0 : err_set(err, ERR_MISSING, "it does not do it any more: there is nothing to make smaller");
+	}
+	*ret_smaller = crash_smaller(it, &it->places[0], "again", input, ms, &now);
+	if (*ret_smaller) {
+		if (!finding->found)
+			finding->found = ptr_take(&finding->input);
+		free(finding->input);
+		finding->input = ptr_take(&now.input);
+		free(finding->report);
+		finding->report = ptr_take(&now.report);
+		struct finding_texts evidence = finding->evidence;
+		finding->evidence = now.evidence;
+		now.evidence = evidence;
+	}
+	finding_done(&now);
+	return 0;
+}
+
+int function_minimise(const struct function_options *options, struct finding *finding, uint64_t ms, struct loop *loop,
+	struct cell_pool *pool, bool *ret_smaller, bool *ret_stopped, struct err *err)
+{
+	own(function_result_done) struct function_result result = {0};
+	own(fuzzing_done) struct fuzzing it = {
+		.options = options, .loop = loop, .pool = pool, .result = &result, .started_ns = clock_now()};
+	own(texts_done) struct finding_texts problems = {0};
+	own(buf_done) struct buf input = {0};
+
+	*ret_smaller = false;
+	if (strcmp(finding->oracle, "hang") == 0)
+		return err_set(err, ERR_USAGE, "the input of a hang is not made smaller: every try would take as long as an input may");
+	if (again_open(&it, finding, &input, &problems, err) < 0)
+		return -1;
+	if (problems.count)
+		return err_set(err, ERR_LOST, "%.380s", problems.items[0]);
+	int rc = it.stopped ? 0 : smaller(&it, finding, &input, ms, ret_smaller, err);
+	*ret_stopped = it.stopped;
+	return rc;
 }

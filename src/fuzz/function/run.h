@@ -6,14 +6,16 @@
 #ifndef HOTCELL_FUZZ_FUNCTION_RUN_H
 #define HOTCELL_FUZZ_FUNCTION_RUN_H
 
+#include "fuzz/corpus.h"
 #include "fuzz/function/language.h"
 #include "fuzz/function/stats.h"
 
 #define SAID_MAX ((size_t)64 << 10) /* bytes of stderr kept, the last ones */
 #define INPUT_MAX ((size_t)1 << 20) /* of a crash */
 #define PENDING_MAX 64u /* crashes that wait */
+#define HANG_MARK "Timeout (" /* of a harness that has a clock of its own, which then exits with 1 */
 
-enum place_folder { PLACE_WORK, PLACE_CORPUS, PLACE_CRASHES, PLACE_INPUT, PLACE_OUT, PLACE_FOLDER_COUNT };
+enum place_folder { PLACE_WORK, PLACE_CORPUS, PLACE_CRASHES, PLACE_INPUT, PLACE_OUT, PLACE_MERGED, PLACE_FOLDER_COUNT };
 
 struct place {
 	const struct function_target *target;
@@ -26,9 +28,13 @@ struct place {
 	struct finding_texts taken; /* names in crashes/ that were looked at */
 	struct finding_texts met; /* ids of what is confirmed, or was tried in vain */
 	unsigned short_runs; /* engines that ended without a word, one after another */
-	uint64_t begun_ns, new_ns, slice_ns; /* its first start, its last new path, the end of its last slice */
+	uint64_t begun_ns, new_ns; /* its first start, its last new path */
 	uint64_t done_execs, fuzzed_ns; /* of engines that have ended */
-	uint64_t best_features;
+	uint64_t best_features, told_features; /* the second: those that its yield has */
+	bool begun_features;
+	char *sum; /* of its file when it was begun with; NULL: it cannot be told */
+	struct corpus_about about; /* the corpus that it has in the state */
+	struct corpus_names had; /* what that had at the beginning */
 	unsigned running; /* workers on it */
 };
 
@@ -49,7 +55,7 @@ struct worker {
 	struct job job;
 	bool busy;
 	size_t place;
-	uint64_t started_ns, features_before;
+	uint64_t started_ns;
 	uint64_t news; /* seen so far */
 };
 
@@ -72,7 +78,7 @@ struct fuzzing {
 	struct crash pending[PENDING_MAX];
 	size_t pending_count;
 	char *folder; /* of this run, below the state */
-	uint64_t started_ns, deadline_ns, looked_ns, sized_ns, told_ns;
+	uint64_t started_ns, begun_ns, deadline_ns, looked_ns, sized_ns, told_ns;
 	uint64_t starts; /* of engines */
 	unsigned fresh;
 	bool over; /* no more exploring */
@@ -83,8 +89,8 @@ struct fuzzing {
 
 MUST_CHECK int place_open(struct fuzzing *it, size_t index, struct err *err);
 void place_done(struct place *place);
-/* What was found worth keeping goes to the state; bounded. */
-void place_keep(struct fuzzing *it, struct place *place);
+/* Whether its file is not what it was; told once. *ret_sum, where it is wanted: the file's now; the caller frees. */
+bool place_is_changed(struct fuzzing *it, struct place *place, char **ret_sum);
 bool place_drop(struct place *place, const struct buf *input); /* from the corpus; false: it was not there */
 bool place_is_full(const struct place *place); /* it has written more than it may */
 MUST_CHECK int place_write(int dir, const char *name, const void *bytes, size_t len, struct err *err);
@@ -99,6 +105,7 @@ struct job_spec {
 	bool build; /* PLACE_WORK can be written */
 	bool engine; /* with the corpus and the crashes */
 	bool small; /* with the inputs and a folder to leave one in */
+	bool merge; /* with the corpus, and a folder for what is left of it */
 	uint64_t timeout_ms;
 };
 MUST_CHECK int job_start(
@@ -119,17 +126,37 @@ void crash_done(struct crash *crash);
 void crash_add(struct fuzzing *it, size_t place, enum engine_end end, const struct buf *input, const char *report, size_t len);
 /* Looks into the folder for what engines that go on have left. */
 void crash_look(struct fuzzing *it, size_t place);
-void crash_confirm(struct fuzzing *it); /* the first that waits */
+void crash_confirm(struct fuzzing *it); /* one that waits */
+void crash_put(struct fuzzing *it, struct finding *finding); /* takes it: it is told */
+/* As verdict_read, without what must not be told. */
+MUST_CHECK bool crash_judge(const struct fuzzing *it, const struct place *place, enum engine_end end, const char *report, size_t len,
+	struct finding *ret);
 /* An input of PLACE_INPUT in a fresh cell. False: nothing was wrong with it, or it was not tried to its end. */
 MUST_CHECK bool crash_replay(struct fuzzing *it, struct place *place, const char *name, struct finding *ret);
+
+/* Makes the input small, for so long. *finding is of it, its `input` filled. True: it could be. */
+bool crash_smaller(struct fuzzing *it, struct place *place, const char *name, const struct buf *input, uint64_t ms, struct finding *finding);
+
+/* ---- known.c: what the store has of a target, first of all ---- */
+
+void known_try(struct fuzzing *it);
+
+/* ---- corpus_engine.c ---- */
+
+/* What was found worth keeping goes to the state; bounded, and made small where it is worth it. */
+void place_keep(struct fuzzing *it, struct place *place);
 
 /* ---- worker.c ---- */
 
 void workers_tick(struct fuzzing *it); /* ends, starts, takes in */
 void workers_stop(struct fuzzing *it);
+uint64_t engine_input_ms(const struct fuzzing *it); /* that one input may take */
 uint64_t engine_memory(const struct fuzzing *it, const struct place *place); /* of its cell, bytes */
 void engine_limits(const struct fuzzing *it, const struct place *place, struct finding_texts *ret); /* of one input */
 
+MUST_CHECK int fuzzing_open(struct fuzzing *it, struct err *err);
+void fuzzing_done(struct fuzzing *it);
+void fuzzing_prepare(struct fuzzing *it, size_t place); /* plans and builds it */
 void fuzzing_tick(struct fuzzing *it);
 void fuzzing_gap(struct fuzzing *it, const char *format, ...) PRINTF_LIKE(2, 3);
 void fuzzing_problem(struct fuzzing *it, size_t place, const char *format, ...) PRINTF_LIKE(3, 4);

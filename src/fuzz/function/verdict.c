@@ -24,6 +24,7 @@ static const struct {
 	{": runtime error: ", "crash", "undefined behaviour: "},
 	{"ERROR: libFuzzer: timeout", "hang", "one input took too long"},
 	{"ALARM: working on the last Unit", "hang", "one input took too long"},
+	{HANG_MARK, "hang", "one input took too long"},
 	{"ERROR: libFuzzer: out-of-memory", "memory", "one input took too much memory"},
 	{"=== Uncaught Python exception: ===", "exception", "", .next = true},
 	{"Fatal Python error: ", "crash", "Fatal Python error: "},

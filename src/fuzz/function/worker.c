@@ -5,12 +5,10 @@
 
 #include "base/clock.h"
 #include "base/term.h"
+#include "fuzz/function/power.h"
 #include "fuzz/function/run.h"
 
-#define SLICE_LEAST_S 5u
-#define SLICE_OPEN_S 30u /* where there is no end */
 #define READY_NS (60 * NS_PER_S)
-#define INPUT_S 10u /* that one input may take */
 #define SHORT_RUNS_MAX 20u
 #define EXTRA_MS 60000u /* of a cell beyond its engine's time */
 #define DAY_S 86400u
@@ -22,6 +20,11 @@ uint64_t engine_memory(const struct fuzzing *it, const struct place *place)
 	return it->options->memory_fixed || memory > place->plan.memory ? memory : place->plan.memory;
 }
 
+uint64_t engine_input_ms(const struct fuzzing *it)
+{
+	return it->options->input_ms ? it->options->input_ms : FUNCTION_INPUT_MS;
+}
+
 void engine_limits(const struct fuzzing *it, const struct place *place, struct finding_texts *ret)
 {
 	uint64_t memory = engine_memory(it, place);
@@ -29,60 +32,40 @@ void engine_limits(const struct fuzzing *it, const struct place *place, struct f
 
 	(void)snprintf(text, sizeof(text), "-rss_limit_mb=%" PRIu64, (memory >> 20) * 7 / 8);
 	texts_add(ret, text);
-	(void)snprintf(text, sizeof(text), "-timeout=%u", INPUT_S);
+	(void)snprintf(text, sizeof(text), "-timeout=%" PRIu64, (engine_input_ms(it) + 999) / 1000);
 	texts_add(ret, text);
 	texts_add(ret, "-detect_leaks=0"); /* it would look at its own process from another, which a cell does not allow */
 }
 
 /* ---- which target ---- */
 
-static size_t places_left(const struct fuzzing *it)
+static struct power_target *powers(const struct fuzzing *it, uint64_t now)
 {
-	size_t count = 0;
-
-	for (size_t i = 0; i < it->place_count; i++)
-		count += !it->places[i].out;
-	return count;
-}
-
-/* New ones first; then one that was left alone for longest, every fourth time; else the one that gives most. */
-static size_t place_next(const struct fuzzing *it)
-{
-	size_t best = it->place_count;
-	bool fair = it->starts % 4 == 3;
+	struct power_target *list = xcalloc(it->place_count, sizeof(*list));
 
 	for (size_t i = 0; i < it->place_count; i++) {
-		const struct place *place = &it->places[i], *other = best < it->place_count ? &it->places[best] : NULL;
-		if (place->out)
-			continue;
-		if (!other) {
-			best = i;
-			continue;
-		}
-		bool fresh = !place->begun_ns && other->begun_ns, known = place->begun_ns && !other->begun_ns;
-		if (fresh || (!known && place->running < other->running))
-			best = i;
-		else if (!known && place->running == other->running &&
-			(fair ? place->slice_ns < other->slice_ns : it->result->totals[i].yield > it->result->totals[best].yield))
-			best = i;
+		const struct place *place = &it->places[i];
+		list[i] = (struct power_target){.out = place->out,
+			.yield = it->result->totals[i].yield,
+			.spent_s = (double)place->fuzzed_ns / (double)NS_PER_S,
+			.running = place->running,
+			.begun = place->begun_ns != 0};
 	}
-	return best;
+	for (unsigned i = 0; i < it->worker_count; i++)
+		if (it->workers[i].busy)
+			list[it->workers[i].place].spent_s += (double)(now - it->workers[i].started_ns) / (double)NS_PER_S;
+	return list;
 }
 
-static uint64_t slice_s(const struct fuzzing *it, uint64_t now)
+static size_t place_next(const struct fuzzing *it, uint64_t now, uint64_t *ret_seconds)
 {
-	size_t places = places_left(it);
+	own(freep) struct power_target *list = powers(it, now);
 	uint64_t left = it->deadline_ns == UINT64_MAX ? 0
 		: it->deadline_ns > now               ? (it->deadline_ns - now + NS_PER_S - 1) / NS_PER_S
 						      : 1;
 
-	if (places <= it->worker_count)
-		return left;
-	if (!left)
-		return SLICE_OPEN_S;
-	uint64_t part = left * it->worker_count / (3 * places);
-	part = part < SLICE_LEAST_S ? SLICE_LEAST_S : part;
-	return part < left ? part : left;
+	*ret_seconds = power_slice(list, it->place_count, it->worker_count, left);
+	return power_next(list, it->place_count);
 }
 
 /* ---- starting ---- */
@@ -127,14 +110,14 @@ static void flags_add(const struct fuzzing *it, const struct place *place, uint6
 
 static void worker_start(struct fuzzing *it, struct worker *worker, uint64_t now)
 {
-	size_t index = place_next(it);
+	uint64_t seconds;
+	size_t index = place_next(it, now, &seconds);
 	own(texts_done) struct finding_texts flags = {0};
 	struct err err = {0};
 
 	if (index == it->place_count)
 		return;
 	struct place *place = &it->places[index];
-	uint64_t seconds = slice_s(it, now);
 	flags_add(it, place, seconds, &flags);
 	const struct job_spec spec = {.words = &place->plan.run, .more = &flags, .engine = true,
 		.timeout_ms = (seconds ? seconds : DAY_S) * 1000 + EXTRA_MS};
@@ -146,7 +129,6 @@ static void worker_start(struct fuzzing *it, struct worker *worker, uint64_t now
 	worker->busy = true;
 	worker->place = index;
 	worker->started_ns = now;
-	worker->features_before = place->best_features;
 	worker->news = 0;
 	place->running++;
 	place->begun_ns = place->begun_ns ? place->begun_ns : now;
@@ -210,12 +192,11 @@ static void worker_end(struct fuzzing *it, struct worker *worker, uint64_t now)
 	struct place *place = &it->places[worker->place];
 	struct target_progress *total = &it->result->totals[worker->place];
 	double seconds = (double)(now - worker->started_ns) / (double)NS_PER_S;
-	double fresh = (double)(place->best_features - worker->features_before);
 
-	total->yield = (total->yield + fresh / (seconds > 0.1 ? seconds : 0.1)) / 2;
+	total->yield = power_yield(total->yield, place->best_features - place->told_features, seconds);
+	place->told_features = place->best_features; /* of two workers, the first to end is given it */
 	place->done_execs += worker->job.stats.now.execs;
 	place->fuzzed_ns += now - worker->started_ns;
-	place->slice_ns = now;
 	place->running--;
 	worker->busy = false;
 	job_end(&worker->job);
@@ -240,6 +221,10 @@ static void worker_look(struct fuzzing *it, struct worker *worker, uint64_t now)
 	total->coverage = stats->coverage > total->coverage ? stats->coverage : total->coverage;
 	total->features = stats->features > total->features ? stats->features : total->features;
 	place->best_features = total->features;
+	if (stats->begun && !place->begun_features) {
+		place->begun_features = true;
+		place->told_features = place->best_features; /* what its seeds reach is nothing new */
+	}
 }
 
 void workers_tick(struct fuzzing *it)
