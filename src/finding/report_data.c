@@ -8,6 +8,19 @@
 
 /* ---- JSON ---- */
 
+/* Where the files of those lie that have some: bytes of inputs, and what was said. */
+static void put_files(const struct findings *findings, struct json *json)
+{
+	json_key(json, "files");
+	json_open(json, '{');
+	for (size_t i = 0; findings->capsule_folder && i < findings->count; i++) {
+		own(freep) char *folder = xfmt("%s/%s", findings->capsule_folder, findings->list[i]->id);
+		if (findings->list[i]->binary)
+			json_put_string(json, findings->list[i]->id, folder);
+	}
+	json_close(json, '}');
+}
+
 void findings_json(const struct findings *findings, struct buf *out)
 {
 	own(json_done) struct json json = {.pretty = true};
@@ -25,6 +38,7 @@ void findings_json(const struct findings *findings, struct buf *out)
 	for (size_t i = 0; findings->gaps && i < findings->gaps->count; i++)
 		json_string(&json, findings->gaps->items[i]);
 	json_close(&json, ']');
+	put_files(findings, &json);
 	json_close(&json, '}');
 	buf_add(out, json.out.data, json.out.len);
 	buf_char(out, '\n');

@@ -178,7 +178,8 @@ static void put_again(const struct finding *finding, const char *folder, struct 
 	finding_capsule(finding, folder, &capsule);
 	put_line(out, "capsule", buf_text(&capsule), LINE_SHOWN);
 	if (finding->binary) {
-		own(freep) char *files = xfmt("%s/%s/" STORE_INPUT "%s", folder, finding->id, finding->found ? ", " STORE_FOUND : "");
+		own(freep) char *files = xfmt(
+			"%s/%s: " STORE_INPUT "%s, " STORE_REPORT, folder, finding->id, finding->found ? ", " STORE_FOUND : "");
 		put_line(out, "files", files, LINE_SHOWN);
 	}
 	finding_command(finding, folder, &again);

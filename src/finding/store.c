@@ -128,9 +128,11 @@ static int put_files(const struct finding_store *store, const struct finding *fi
 	if (fs_mkdirs(folder, err) < 0 || put_bytes(folder, STORE_INPUT, finding->input, err) < 0 ||
 		(finding->found && put_bytes(folder, STORE_FOUND, finding->found, err) < 0))
 		return -1;
-	if (!finding->report)
-		return 0;
-	buf_str(&text, finding->report);
+	if (!finding->report && access(report, F_OK) == 0)
+		return 0; /* what was said when it was found */
+	buf_str(&text, finding->report ? finding->report : "");
+	for (size_t i = 0; !finding->report && i < finding->evidence.count; i++)
+		buf_fmt(&text, "%s\n", finding->evidence.items[i]);
 	return out_file_write(report, &text, true, err);
 }
 

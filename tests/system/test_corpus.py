@@ -164,9 +164,10 @@ def test_a_finding_has_files_and_is_made_smaller_later(tmp_path):
     assert (folder / "input").read_bytes() == base64.b64decode(finding["input"])
     assert "KeyError: 'mark'" in (folder / "report.txt").read_text()
     shown = hotcell("findings", "show", finding["id"], cwd=tmp_path)
-    assert f"files          .hotcell/examples/{finding['id']}/input".encode() in shown.out
+    assert f"files          .hotcell/examples/{finding['id']}: input".encode() in shown.out
+    assert run(tmp_path, "findings", "list")["files"] == {finding["id"]: f".hotcell/examples/{finding['id']}"}
     capsule = folder.with_suffix(".json")
-    large = {**finding, "input": base64.b64encode(b"x" * 300 + b"!" + b"y" * 300).decode()}
+    large = {**finding, "found": None, "input": base64.b64encode(b"x" * 300 + b"!" + b"y" * 300).decode()}
     capsule.write_text(json.dumps(large))
     smaller = run(tmp_path, "findings", "minimise", "--trust", "--duration", "20s", finding["id"])
     assert smaller["smaller"] and base64.b64decode(smaller["input"]) == b"!"

@@ -288,6 +288,44 @@ static void what_is_added_is_there_again(void **state)
 	assert_null(store_find(&again, ""));
 }
 
+static void file_is(const char *folder, const char *id, const char *name, const char *expected)
+{
+	own(freep) char *path = xfmt("%s/%s/%s", folder, id, name);
+	own(buf_done) struct buf text = {0};
+	struct err err = {0};
+
+	assert_int_equal(fs_read_small(AT_FDCWD, path, 1000, &text, &err), 0);
+	assert_string_equal(buf_text(&text), expected);
+}
+
+static void a_finding_of_bytes_has_files_beside_its_capsule(void **state)
+{
+	own(store_done) struct finding_store store = {0};
+	own(finding_done) struct finding finding = example("m", "YQ=="), text = example("other", "{}");
+	own(freep) char *link = NULL;
+	struct err err = {0};
+	bool new;
+
+	finding.binary = true;
+	finding.found = xstrdup("YWJj");
+	finding.report = xstrdup("all of it");
+	assert_int_equal(store_open(&store, *state, &err), 0);
+	assert_int_equal(store_add(&store, &finding, &new, &err), 0);
+	file_is(*state, finding.id, STORE_INPUT, "a");
+	file_is(*state, finding.id, STORE_FOUND, "abc");
+	file_is(*state, finding.id, STORE_REPORT, "all of it");
+	free(finding.report);
+	finding.report = NULL; /* as it is read from a capsule */
+	assert_int_equal(store_add(&store, &finding, &new, &err), 0);
+	file_is(*state, finding.id, STORE_REPORT, "all of it");
+	assert_int_equal(store_add(&store, &text, &new, &err), 0);
+	link = xfmt("%s/%s", (char *)*state, text.id);
+	assert_int_equal(access(link, F_OK), -1); /* what can be read in the capsule is there alone */
+	assert_int_equal(symlink("/tmp", link), 0);
+	text.binary = true;
+	assert_int_equal(store_put(&store, &text, &err), -1); /* and nothing is followed out of the store */
+}
+
 static void the_same_again_is_joined(void **state)
 {
 	own(store_done) struct finding_store store = {0};
@@ -386,6 +424,7 @@ int main(void)
 		TEST(a_capsule_changed_by_hand_is_refused),
 		TEST_IN(a_store_that_is_not_there_is_empty),
 		TEST_IN(what_is_added_is_there_again),
+		TEST_IN(a_finding_of_bytes_has_files_beside_its_capsule),
 		TEST_IN(the_same_again_is_joined),
 		TEST_IN(a_suppression_outlives_the_next_time_and_a_fix_does_not),
 		TEST_IN(a_suppression_by_another_process_holds_for_a_campaign_at_work),
