@@ -151,7 +151,7 @@ int f(const unsigned char *data, size_t len)
 
 def test_a_hang_is_a_finding(tmp_path):
     make(tmp_path, "t.py", "def f(x: bytes):\n    while x[:1] == b'a':\n        pass\n")
-    result = said(fuzz(tmp_path, "t.py:f", "--duration", "8s", "--input-timeout", "1s"))
+    result = said(fuzz(tmp_path, "t.py:f", "--duration", "8s", "--input-timeout", "1s", "--max-findings", "1"))
     (finding,) = result["findings"]
     assert finding["oracle"] == "hang" and finding["seen"] == finding["tried"] == 2
     assert "--input-timeout=1s" in finding["flags"]

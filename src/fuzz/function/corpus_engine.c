@@ -152,7 +152,7 @@ static int work_on(struct fuzzing *it, const struct corpus_work *work, struct co
 	}
 	bool merged = merge(it, place, work->timeout_ms, &why) && count_files(place->fds[PLACE_MERGED]) > 0;
 	if (!merged && !it->stopped)
-		texts_add(&ret->problems, why.len ? buf_text(&why) : "the engine left nothing: every input made it fail");
+		texts_add(&ret->problems, why.len ? buf_text(&why) : "the engine left nothing: every input made it fail, or none of its code is instrumented");
 	if (!merged)
 		return 0;
 	if (corpus_keep(it->options->state, &place->about, place->fds[PLACE_MERGED], 0, work->from_count ? NULL : &place->had, 0, &taken, err) < 0)

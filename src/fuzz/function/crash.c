@@ -169,7 +169,7 @@ static void make_smaller(struct fuzzing *it, struct place *place, const char *na
 	own(freep) char *from = xfmt(FUNCTION_WORK "/input/%s", name), *to = xfmt(FUNCTION_WORK "/out/%s", name);
 	own(freep) char *seconds = xfmt("%llu", ms > SMALLER_MS ? whole : SMALLER_S), *limit = xfmt("-max_total_time=%llu", step),
 		*exact = xfmt("-exact_artifact_path=%s", to);
-	const struct job_spec spec = {.words = own_way ? &place->plan.minimise : &place->plan.replay,
+	const struct job_spec spec = {.words = own_way ? &place->plan.minimise : place->plan.merge.count ? &place->plan.merge : &place->plan.replay,
 		.more = &more,
 		.small = true,
 		.timeout_ms = ms};

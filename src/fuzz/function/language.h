@@ -34,7 +34,7 @@ struct function_plan {
 	struct finding_texts run; /* words; the engine's flags follow (libFuzzer's where stats says so) */
 	struct finding_texts replay; /* words; a file with the input follows */
 	struct finding_texts minimise; /* words; the file, the file to leave a smaller one in, and seconds follow; empty: libFuzzer's own way */
-	struct finding_texts merge; /* words; libFuzzer's flags with -merge=1 follow; empty: those of replay where it takes them, else of run */
+	struct finding_texts merge; /* words that libFuzzer can start itself again by, to merge and to minimise; empty: replay or run */
 	struct finding_texts cover; /* words; the corpus' folder follows; leaves lcov in FUNCTION_WORK/coverage.info; empty: it cannot */
 	struct finding_texts environment; /* K=V */
 	char *engine; /* on the host, seen as FUNCTION_ENGINE; set before the language plans, which may set another; NULL: none */

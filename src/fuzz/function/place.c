@@ -116,6 +116,8 @@ static int seeds_take(struct fuzzing *it, struct place *place, struct err *err)
 {
 	own(freep) char *what = xfmt("the corpus of %s", place->target->name);
 
+	if (it->plain)
+		return 0;
 	corpus_identify(it->options->state, place->target, &place->about);
 	own(fd_closep) int old = corpus_open(it->options->state, place->about.id);
 	if (old >= 0 && inputs_take(it, place, old, true, what, err) < 0)

@@ -105,11 +105,14 @@ static char *python_config(const struct function_target *target, const struct fu
 /* To merge, libFuzzer starts itself again in a shell, by argv[0]: for a harness that is no program of its own, that has to be
  * the interpreter with it. */
 static const char merge_script[] =
-	"import os, runpy, sys\n"
+	"import os, sys\n"
 	"path = sys.argv[1]\n"
 	"sys.argv[:2] = [sys.executable + ' ' + path]\n"
-	"sys.path.insert(0, os.path.dirname(path))\n"
-	"runpy.run_path(path, run_name='__main__')\n";
+	"sys.path[0] = os.path.dirname(path)\n"
+	"__file__ = path\n"
+	"with open(path, 'rb') as source:\n"
+	"    code = compile(source.read(), path, 'exec')\n"
+	"exec(code)\n";
 
 static int python_plan(const struct function_target *target, const struct function_options *options, const char *text, size_t len,
 	struct function_plan *ret, struct err *err)

@@ -377,7 +377,7 @@ int function_again(const struct function_options *options, const struct finding 
 {
 	own(function_result_done) struct function_result result = {0};
 	own(fuzzing_done) struct fuzzing it = {
-		.options = options, .loop = loop, .pool = pool, .result = &result, .started_ns = clock_now()};
+		.options = options, .loop = loop, .pool = pool, .result = &result, .started_ns = clock_now(), .plain = true};
 	own(buf_done) struct buf input = {0};
 
 	*ret = (struct function_again){0};
@@ -420,7 +420,7 @@ int function_minimise(const struct function_options *options, struct finding *fi
 {
 	own(function_result_done) struct function_result result = {0};
 	own(fuzzing_done) struct fuzzing it = {
-		.options = options, .loop = loop, .pool = pool, .result = &result, .started_ns = clock_now()};
+		.options = options, .loop = loop, .pool = pool, .result = &result, .started_ns = clock_now(), .plain = true};
 	own(texts_done) struct finding_texts problems = {0};
 	own(buf_done) struct buf input = {0};
 

@@ -81,6 +81,7 @@ struct fuzzing {
 	uint64_t started_ns, begun_ns, deadline_ns, looked_ns, sized_ns, told_ns;
 	uint64_t starts; /* of engines */
 	unsigned fresh;
+	bool plain; /* one input is tried: nothing else is needed */
 	bool over; /* no more exploring */
 	bool stopped; /* the user's wish: no more of anything */
 };
