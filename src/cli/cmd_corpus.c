@@ -380,6 +380,9 @@ static void engine_defaults(void *options)
 }
 
 #define OWN(member) CLI_INTO(struct function_cli, member)
+#define STATE_OPTION(type)                                                                                                                 \
+	{.name = "state", .value = "DIR", .kind = CLI_TEXT, CLI_INTO(type, state), .hint = CLI_HINT_FOLDER,                                 \
+		.fallback = "the nearest .hotcell, here or above", .help = "the folder in whose 'corpus' they are"}
 #define EXIT_CODES                                                                                                                         \
 	"TARGET is FILE:FUNCTION or a harness's file, as 'hotcell fuzz function' takes it, or an id of 'hotcell corpus list'.\n"            \
 	"Exit codes: 0; 2 the command line is wrong; 125 hotcell failed.\n"
@@ -389,7 +392,7 @@ static void engine_defaults(void *options)
 
 static const struct cli_option plain_table[] = {
 	{.name = "json", .kind = CLI_FLAG, CLI_INTO(struct corpus_options, json), .help = "print one JSON object"},
-	CAMPAIGN_STATE_OPTION(struct corpus_options, state),
+	STATE_OPTION(struct corpus_options),
 	{0},
 };
 
@@ -408,7 +411,7 @@ static const struct cli_option engine_table[] = {
 	{.name = "memory", .letter = 'm', .value = "SIZE", .kind = CLI_SIZE, OWN(run.limits.memory), .fallback = "what its language needs",
 		.help = "memory of the cell"},
 	{.name = "json", .kind = CLI_FLAG, OWN(run.json), .help = "print one JSON object"},
-	CAMPAIGN_STATE_OPTION(struct function_cli, state),
+	STATE_OPTION(struct function_cli),
 	{0},
 };
 

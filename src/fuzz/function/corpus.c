@@ -56,7 +56,8 @@ static char *project_of(const char *state)
 
 void corpus_identify(const char *state, const struct function_target *target, struct corpus_about *ret)
 {
-	own(freep) char *project = project_of(state), *path = xfmt("%s/%s", strcmp(target->root, "/") == 0 ? "" : target->root, target->file);
+	own(freep) char *project = project_of(state),
+			*path = xfmt("%s/%s", strcmp(target->root, "/") == 0 ? "" : target->root, target->file);
 	size_t len = project ? strlen(project) : 0;
 	bool below = len > 1 && strncmp(path, project, len) == 0 && path[len] == '/';
 
@@ -102,7 +103,9 @@ static char *get_text(const struct value *top, const char *key)
 {
 	const struct value *value = value_get(top, key);
 
-	return value && value->kind == VALUE_TEXT && *value->text && strlen(value->text) < PATH_MAX ? xstrdup(value->text) : NULL;
+	return value && value->kind == VALUE_TEXT && *value->text && strlen(value->text) < PATH_MAX
+		? xstrdup(value->text)
+		: NULL;
 }
 
 static bool get_number(const struct value *top, const char *key, uint64_t *ret)
@@ -110,7 +113,8 @@ static bool get_number(const struct value *top, const char *key, uint64_t *ret)
 	const struct value *value = value_get(top, key);
 	char *end = NULL;
 
-	if (!value || value->kind != VALUE_NUMBER || !*value->text || strspn(value->text, "0123456789") != strlen(value->text))
+	if (!value || value->kind != VALUE_NUMBER || !*value->text ||
+		strspn(value->text, "0123456789") != strlen(value->text))
 		return false;
 	errno = 0;
 	*ret = strtoull(value->text, &end, 10);
@@ -119,18 +123,22 @@ static bool get_number(const struct value *top, const char *key, uint64_t *ret)
 
 static int fill(struct corpus_about *ret, const struct value *top, const char *name, struct err *err)
 {
-	const struct value *format = value_get(top, "format"), *harness = value_get(top, "harness"), *id = value_get(top, "id");
+	const struct value *format = value_get(top, "format"), *harness = value_get(top, "harness"),
+			   *id = value_get(top, "id");
 	uint64_t first = 0, last = 0;
 
 	if (top->kind != VALUE_MAP || !format || format->kind != VALUE_TEXT || strcmp(format->text, CORPUS_FORMAT) != 0)
-		return err_set(err, ERR_USAGE, "%s: not that of a corpus of this version of hotcell ('format' is not '" CORPUS_FORMAT "')", name);
+		return err_set(err, ERR_USAGE,
+			"%s: not that of a corpus of this version of hotcell ('format' is not '" CORPUS_FORMAT "')",
+			name);
 	ret->language = get_text(top, "language");
 	ret->file = get_text(top, "file");
 	ret->function = get_text(top, "function");
 	if (!ret->language || !ret->file || !ret->function || !function_language(ret->language))
 		return err_set(err, ERR_USAGE, "%s: does not say of which function it is", name);
-	if (!get_number(top, "first", &first) || !get_number(top, "last", &last) || !get_number(top, "runs", &ret->runs) ||
-		!get_number(top, "count", &ret->count) || !get_number(top, "bytes", &ret->bytes))
+	if (!get_number(top, "first", &first) || !get_number(top, "last", &last) ||
+		!get_number(top, "runs", &ret->runs) || !get_number(top, "count", &ret->count) ||
+		!get_number(top, "bytes", &ret->bytes))
 		return err_set(err, ERR_USAGE, "%s: a number in it is none", name);
 	ret->first = (int64_t)first;
 	ret->last = (int64_t)last;
@@ -369,8 +377,8 @@ static int about_update(int fd, const char *folder, const struct corpus_about *a
 	return about_put(folder, &now, err);
 }
 
-int corpus_keep(const char *state, const struct corpus_about *about, int from, unsigned depth, const struct corpus_names *instead,
-	unsigned runs, struct corpus_taken *ret, struct err *err)
+int corpus_keep(const char *state, const struct corpus_about *about, int from, unsigned depth,
+	const struct corpus_names *instead, unsigned runs, struct corpus_taken *ret, struct err *err)
 {
 	own(freep) char *folder = corpus_folder(state, about->id);
 	own(corpus_names_done) struct corpus_names names = {0};

@@ -31,7 +31,8 @@ bool corpus_taken_tell(const struct corpus_taken *taken, struct buf *out)
 	if (!taken->left_out && !taken->full)
 		return false;
 	if (taken->left_out)
-		buf_fmt(out, "%llu of its files %s left out: ", (unsigned long long)taken->left_out, taken->left_out == 1 ? "was" : "were");
+		buf_fmt(out, "%llu of its files %s left out: ", (unsigned long long)taken->left_out,
+			taken->left_out == 1 ? "was" : "were");
 	for (size_t i = 0; i < taken->why.count; i++)
 		buf_fmt(out, "%s%s", i ? ", " : "", taken->why.items[i]);
 	if (taken->left_out > taken->why.count)
@@ -56,7 +57,7 @@ static void leave_out(struct copying *it, const char *name, const char *why)
 
 static const char *kind_text(mode_t mode)
 {
-	return S_ISLNK(mode) ? "is a symbolic link"
+	return S_ISLNK(mode)     ? "is a symbolic link"
 		: S_ISFIFO(mode) ? "is a FIFO"
 		: S_ISSOCK(mode) ? "is a socket"
 		: S_ISDIR(mode)  ? "is a folder"
@@ -117,13 +118,15 @@ static int put_input(int dir, const char *name, const struct buf *bytes)
 	/* a file system without files that have no name */
 	(void)snprintf(part, sizeof(part), ".part-%d", (int)getpid());
 	(void)unlinkat(dir, part, 0);
+	errno = 0;
 	fd = openat(dir, part, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0644);
 	if (fd < 0)
 		return -1;
-	int rc = write_all(fd, bytes) < 0 ? -1 : linkat(dir, part, dir, name, 0) == 0 ? 0 : errno == EEXIST ? 1 : -1, code = errno;
+	int rc = write_all(fd, bytes) < 0 || (linkat(dir, part, dir, name, 0) < 0 && errno != EEXIST) ? -1 : 0;
+	int code = errno;
 	(void)unlinkat(dir, part, 0);
 	errno = code;
-	return rc;
+	return rc == 0 && code == EEXIST ? 1 : rc;
 }
 
 /* ---- one folder ---- */

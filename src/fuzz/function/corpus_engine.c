@@ -1,8 +1,8 @@
 /* Corpora with the engine that knows what an input is worth: at the end of a run, and by themselves.
  *
- * libFuzzer's merge runs every input once and leaves those that together reach all that all of them reach, the smallest first;
- * what crashes or hangs in it is left out. It is the target's code that runs: so it does in a cell, which sees the corpus
- * read-only and a folder for what is left. What comes out is a stranger's again. */
+ * libFuzzer's merge runs every input once and leaves those that together reach all that all of them reach, the smallest
+ * first; what crashes or hangs in it is left out. It is the target's code that runs: so it does in a cell, which sees
+ * the corpus read-only and a folder for what is left. What comes out is a stranger's again. */
 #include <dirent.h>
 #include <fcntl.h>
 #include <string.h>
@@ -21,8 +21,8 @@ static bool merge(struct fuzzing *it, struct place *place, uint64_t ms, struct b
 {
 	own(texts_done) struct finding_texts flags = {0};
 	const struct job_spec spec = {.words = place->plan.merge.count ? &place->plan.merge
-			: place->plan.replays_as_engine       ? &place->plan.replay
-							      : &place->plan.run,
+			: place->plan.replays_as_engine                ? &place->plan.replay
+								       : &place->plan.run,
 		.more = &flags,
 		.merge = true,
 		.timeout_ms = ms};
@@ -31,7 +31,8 @@ static bool merge(struct fuzzing *it, struct place *place, uint64_t ms, struct b
 
 	engine_limits(it, place, &flags);
 	texts_add_all(&flags,
-		(const char *const[]){"-merge=1", "-artifact_prefix=/tmp/", FUNCTION_WORK "/merged", FUNCTION_WORK "/corpus", NULL});
+		(const char *const[]){
+			"-merge=1", "-artifact_prefix=/tmp/", FUNCTION_WORK "/merged", FUNCTION_WORK "/corpus", NULL});
 	if (job_start(&job, it, place, &spec, &err) < 0) {
 		buf_str(why, err.text);
 		return false;
@@ -81,12 +82,14 @@ void place_keep(struct fuzzing *it, struct place *place)
 
 	if (place->fds[PLACE_CORPUS] < 0 || !place->begun_ns)
 		return;
-	bool worth = !it->stopped && !place->out && place->plan.stats == STATS_LIBFUZZER && count_files(place->fds[PLACE_CORPUS]) >= MERGE_LEAST;
+	bool worth = !it->stopped && !place->out && place->plan.stats == STATS_LIBFUZZER &&
+		count_files(place->fds[PLACE_CORPUS]) >= MERGE_LEAST;
 	bool merged = worth && merge(it, place, merge_ms(it), &why) && count_files(place->fds[PLACE_MERGED]) > 0;
 	if (why.len)
-		fuzzing_gap(it, "the corpus of %s was kept as it is, and not made small: %s", place->target->name, buf_text(&why));
-	if (corpus_keep(it->options->state, &place->about, place->fds[merged ? PLACE_MERGED : PLACE_CORPUS], 0, merged ? &place->had : NULL, 1,
-		    &taken, &err) < 0)
+		fuzzing_gap(it, "the corpus of %s was kept as it is, and not made small: %s", place->target->name,
+			buf_text(&why));
+	if (corpus_keep(it->options->state, &place->about, place->fds[merged ? PLACE_MERGED : PLACE_CORPUS], 0,
+		    merged ? &place->had : NULL, 1, &taken, &err) < 0)
 		fuzzing_gap(it, "the corpus of %s was not kept: %s", place->target->name, err.text);
 	if (taken.full)
 		fuzzing_gap(it, "the corpus of %s is full: 'hotcell corpus minimise' makes room", place->target->name);
@@ -101,20 +104,23 @@ void corpus_worked_done(struct corpus_worked *worked)
 	*worked = (struct corpus_worked){0};
 }
 
-static void measure(const struct function_options *options, const struct place *place, uint64_t *ret_count, uint64_t *ret_bytes)
+static void measure(
+	const struct function_options *options, const struct place *place, uint64_t *ret_count, uint64_t *ret_bytes)
 {
 	own(corpora_done) struct corpora all = {0};
 	struct err err = {0};
 
 	*ret_count = *ret_bytes = 0;
-	const struct corpus_about *about = corpora_read(options->state, &all, &err) < 0 ? NULL : corpora_find(&all, place->about.id);
+	const struct corpus_about *about =
+		corpora_read(options->state, &all, &err) < 0 ? NULL : corpora_find(&all, place->about.id);
 	if (about) {
 		*ret_count = about->count;
 		*ret_bytes = about->bytes;
 	}
 }
 
-/* To merge, what the corpus has lies where the engine leaves things: what it has is had, and only what adds to it comes. */
+/* To merge, what the corpus has lies where the engine leaves things: what it has is had, and only what adds to it
+ * comes. */
 static int take_folders(struct place *place, const struct corpus_work *work, struct corpus_worked *ret, struct err *err)
 {
 	const struct corpus_caps had = {.files = CORPUS_FILES_MAX, .bytes = CORPUS_BYTES_MAX, .named = true};
@@ -125,7 +131,8 @@ static int take_folders(struct place *place, const struct corpus_work *work, str
 	for (size_t i = 0; i < place->had.count; i++)
 		(void)unlinkat(place->fds[PLACE_CORPUS], place->had.list[i], 0);
 	for (size_t i = 0; i < work->from_count; i++) {
-		const struct corpus_caps caps = {.files = CORPUS_FILES_MAX, .bytes = CORPUS_BYTES_MAX, .depth = SEED_DEPTH};
+		const struct corpus_caps caps = {
+			.files = CORPUS_FILES_MAX, .bytes = CORPUS_BYTES_MAX, .depth = SEED_DEPTH};
 		own(corpus_taken_done) struct corpus_taken taken = {0};
 		if (corpus_copy(work->from[i], place->fds[PLACE_CORPUS], &caps, &taken, err) < 0)
 			return -1;
@@ -152,17 +159,20 @@ static int work_on(struct fuzzing *it, const struct corpus_work *work, struct co
 	}
 	bool merged = merge(it, place, work->timeout_ms, &why) && count_files(place->fds[PLACE_MERGED]) > 0;
 	if (!merged && !it->stopped)
-		texts_add(&ret->problems, why.len ? buf_text(&why) : "the engine left nothing: every input made it fail, or none of its code is instrumented");
+		texts_add(&ret->problems,
+			why.len ? buf_text(&why)
+				: "the engine left nothing: every input made it fail, or none of its code is instrumented");
 	if (!merged)
 		return 0;
-	if (corpus_keep(it->options->state, &place->about, place->fds[PLACE_MERGED], 0, work->from_count ? NULL : &place->had, 0, &taken, err) < 0)
+	if (corpus_keep(it->options->state, &place->about, place->fds[PLACE_MERGED], 0,
+		    work->from_count ? NULL : &place->had, 0, &taken, err) < 0)
 		return -1;
 	measure(it->options, place, &ret->after, &ret->bytes_after);
 	return 0;
 }
 
-int corpus_work(const struct function_options *options, const struct corpus_work *work, struct loop *loop, struct cell_pool *pool,
-	struct corpus_worked *ret, struct err *err)
+int corpus_work(const struct function_options *options, const struct corpus_work *work, struct loop *loop,
+	struct cell_pool *pool, struct corpus_worked *ret, struct err *err)
 {
 	own(function_result_done) struct function_result result = {0};
 	own(fuzzing_done) struct fuzzing it = {

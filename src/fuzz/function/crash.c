@@ -169,7 +169,9 @@ static void make_smaller(struct fuzzing *it, struct place *place, const char *na
 	own(freep) char *from = xfmt(FUNCTION_WORK "/input/%s", name), *to = xfmt(FUNCTION_WORK "/out/%s", name);
 	own(freep) char *seconds = xfmt("%llu", ms > SMALLER_MS ? whole : SMALLER_S), *limit = xfmt("-max_total_time=%llu", step),
 		*exact = xfmt("-exact_artifact_path=%s", to);
-	const struct job_spec spec = {.words = own_way ? &place->plan.minimise : place->plan.merge.count ? &place->plan.merge : &place->plan.replay,
+	const struct job_spec spec = {.words = own_way ? &place->plan.minimise
+			: place->plan.merge.count      ? &place->plan.merge
+						       : &place->plan.replay,
 		.more = &more,
 		.small = true,
 		.timeout_ms = ms};
@@ -209,7 +211,8 @@ void crash_put(struct fuzzing *it, struct finding *finding)
 }
 
 /* The smaller input, if it does the same. Where it does, *finding is of it. */
-bool crash_smaller(struct fuzzing *it, struct place *place, const char *name, const struct buf *input, uint64_t ms, struct finding *finding)
+bool crash_smaller(struct fuzzing *it, struct place *place, const char *name, const struct buf *input, uint64_t ms,
+	struct finding *finding)
 {
 	own(buf_done) struct buf smaller = {0};
 	struct finding again = {0};

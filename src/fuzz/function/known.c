@@ -1,6 +1,6 @@
-/* What the store knows of a target is tried before anything new is looked for: what is still there counts as known and is not
- * taken for a find, what does it no more is fixed. Where a harness takes many inputs at once, one cell is enough for those that
- * are still there; that something is gone is only believed of cells of its own. */
+/* What the store knows of a target is tried before anything new is looked for: what is still there counts as known and
+ * is not taken for a find, what does it no more is fixed. Where a harness takes many inputs at once, one cell is enough
+ * for those that are still there; that something is gone is only believed of cells of its own. */
 #include <stdio.h>
 #include <string.h>
 
@@ -33,13 +33,15 @@ static bool is_file_of(const struct function_target *target, const struct findin
 	own(freep) char *path = xfmt("%s/%s", target->root, target->file);
 	size_t whole = strlen(path);
 
-	return len && len <= whole && memcmp(path + whole - len, word, len) == 0 && (len == whole || path[whole - len - 1] == '/');
+	return len && len <= whole && memcmp(path + whole - len, word, len) == 0 &&
+		(len == whole || path[whole - len - 1] == '/');
 }
 
 static bool is_of(const struct function_target *target, const struct finding *finding)
 {
-	return strncmp(finding->kind, "function-", 9) == 0 && strcmp(finding->kind + 9, target->language) == 0 && finding->binary &&
-		strcmp(finding->target, target->name) == 0 && strcmp(finding->subject, target->function) == 0 && is_file_of(target, finding);
+	return strncmp(finding->kind, "function-", 9) == 0 && strcmp(finding->kind + 9, target->language) == 0 &&
+		finding->binary && strcmp(finding->target, target->name) == 0 &&
+		strcmp(finding->subject, target->function) == 0 && is_file_of(target, finding);
 }
 
 /* Options that decide what is wrong with a target. */
@@ -89,8 +91,10 @@ static void gone(struct known *known, const struct finding *old)
 	struct fuzzing *it = known->it;
 
 	if (!same_flags(it, old)) {
-		fuzzing_gap(it, "%s was not seen again, but with other options than it was found with; 'hotcell findings repro %s' says whether "
-				"it is fixed", old->id, old->id);
+		fuzzing_gap(it,
+			"%s was not seen again, but with other options than it was found with; 'hotcell findings repro %s' says whether "
+			"it is fixed",
+			old->id, old->id);
 		return;
 	}
 	if (old->state != FINDING_FIXED)
@@ -166,7 +170,8 @@ static void judge_part(struct known *known, const char *name, size_t name_len, c
 		finding_done(&now);
 }
 
-/* Parts begin with a line that names the input; what the target says of itself between them is as good as what it does. */
+/* Parts begin with a line that names the input; what the target says of itself between them is as good as what it does.
+ */
 static void judge_all(struct known *known, const char *said, size_t len)
 {
 	static const char mark[] = PLAN_INPUT_MARK;
@@ -185,7 +190,8 @@ static void judge_all(struct known *known, const char *said, size_t len)
 static void try_batch(struct known *known, const struct finding_texts *names)
 {
 	own(texts_done) struct finding_texts more = {0};
-	const struct job_spec spec = {.words = &known->place->plan.replay, .more = &more, .small = true, .timeout_ms = BATCH_MS};
+	const struct job_spec spec = {
+		.words = &known->place->plan.replay, .more = &more, .small = true, .timeout_ms = BATCH_MS};
 	struct job job;
 	struct err err = {0};
 
@@ -208,7 +214,8 @@ static void try_many(struct known *known)
 	for (size_t i = 0; i < store->count && !known->it->stopped && clock_now() < known->ends; i++) {
 		const struct finding *old = &store->items[i];
 		own(buf_done) struct buf input = {0};
-		if (is_of(known->place->target, old) && strcmp(old->oracle, "exception") == 0 && write_input(known, old, &input))
+		if (is_of(known->place->target, old) && strcmp(old->oracle, "exception") == 0 &&
+			write_input(known, old, &input))
 			texts_add(&names, old->id);
 		if (names.count < BATCH)
 			continue;
@@ -239,8 +246,8 @@ static void try_place(struct fuzzing *it, size_t index, uint64_t ends)
 			try_one(&known, old);
 	}
 	if (known.late)
-		fuzzing_gap(it, "%zu of what is known of %s was not tried again: a quarter of the time is for that", known.late,
-			known.place->target->name);
+		fuzzing_gap(it, "%zu of what is known of %s was not tried again: a quarter of the time is for that",
+			known.late, known.place->target->name);
 }
 
 void known_try(struct fuzzing *it)

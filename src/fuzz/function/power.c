@@ -31,7 +31,8 @@ double power_share(const struct power_target *targets, size_t count, size_t inde
 static double power_had(const struct power_target *targets, size_t count, size_t index)
 {
 	/* a worker that is there now will take its turn: two do not go for the same one at once where another waits */
-	return (targets[index].spent_s + targets[index].running * (double)SLICE_LEAST_S) / power_share(targets, count, index);
+	return (targets[index].spent_s + targets[index].running * (double)SLICE_LEAST_S) /
+		power_share(targets, count, index);
 }
 
 size_t power_next(const struct power_target *targets, size_t count)

@@ -361,7 +361,8 @@ static void try_again(struct fuzzing *it, const struct finding *finding, unsigne
 }
 
 /* Where its input is in PLACE_INPUT, or the problems say why not. */
-static int again_open(struct fuzzing *it, const struct finding *finding, struct buf *input, struct finding_texts *problems, struct err *err)
+static int again_open(struct fuzzing *it, const struct finding *finding, struct buf *input, struct finding_texts *problems,
+	struct err *err)
 {
 	if (!finding->binary || !base64_read(finding->input, strlen(finding->input), input) || input->len > INPUT_MAX)
 		return err_set(err, ERR_USAGE, "the finding's input is not one of a function");
@@ -391,7 +392,8 @@ int function_again(const struct function_options *options, const struct finding 
 
 /* ---- a finding made smaller ---- */
 
-static int smaller(struct fuzzing *it, struct finding *finding, const struct buf *input, uint64_t ms, bool *ret_smaller, struct err *err)
+static int smaller(struct fuzzing *it, struct finding *finding, const struct buf *input, uint64_t ms, bool *ret_smaller,
+	struct err *err)
 {
 	struct finding now = {0};
 

@@ -136,7 +136,8 @@ MUST_CHECK bool crash_judge(const struct fuzzing *it, const struct place *place,
 MUST_CHECK bool crash_replay(struct fuzzing *it, struct place *place, const char *name, struct finding *ret);
 
 /* Makes the input small, for so long. *finding is of it, its `input` filled. True: it could be. */
-bool crash_smaller(struct fuzzing *it, struct place *place, const char *name, const struct buf *input, uint64_t ms, struct finding *finding);
+bool crash_smaller(struct fuzzing *it, struct place *place, const char *name, const struct buf *input, uint64_t ms,
+	struct finding *finding);
 
 /* ---- known.c: what the store has of a target, first of all ---- */
 
