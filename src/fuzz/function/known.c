@@ -80,6 +80,7 @@ static void still_there(struct known *known, const struct finding *old, struct f
 	now->first_seen = old->first_seen;
 	if (!texts_have(&known->place->met, now->id))
 		texts_add(&known->place->met, now->id);
+	known->it->result->fuzzed = true; /* it was really called */
 	known->it->result->totals[known->index].crashes++;
 	crash_put(known->it, now);
 	if (known->it->options->retried)
