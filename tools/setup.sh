@@ -156,16 +156,16 @@ fetch_servers() {
 }
 
 # Engines that functions are fuzzed with, once, into build-engines.
-engine_python=atheris==3.0.0
+engine_python=(atheris==3.0.0 coverage==7.10.7)
 fetch_engines() {
 	local folder
 	folder=$(dirname "$0")/../build-engines
-	[ "$(cat "$folder/installed" 2>/dev/null)" != "$engine_python" ] || return 0
-	echo "setup: installing $engine_python with pip into build-engines: what Python functions are fuzzed with"
+	[ "$(cat "$folder/installed" 2>/dev/null)" != "${engine_python[*]}" ] || return 0
+	echo "setup: installing ${engine_python[*]} with pip into build-engines: what Python functions are fuzzed and measured with"
 	rm -rf "$folder"
 	mkdir -p "$folder"
-	"$(system_python)" -m venv "$folder/python" && "$folder/python/bin/pip" install -q --disable-pip-version-check "$engine_python" || return 1
-	echo "$engine_python" >"$folder/installed"
+	"$(system_python)" -m venv "$folder/python" && "$folder/python/bin/pip" install -q --disable-pip-version-check "${engine_python[@]}" || return 1
+	echo "${engine_python[*]}" >"$folder/installed"
 }
 
 # What values from schemas are compared with, once, into build-peers.
@@ -201,6 +201,7 @@ if [ "$wanted" != demo ]; then
 	lacks python3-venv "keeps pytest out of the system" has_venv
 	lacks clang "builds the fuzz harnesses" has clang
 	lacks afl++ "an engine that C functions are fuzzed with" has afl-fuzz
+	lacks llvm "measures what functions in C reach" has llvm-cov
 	lacks bubblewrap "the sandbox that cells are compared with" has bwrap
 	lacks parallel "what campaigns are compared with" has parallel
 	lacks squid "a proxy that doors are compared with, and go through" test -x /usr/sbin/squid

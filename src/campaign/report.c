@@ -128,7 +128,7 @@ static void put_tiles(struct buf *out, const struct campaign_status *status)
 	buf_str(out, "</div>\n");
 }
 
-static void put_header(struct buf *out, const struct campaign_status *status, bool findings)
+static void put_header(struct buf *out, const struct campaign_status *status, const struct report_more *more)
 {
 	const struct campaign_record *campaign = &status->campaign;
 
@@ -154,8 +154,10 @@ static void put_header(struct buf *out, const struct campaign_status *status, bo
 	}
 	buf_str(out,
 		"</div>\n<nav>");
-	if (findings)
+	if (more->findings)
 		buf_str(out, "<a href=\"#findings\">Findings</a>");
+	if (more->functions)
+		buf_str(out, "<a href=\"#functions\">Functions</a>");
 	buf_str(out,
 		"<a href=\"#sessions\">Sessions</a><a href=\"#durations\">Durations</a>"
 		"<a href=\"#timeline\">Timeline</a><a href=\"#slowest\">Slowest</a><a href=\"#failures\">Failures</a>"
@@ -443,13 +445,13 @@ static void put_again(struct buf *out, const struct report *report)
 
 /* ---- the page ---- */
 
-static void put_page(struct buf *out, const struct report *report, const char *findings)
+static void put_page(struct buf *out, const struct report *report, const struct report_more *more)
 {
 	html_begin(out, report->status->campaign.name);
-	put_header(out, report->status, findings != NULL);
+	put_header(out, report->status, more);
 	buf_str(out, "<main>\n");
-	if (findings)
-		buf_str(out, findings);
+	buf_str(out, more->findings ? more->findings : "");
+	buf_str(out, more->functions ? more->functions : "");
 	put_sessions(out, report);
 	put_durations(out, report);
 	section(out, "timeline", "Timeline");
@@ -470,14 +472,15 @@ static void put_page(struct buf *out, const struct report *report, const char *f
 }
 
 int report_html_at(struct ledger *ledger, const struct campaign_status *status, const char *page,
-	const char *findings, struct buf *out, struct err *err)
+	const struct report_more *more, struct buf *out, struct err *err)
 {
+	static const struct report_more none = {0};
 	own(report_done) struct report report = {.status = status, .sessions = -1};
 
 	if (report_gather(&report, ledger, err) < 0)
 		return err_wrap(err, "read the runs of campaign '%s'", status->campaign.name);
 	set_links(&report, page);
-	put_page(out, &report, findings);
+	put_page(out, &report, more ? more : &none);
 	return 0;
 }
 

@@ -8,10 +8,13 @@
  * However many runs there are, they are read one after the other and none is kept but those shown. */
 MUST_CHECK int report_html(struct ledger *ledger, const struct campaign_status *status, struct buf *out,
 	struct err *err);
+/* Sections of HTML with these ids, safe as they are; NULL: there is none. */
+struct report_more {
+	const char *findings, *functions;
+};
 /* The same for a page that will be the file `page`: links to the sessions are relative to it, so page and
- * sessions can be moved together. Above they are absolute paths. `findings` is a section of HTML with that id, safe as it is;
- * NULL: there is none. */
+ * sessions can be moved together. Above they are absolute paths. `more` may be NULL. */
 MUST_CHECK int report_html_at(struct ledger *ledger, const struct campaign_status *status, const char *page,
-	const char *findings, struct buf *out, struct err *err);
+	const struct report_more *more, struct buf *out, struct err *err);
 
 #endif

@@ -11,6 +11,8 @@
 #include "base/clock.h"
 #include "base/size.h"
 #include "base/term.h"
+#include "base/out_file.h"
+#include "cli/function_coverage.h"
 #include "cli/function_setup.h"
 #include "cli/function_view.h"
 #include "cli/fuzz_kept.h"
@@ -68,7 +70,7 @@ static void on_progress(void *data, const struct function_progress *progress)
 	own(buf_done) struct buf text = {0}, stats = {0};
 	uint64_t now = clock_now();
 
-	if (it->cli->stats_json && now - it->stats_ns >= STATS_NS) {
+	if (it->cli->stats_json && (progress->covered || now - it->stats_ns >= STATS_NS)) {
 		it->stats_ns = now;
 		function_view_json(progress, &look, &stats);
 		buf_char(&stats, '\n');
@@ -166,9 +168,10 @@ static void judge(struct outcome *outcome)
 		outcome->code = problem_count(result) ? FUZZ_EXIT_BROKEN : 0;
 }
 
-static void put_target(struct json *json, const struct function_target *target, const struct target_progress *total,
-	const struct finding_texts *problems)
+static void put_target(struct json *json, const struct function_target *target, const struct function_result *result, size_t index)
 {
+	const struct target_progress *total = &result->totals[index];
+
 	json_open(json, '{');
 	json_put_string(json, "name", target->name);
 	json_put_string(json, "language", target->language);
@@ -180,8 +183,13 @@ static void put_target(struct json *json, const struct function_target *target, 
 	json_put_uint(json, "corpus", total->corpus);
 	json_put_uint(json, "crashes", total->crashes);
 	json_put_uint(json, "first_exec_ms", total->first_exec_ns / NS_PER_MS);
+	json_key(json, "covered");
+	json_open(json, '{');
+	coverage_put_sums(&result->covered[index], json);
+	coverage_put_change(&result->changes[index], json);
+	json_close(json, '}');
 	json_key(json, "problems");
-	texts_json(problems, json);
+	texts_json(&result->problems[index], json);
 	json_close(json, '}');
 }
 
@@ -209,8 +217,9 @@ static int print_json(const struct outcome *outcome)
 	json_key(&json, "targets");
 	json_open(&json, '[');
 	for (size_t i = 0; i < outcome->result->target_count; i++)
-		put_target(&json, &it->setup.targets.list[i], &outcome->result->totals[i], &outcome->result->problems[i]);
+		put_target(&json, &it->setup.targets.list[i], outcome->result, i);
 	json_close(&json, ']');
+	coverage_put_json(outcome->result, &json);
 	json_key(&json, "findings");
 	json_open(&json, '[');
 	for (size_t i = 0; i < outcome->count; i++)
@@ -286,6 +295,7 @@ static int print_text(const struct outcome *outcome)
 	own(buf_done) struct buf out = {0};
 
 	function_view_targets(&outcome->it->setup.targets, outcome->result->totals, 0, &out);
+	coverage_put_table(outcome->result, outcome->it->setup.here, &out);
 	fuzz_put_findings(&findings, &out);
 	put_problems(outcome, &out);
 	put_verdict(outcome, &out);
@@ -300,6 +310,18 @@ static int write_sarif(const struct outcome *outcome)
 	return fuzz_write_sarif(&findings, outcome->it->cli->sarif);
 }
 
+static int write_coverage(const struct outcome *outcome)
+{
+	const char *path = outcome->it->cli->coverage_file;
+	own(buf_done) struct buf text = {0};
+	struct err err = {0};
+
+	coverage_put_lcov(outcome->result, &text);
+	if (out_file_is_stdout(path))
+		return cli_print(&text);
+	return out_file_write(path, &text, true, &err) < 0 ? cli_fail(&err) : 0;
+}
+
 static int report(struct function_fuzz *it, const struct function_result *result)
 {
 	size_t count;
@@ -310,6 +332,8 @@ static int report(struct function_fuzz *it, const struct function_result *result
 	judge(&outcome);
 	int told = it->cli->run.json ? print_json(&outcome) : print_text(&outcome);
 	if (it->cli->sarif && write_sarif(&outcome))
+		told = FUZZ_EXIT_BROKEN;
+	if (it->cli->coverage_file && write_coverage(&outcome))
 		told = FUZZ_EXIT_BROKEN;
 	if (fuzz_log_end(it->setup.audit.audit, it->setup.targets.list[0].name, execs_of(result), count, it->kept.fresh.count, result->fixed.count,
 		    outcome.code, &err) < 0)
@@ -424,6 +448,12 @@ static const struct cli_option table[] = {
 	 .help = "findings that were there before and fail nothing: SARIF, or exported JSON"},
 	{.name = "export-sarif", .value = "FILE", .kind = CLI_TEXT, OWN(sarif), .hint = CLI_HINT_FILE,
 	 .help = "write a SARIF log of the findings"},
+	{.name = "coverage", .kind = CLI_FLAG, OWN(coverage),
+	 .help = "measure the lines that the corpus reaches however long it takes, and not only within seconds"},
+	{.name = "no-coverage", .kind = CLI_FLAG, OWN(no_coverage),
+	 .help = "do not measure it"},
+	{.name = "coverage-file", .value = "FILE", .kind = CLI_TEXT, OWN(coverage_file), .hint = CLI_HINT_FILE,
+	 .help = "write it as lcov, with the paths of this machine"},
 	{.name = "stats-json", .kind = CLI_FLAG, OWN(stats_json),
 	 .help = "print one JSON object a second, a line each"},
 	{.name = "state", .value = "DIR", .kind = CLI_TEXT, OWN(state), .hint = CLI_HINT_FOLDER,

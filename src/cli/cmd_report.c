@@ -1,12 +1,14 @@
-/* hotcell report: one campaign, and what was found in the project, as one HTML page. */
+/* hotcell report: one campaign, and what was found and reached in the project, as one HTML page. */
 #include <stdio.h>
 #include <time.h>
 
 #include "base/term.h"
 #include "campaign/report.h"
+#include "campaign/state.h"
 #include "cli/campaign_args.h"
 #include "base/out_file.h"
 #include "cli/findings_place.h"
+#include "cli/function_page.h"
 #include "cli/verbs.h"
 #include "finding/report.h"
 
@@ -27,41 +29,61 @@ static int write_page(const char *path, const struct buf *page)
 	return cli_print(&line);
 }
 
-/* What was found and is not fixed, as a section or as a page of its own; nothing if there is nothing. */
-static int put_findings(const char *state, bool alone, struct buf *out, struct err *err)
-{
-	own(findings_place_done) struct findings_place place = {0};
-	int64_t now = time(NULL);
+/* What is known of the project besides campaigns. */
+struct project {
+	struct findings_place place;
+	const struct finding **list;
+	struct findings findings; /* that are not fixed */
+	struct cover_histories functions;
+};
 
-	if (findings_place_open(&place, state, err) < 0)
+static void project_done(struct project *project)
+{
+	free(project->list);
+	findings_place_done(&project->place);
+	cover_histories_done(&project->functions);
+}
+
+static int project_open(struct project *ret, const char *given, struct err *err)
+{
+	int64_t now = time(NULL);
+	struct err none = {0};
+
+	*ret = (struct project){0};
+	if (findings_place_open(&ret->place, given, err) < 0)
 		return -1;
-	own(freep) const struct finding **list = xcalloc(place.store.count + 1, sizeof(*list));
-	struct findings findings = {.list = list, .title = "hotcell findings", .version = HOTCELL_VERSION, .capsule_folder = place.shown,
-		.now = now};
-	for (size_t i = 0; i < place.store.count; i++)
-		if (place.store.items[i].state != FINDING_FIXED)
-			list[findings.count++] = &place.store.items[i];
-	findings_place_tell(&place, now);
-	if (findings.count == 0)
-		return 0;
-	if (alone)
-		findings_write(&findings, FINDINGS_HTML, out);
-	else
-		findings_html_section(&findings, out);
+	const struct finding_store *store = &ret->place.store;
+	ret->list = xcalloc(store->count + 1, sizeof(*ret->list));
+	ret->findings = (struct findings){.list = ret->list, .title = "hotcell findings", .version = HOTCELL_VERSION,
+		.capsule_folder = ret->place.shown, .now = now};
+	for (size_t i = 0; i < store->count; i++)
+		if (store->items[i].state != FINDING_FIXED)
+			ret->list[ret->findings.count++] = &store->items[i];
+	findings_place_tell(&ret->place, now);
+	own(freep) char *state = state_folder(given, false, &none); /* none at all is an empty one, as above */
+	if (state && cover_histories_open(state, &ret->functions, err) < 0)
+		return -1;
+	for (size_t i = 0; i < ret->functions.unread.count; i++)
+		cli_say("left alone: %s", ret->functions.unread.items[i]);
 	return 0;
 }
 
 static int run_alone(const struct report_options *options)
 {
+	own(project_done) struct project project = {0};
 	own(buf_done) struct buf page = {0};
 	struct err err = {0};
 
-	if (put_findings(options->state, true, &page, &err) < 0)
+	if (project_open(&project, options->state, &err) < 0)
 		return cli_fail(&err);
-	if (page.len == 0) {
+	if (!project.findings.count && !project.functions.count) {
 		(void)err_set(&err, ERR_USAGE, "nothing was found here yet: name a campaign to report on; 'hotcell campaign list' has them");
 		return cli_fail(&err);
 	}
+	if (project.functions.count)
+		functions_html(&project.functions, &project.findings, &page);
+	else
+		findings_write(&project.findings, FINDINGS_HTML, &page);
 	return write_page(options->output ? options->output : "findings-report.html", &page);
 }
 
@@ -70,7 +92,8 @@ static int run(void *data, const struct cli_args *args)
 	const struct report_options *options = data;
 	own(campaign_place_done) struct campaign_place place = {0};
 	own(status_done) struct campaign_status status = {0};
-	own(buf_done) struct buf page = {0}, findings = {0};
+	own(project_done) struct project project = {0};
+	own(buf_done) struct buf page = {0}, findings = {0}, functions = {0};
 	struct err err = {0};
 
 	if (args->word_count == 0)
@@ -78,9 +101,13 @@ static int run(void *data, const struct cli_args *args)
 	const char *name = args->words[0];
 	own(freep) char *path = options->output ? xstrdup(options->output) : xfmt("%s-report.html", name);
 	if (plan_name_check(name, &err) < 0 || campaign_place_open(&place, options->state, LEDGER_READ, &err) < 0 ||
-		status_read(place.ledger, place.state, name, &status, &err) < 0 ||
-		put_findings(options->state, false, &findings, &err) < 0 ||
-		report_html_at(place.ledger, &status, out_file_is_stdout(path) ? NULL : path, findings.data, &page, &err) < 0)
+		status_read(place.ledger, place.state, name, &status, &err) < 0 || project_open(&project, options->state, &err) < 0)
+		return cli_fail(&err);
+	if (project.findings.count)
+		findings_html_section(&project.findings, &findings);
+	functions_html_section(&project.functions, &functions);
+	const struct report_more more = {findings.data, functions.data};
+	if (report_html_at(place.ledger, &status, out_file_is_stdout(path) ? NULL : path, &more, &page, &err) < 0)
 		return cli_fail(&err);
 	return write_page(path, &page);
 }
@@ -94,9 +121,9 @@ static const struct cli_option options_table[] = {
 
 const struct cli_verb verb_report = {
 	.name = "report",
-	.summary = "write a campaign's results and the findings as one HTML page",
+	.summary = "write a campaign's results, the findings and the fuzzed functions as one HTML page",
 	.usage = "[options] [NAME]",
-	.details = "Without NAME, of the findings alone. The page needs nothing else: no network, no other file. What runs printed is escaped in it.\n",
+	.details = "Without NAME, of the findings and functions alone. The page needs nothing else: no network, no other file. What runs printed is escaped in it.\n",
 	.options = options_table,
 	.options_size = sizeof(struct report_options),
 	.words_max = 1,

@@ -7,6 +7,7 @@
 #include <sys/stat.h>
 
 #include "base/clock.h"
+#include "base/out_file.h"
 #include "cli/backend.h"
 #include "cli/fuzz_setup.h"
 #include "cli/hide.h"
@@ -48,6 +49,13 @@ static int check_options(const struct function_cli *cli, const char *backend, st
 		return err_set(err, ERR_USAGE, "--stdin: what is fuzzed has no stdin; leave the option out");
 	if (strcmp(backend, "none") == 0)
 		return err_set(err, ERR_USAGE, "functions are fuzzed in cells only; leave out --no-sandbox and --backend none");
+	if (cli->no_coverage && (cli->coverage || cli->coverage_file))
+		return err_set(err, ERR_USAGE, "--no-coverage contradicts %s; leave one of them out",
+			cli->coverage ? "--coverage" : "--coverage-file");
+	if (cli->coverage_file && !out_file_is_stdout(cli->coverage_file) && out_file_check(cli->coverage_file, true, err) < 0) {
+		err->code = ERR_USAGE;
+		return err_wrap(err, "--coverage-file");
+	}
 	if (strcmp(cli->run.image, "host") != 0)
 		return err_set(err, ERR_USAGE, "functions are fuzzed with this machine's own engines; leave out --image");
 	return 0;
@@ -192,6 +200,7 @@ int function_setup_build(struct function_setup *ret, const struct function_cli *
 		.afl = cli->fuzzer && strcmp(cli->fuzzer, "afl++") == 0,
 		.expect = cli->expect.items,
 		.engines = ret->engines,
+		.coverage = cli->no_coverage ? COVER_NONE : cli->coverage ? COVER_WHOLE : COVER_BRIEF,
 	};
 	return 0;
 }

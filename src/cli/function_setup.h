@@ -10,8 +10,8 @@ struct function_cli {
 	struct run_options run; /* first: its rows are shared with `hotcell run` */
 	struct cli_list targets, expect, engines;
 	uint64_t duration_ms, max_execs, max_findings, seed, workers, input_ms;
-	const char *seed_corpus, *dict, *sanitizer, *fuzzer, *venv, *fail_on, *baseline, *sarif, *state;
-	bool stats_json;
+	const char *seed_corpus, *dict, *sanitizer, *fuzzer, *venv, *fail_on, *baseline, *sarif, *state, *coverage_file;
+	bool stats_json, coverage, no_coverage;
 };
 
 #define ENGINES_MAX 8 /* languages */

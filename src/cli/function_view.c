@@ -8,6 +8,7 @@
 #include "base/json.h"
 #include "base/size.h"
 #include "base/term.h"
+#include "cli/function_coverage.h"
 #include "cli/fuzz_view.h"
 
 #define NAME_WIDTH 32
@@ -118,6 +119,12 @@ void function_view_json(const struct function_progress *progress, const struct f
 	json_put_uint(&json, "execs", progress->execs);
 	put_number(&json, "execs_per_s", rate_of(progress));
 	json_put_uint(&json, "findings", progress->findings);
+	if (progress->covered) {
+		json_key(&json, "covered");
+		json_open(&json, '{');
+		coverage_put_sums(progress->covered, &json);
+		json_close(&json, '}');
+	}
 	json_key(&json, "workers");
 	json_open(&json, '[');
 	for (size_t i = 0; i < progress->worker_count; i++) {

@@ -46,6 +46,8 @@ const char *function_language(const char *name); /* the same name, static; NULL:
 
 enum sanitizer { SANITIZER_DEFAULT, SANITIZER_ADDRESS, SANITIZER_UNDEFINED, SANITIZER_MEMORY, SANITIZER_NONE };
 
+enum function_cover { COVER_BRIEF, COVER_WHOLE, COVER_NONE }; /* within some seconds; within minutes; not at all */
+
 struct function_progress;
 
 #define FUNCTION_INPUT_MS 10000u /* that one input may take, if nobody says otherwise */
@@ -68,7 +70,7 @@ struct function_options {
 	const struct function_engine *engines; /* ends with a language of NULL; NULL: none */
 	const char *schema_text; /* inputs are values that fit it, made by hotcell; NULL: the engine's bytes */
 	size_t schema_len;
-	bool coverage; /* measured at the end */
+	enum function_cover coverage; /* lines that the corpus reaches, measured at the end */
 	int nice;
 	const struct redactor *hidden; /* values that are in nothing that is told; NULL: none */
 	/* known before: tried first. What was found with other `flags` that decide what is wrong is never said to be fixed. */
@@ -96,6 +98,10 @@ struct target_progress {
 	double yield; /* new features a second, lately: what power is divided by */
 };
 
+struct coverage_sums {
+	uint64_t files, lines, lines_hit, functions, functions_hit;
+};
+
 struct function_progress {
 	uint64_t ns, execs;
 	const struct worker_progress *workers;
@@ -103,13 +109,41 @@ struct function_progress {
 	const struct target_progress *targets; /* as in the options */
 	size_t target_count;
 	unsigned findings, fresh;
+	const struct coverage_sums *covered; /* told once, when it is measured; else NULL */
 };
 
+struct coverage_function {
+	char *name;
+	unsigned line; /* that it begins at; 0: not known */
+	bool hit;
+};
+
+/* What a line is; the last two in histories only, and only where there was a run to compare with. */
+enum line_cover { LINE_NO_CODE, LINE_MISSED, LINE_REACHED, LINE_FRESH /* reached, and not the last time */, LINE_LOST };
+
 struct coverage_file {
+	char *root; /* on the host */
 	char *name; /* below root */
 	unsigned lines, lines_hit, functions, functions_hit;
-	unsigned char *hit; /* by line from 1: 0 no code, 1 not reached, 2 reached; NULL: not known */
+	unsigned char *hit; /* by line from 1, hit[0] is nothing: enum line_cover; NULL: not known */
 	size_t hit_count;
+	struct coverage_function *list; /* by name; may be fewer than `functions` says */
+	size_t list_count;
+	char *sha256; /* of its text when it was measured; NULL: it could not be read */
+};
+
+struct coverage {
+	struct coverage_file *files; /* by root and name */
+	size_t count;
+};
+void coverage_done(struct coverage *coverage);
+struct coverage_sums coverage_sums(const struct coverage_file *files, size_t count);
+
+/* What is reached now and was not by the run before, and the other way round. */
+struct function_change {
+	bool known; /* there was one that was measured */
+	unsigned more, less; /* lines */
+	unsigned edited; /* files whose text is another: their lines are not compared */
 };
 
 struct function_result {
@@ -118,8 +152,10 @@ struct function_result {
 	size_t target_count;
 	struct target_progress *totals; /* a target each */
 	struct finding_texts *problems; /* likewise: why it was not fuzzed, the build's log; empty: it was */
-	struct coverage_file *coverage; /* of all */
+	struct coverage_file *coverage; /* of all; empty: it was not measured, and the gaps say why */
 	size_t coverage_count;
+	struct coverage_sums *covered; /* a target each */
+	struct function_change *changes; /* likewise */
 	struct finding_texts gaps;
 	struct finding_texts fixed; /* ids of `known` that do it no more */
 	uint64_t ns; /* that all of it took */

@@ -205,7 +205,7 @@ def check_page(text):
     page = Page(text)
     assert page.tags <= {"html", "head", "meta", "title", "style", "body", "header", "h1", "h2", "span", "div", "nav", "a", "i", "b", "p",
                          "small", "svg", "g", "text", "main", "section", "table", "tr", "th", "td", "details", "summary", "pre", "code",
-                         "footer", "rect", "line", "dl", "dt", "dd", "ul", "li"}
+                         "footer", "rect", "line", "path", "dl", "dt", "dd", "ul", "li"}
     for name, value in page.attributes:
         assert not name.startswith("on") and name not in ("src", "style")
         assert name != "href" or not re.match(r"[a-z]+:|//", value)

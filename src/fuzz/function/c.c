@@ -2,6 +2,7 @@
  * called, and makes arguments by the text of its declaration. Every buffer is one of its own, exactly as long as it is told
  * to be: a sanitizer sees the first byte beyond it. */
 #include "fuzz/function/c.h"
+#include "fuzz/function/c_cover.h"
 
 #include <ctype.h>
 #include <string.h>
@@ -485,6 +486,7 @@ static int plan_any(const struct function_target *target, const struct function_
 		LIST("ASAN_OPTIONS=detect_leaks=0:abort_on_error=0:allocator_may_return_null=1:symbolize=1",
 			"UBSAN_OPTIONS=print_stacktrace=1:halt_on_error=1:symbolize=1", "MSAN_OPTIONS=symbolize=1",
 			"PATH=/usr/local/bin:/usr/bin:/bin:/usr/lib/llvm-19/bin:/usr/lib/llvm-16/bin:/usr/lib/llvm-14/bin"));
+	c_cover_plan(ret, options);
 	ret->memory = (uint64_t)2 << 30;
 	if (options->afl)
 		c_plan_afl(options, cxx, ret);

@@ -113,11 +113,13 @@ static size_t mounts_add(const struct place *place, const struct job_spec *spec,
 	*ret_source = target->alone ? xfmt("%s/%s", target->root, target->file) : xstrdup(target->root);
 	*ret_target = target->alone ? xfmt(FUNCTION_ROOT "/%s", target->file) : xstrdup(FUNCTION_ROOT);
 	list[count++] = (struct cell_mount){.source = *ret_source, .target = *ret_target};
-	list[count++] = (struct cell_mount){place->folders[PLACE_WORK], FUNCTION_WORK, spec->build};
+	list[count++] = (struct cell_mount){place->folders[PLACE_WORK], FUNCTION_WORK, spec->build || spec->cover};
 	if (spec->engine) {
 		list[count++] = (struct cell_mount){place->folders[PLACE_CORPUS], FUNCTION_WORK "/corpus", true};
 		list[count++] = (struct cell_mount){place->folders[PLACE_CRASHES], FUNCTION_WORK "/crashes", true};
 	}
+	if (spec->cover)
+		list[count++] = (struct cell_mount){place->folders[PLACE_CORPUS], FUNCTION_WORK "/corpus", false};
 	if (spec->small) {
 		list[count++] = (struct cell_mount){place->folders[PLACE_INPUT], FUNCTION_WORK "/input", false};
 		list[count++] = (struct cell_mount){place->folders[PLACE_OUT], FUNCTION_WORK "/out", true};

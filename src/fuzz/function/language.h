@@ -11,6 +11,11 @@
 #define FUNCTION_WORK "/fuzz" /* a folder of ours, writable: what is built, corpus/, crashes/ */
 #define FUNCTION_ENGINE "/engine" /* the engine's own folder, where it is not the system's, read-only */
 
+/* What measuring coverage may take, of a target; a plan's own limits should end it a little sooner, with what it has. */
+#define COVER_BRIEF_S 10u
+#define COVER_WHOLE_S 120u
+unsigned cover_seconds(const struct function_options *options);
+
 struct plan_file {
 	char *name; /* below FUNCTION_WORK */
 	char *text;

@@ -34,6 +34,11 @@ const char *function_engine(const struct function_engine *engines, const char *l
 	return NULL;
 }
 
+unsigned cover_seconds(const struct function_options *options)
+{
+	return options->coverage == COVER_WHOLE ? COVER_WHOLE_S : COVER_BRIEF_S;
+}
+
 bool path_has_suffix(const char *path, const char *suffix)
 {
 	size_t len = strlen(path), end = strlen(suffix);

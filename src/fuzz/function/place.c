@@ -227,6 +227,8 @@ void place_done(struct place *place)
 	corpus_about_done(&place->about);
 	corpus_names_done(&place->had);
 	free(place->sum);
+	free(place->series);
+	coverage_done(&place->coverage);
 }
 
 /* Files at the top of a folder, as `du` counts them. What is below folders that it made counts for nothing, and is bounded by

@@ -93,6 +93,8 @@ static char *python_config(const struct function_target *target, const struct fu
 	json_put_string(&json, "function", target->function);
 	json_put_uint(&json, "memory", python_memory(options));
 	json_put_real(&json, "timeout", (double)(options->input_ms ? options->input_ms : FUNCTION_INPUT_MS) / 1000, 3);
+	json_put_bool(&json, "harness", target->harness);
+	json_put_uint(&json, "cover_seconds", cover_seconds(options));
 	json_key(&json, "expect");
 	json_open(&json, '[');
 	for (const char *const *each = options->expect; each && *each; each++)
@@ -122,6 +124,9 @@ static int python_plan(const struct function_target *target, const struct functi
 	(void)text, (void)len, (void)err;
 	texts_add_all(&ret->environment, LIST("PYTHONDONTWRITEBYTECODE=1", "PYTHONUNBUFFERED=1", "PYTHONHASHSEED=0"));
 	ret->memory = MEMORY;
+	plan_file_add(ret, HARNESS, xfmt("%.*s", (int)(python_harness_end - python_harness), python_harness));
+	plan_file_add(ret, "target.json", python_config(target, options));
+	texts_add_all(&ret->cover, LIST(python, FUNCTION_WORK "/" HARNESS, "cover"));
 	if (target->harness) {
 		own(freep) char *file = xfmt(FUNCTION_ROOT "/%s", target->file);
 		texts_add_all(&ret->run, LIST(python, file));
@@ -130,8 +135,6 @@ static int python_plan(const struct function_target *target, const struct functi
 		ret->tells_on_stdout = true; /* Atheris does so */
 		return 0;
 	}
-	plan_file_add(ret, HARNESS, xfmt("%.*s", (int)(python_harness_end - python_harness), python_harness));
-	plan_file_add(ret, "target.json", python_config(target, options));
 	texts_add_all(&ret->run, LIST(python, FUNCTION_WORK "/" HARNESS, "fuzz"));
 	texts_add_all(&ret->replay, LIST(python, FUNCTION_WORK "/" HARNESS, "replay"));
 	texts_add_all(&ret->minimise, LIST(python, FUNCTION_WORK "/" HARNESS, "minimise"));

@@ -3,6 +3,7 @@
 	python_harness.py fuzz FLAG...           as an engine: libFuzzer's flags and folders
 	python_harness.py replay FILE...         exits with 77 where one does what it must not; of several, each is named first
 	python_harness.py minimise FILE OUT SECONDS
+	python_harness.py cover FOLDER           the inputs of a corpus; leaves coverage.info, in lcov
 
 It goes on after an exception: each new one, told apart by its type and the innermost frames of the target's code, is
 left in crashes/ as NAME.txt (the traceback), then NAME.input. What the target does to this process (it may change all
@@ -413,12 +414,206 @@ def minimise(path, out, seconds):
     os._exit(0)
 
 
+# ---- which lines a corpus reaches ----
+
+COVER_INPUTS = 50000
+COVER_CHUNK = 64
+COVER_INPUT_S = 1.0
+
+
+def is_own(path):
+    return path.startswith(ROOT + "/") and path.endswith(".py") and "/site-packages/" not in path
+
+
+class OwnTracer:
+    """Lines by the interpreter's own telling, where there is no coverage.py."""
+
+    def __init__(self):
+        self.hits = {}
+
+    def trace(self, frame, event, _):
+        path = frame.f_code.co_filename
+        if event == "call" and not is_own(path):
+            return None
+        if event == "line":
+            self.hits.setdefault(path, set()).add(frame.f_lineno)
+        return self.trace
+
+    def start(self):
+        sys.settrace(self.trace)
+
+    def stop(self):
+        sys.settrace(None)
+
+    def lines(self):
+        return self.hits
+
+    def statements(self, path, code):
+        return {line for each in codes(code) for _, _, line in each.co_lines() if line}
+
+
+class CoverageTracer:
+    """coverage.py, which knows better than the bytecode what a statement is."""
+
+    def __init__(self):
+        import coverage
+
+        self.coverage = coverage.Coverage(data_file=None, config_file=False, include=[ROOT + "/*"], omit=["*/site-packages/*"])
+
+    def start(self):
+        self.coverage.start()
+
+    def stop(self):
+        self.coverage.stop()
+
+    def lines(self):
+        data = self.coverage.get_data()
+        return {path: set(data.lines(path) or ()) for path in data.measured_files()}
+
+    def statements(self, path, code):
+        return set(self.coverage.analysis2(path)[1])
+
+
+def tracer():
+    try:
+        return CoverageTracer()
+    except Exception:  # it is not there, or is another than we know
+        return OwnTracer()
+
+
+def codes(code):
+    yield code
+    for each in code.co_consts:
+        if isinstance(each, type(code)):
+            yield from codes(each)
+
+
+def functions_of(code):
+    """Each function's name, its line, and the lines of its body."""
+    import inspect
+
+    for each in codes(code):
+        if each.co_flags & inspect.CO_OPTIMIZED and not each.co_name.startswith("<"):
+            lines = {line for _, _, line in each.co_lines() if line and line > each.co_firstlineno}
+            yield getattr(each, "co_qualname", each.co_name), each.co_firstlineno, lines or {each.co_firstlineno}
+
+
+def existing_harness():
+    """What a harness gives to Atheris, which is not begun: the call for each input."""
+    import runpy
+
+    class Begun(BaseException):
+        pass
+
+    taken = []
+
+    def setup(argv, one_input, *_, **__):
+        taken.append(one_input)
+        return argv
+
+    def begin(*_, **__):
+        raise Begun
+
+    atheris.Setup, atheris.Fuzz = setup, begin
+    path = os.path.join(ROOT, CONFIG["file"])
+    sys.argv = [path]
+    sys.path.insert(0, os.path.dirname(path))
+    try:
+        runpy.run_path(path, run_name="__main__")
+    except Begun:
+        pass
+    return taken[0]
+
+
+def in_a_child(trace, call, inputs, end):
+    """The lines that inputs reach, run in a process of their own: they may end it. None: they did."""
+    import signal
+
+    source, sink = os.pipe()
+    child = os.fork()
+    if child == 0:
+        os.close(source)
+        signal.signal(signal.SIGALRM, signal.SIG_DFL)
+        signal.setitimer(signal.ITIMER_REAL, max(0.05, min(end - time.monotonic(), COVER_INPUT_S * (1 + len(inputs) / 8))))
+        for path in inputs:
+            try:
+                with open(path, "rb") as one:
+                    call(one.read())
+            except BaseException:  # reached is reached
+                pass
+        trace.stop()
+        whole = json.dumps({path: sorted(lines) for path, lines in trace.lines().items()}).encode()
+        with os.fdopen(sink, "wb") as out:
+            out.write(whole)
+        os._exit(0)
+    os.close(sink)
+    with os.fdopen(source, "rb") as told_lines:
+        whole = told_lines.read(64 << 20)
+    _, status = os.waitpid(child, 0)
+    try:
+        return json.loads(whole) if status == 0 else None
+    except ValueError:  # the target wrote there, too
+        return None
+
+
+def reached_lines(trace, call, inputs, end):
+    reached = {}
+
+    def add(lines):
+        for path, numbers in (lines or {}).items():
+            reached.setdefault(path, set()).update(numbers)
+
+    for at in range(0, len(inputs), COVER_CHUNK):
+        if time.monotonic() >= end:
+            break
+        chunk = inputs[at : at + COVER_CHUNK]
+        lines = in_a_child(trace, call, chunk, end)
+        add(lines)
+        for each in chunk if lines is None else ():  # one of them ends its process: the others count
+            if time.monotonic() < end:
+                add(in_a_child(trace, call, [each], end))
+    return reached
+
+
+def lcov(trace, path, reached):
+    with open(path, "rb") as source:
+        code = compile(source.read(), path, "exec")
+    statements = trace.statements(path, code)
+    told_functions = sorted(functions_of(code), key=lambda each: each[1])
+    out = ["TN:", f"SF:{path}"]
+    out += [f"FN:{line},{name}" for name, line, _ in told_functions]
+    out += [f"FNDA:{int(bool(lines & reached))},{name}" for name, _, lines in told_functions]
+    out += [f"DA:{line},{int(line in reached)}" for line in sorted(statements)]
+    return "\n".join(out + ["end_of_record", ""])
+
+
+def cover(folder):
+    end = time.monotonic() + CONFIG["cover_seconds"] * 0.8
+    inputs = [each.path for each in os.scandir(folder) if each.is_file(follow_symlinks=False)][:COVER_INPUTS]
+    trace = tracer()
+    trace.start()  # before it is imported: what that runs counts, too
+    call = existing_harness() if CONFIG["harness"] else Caller(load(instrument=False))
+    reached = reached_lines(trace, call, inputs, end)
+    trace.stop()
+    for path, lines in trace.lines().items():
+        reached.setdefault(path, set()).update(lines)
+    with open(os.path.join(WORK, "coverage.info"), "w", encoding="utf-8", errors="replace") as out:
+        for path in sorted(filter(is_own, reached)):
+            try:
+                out.write(lcov(trace, path, reached[path]))
+            except (OSError, SyntaxError, ValueError):  # it is gone, or was none
+                pass
+    os._exit(0)
+
+
 def main():
     mode, words = sys.argv[1], sys.argv[2:]
     if mode == "fuzz":
         fuzz(words)
     elif mode == "replay":
         replay(words)
+    elif mode == "cover":
+        cover(words[0])
     else:
         minimise(words[0], words[1], float(words[2]))
 

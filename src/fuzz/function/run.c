@@ -15,6 +15,8 @@
 #include "base/clock.h"
 #include "base/fs.h"
 #include "base/term.h"
+#include "fuzz/function/cover.h"
+#include "fuzz/function/history.h"
 #include "fuzz/function/run.h"
 
 #define TURN_MS 100
@@ -36,11 +38,9 @@ void function_result_done(struct function_result *result)
 	for (size_t i = 0; i < result->target_count; i++)
 		texts_done(&result->problems[i]);
 	free(result->problems);
-	for (size_t i = 0; i < result->coverage_count; i++) {
-		free(result->coverage[i].name);
-		free(result->coverage[i].hit);
-	}
-	free(result->coverage);
+	coverage_done(&(struct coverage){result->coverage, result->coverage_count});
+	free(result->covered);
+	free(result->changes);
 	texts_done(&result->gaps);
 	texts_done(&result->fixed);
 	*result = (struct function_result){0};
@@ -86,7 +86,8 @@ static void tell(struct fuzzing *it, uint64_t now)
 		.targets = it->result->totals,
 		.target_count = it->place_count,
 		.findings = (unsigned)it->result->count,
-		.fresh = it->fresh};
+		.fresh = it->fresh,
+		.covered = it->covered};
 
 	for (size_t i = 0; i < it->place_count; i++) {
 		struct target_progress *total = &it->result->totals[i];
@@ -99,7 +100,7 @@ static void tell(struct fuzzing *it, uint64_t now)
 	for (unsigned i = 0; i < it->worker_count; i++) {
 		const struct worker *worker = &it->workers[i];
 		const struct stats *stats = &worker->job.stats.now;
-		it->shown[i] = (struct worker_progress){.target = worker->place, .doing = "waiting"};
+		it->shown[i] = (struct worker_progress){.target = worker->place, .doing = it->doing ? it->doing : "waiting"};
 		if (!worker->busy)
 			continue;
 		double seconds = (double)(now - worker->started_ns) / (double)NS_PER_S;
@@ -111,6 +112,7 @@ static void tell(struct fuzzing *it, uint64_t now)
 	}
 	for (size_t i = 0; i < it->place_count; i++)
 		progress.execs += it->result->totals[i].execs;
+	history_point(it, now);
 	it->told_ns = now;
 	if (it->options->progress)
 		it->options->progress(it->options->data, &progress);
@@ -240,6 +242,8 @@ int fuzzing_open(struct fuzzing *it, struct err *err)
 	it->place_count = it->result->target_count = count;
 	it->result->totals = xcalloc(count, sizeof(*it->result->totals));
 	it->result->problems = xcalloc(count, sizeof(*it->result->problems));
+	it->result->covered = xcalloc(count, sizeof(*it->result->covered));
+	it->result->changes = xcalloc(count, sizeof(*it->result->changes));
 	for (size_t i = 0; i < count; i++) {
 		it->places[i].target = &options->targets->list[i];
 		it->places[i].language = language_find(it->places[i].target->language);
@@ -328,6 +332,12 @@ int function_run(const struct function_options *options, struct loop *loop, stru
 		(void)place_is_changed(&it, &it.places[i], NULL);
 		place_keep(&it, &it.places[i]);
 	}
+	cover_all(&it);
+	struct coverage_sums covered = coverage_sums(ret->coverage, ret->coverage_count);
+	it.covered = covered.files ? &covered : NULL;
+	if (it.covered)
+		tell(&it, clock_now());
+	history_keep(&it);
 	ret->stopped = it.stopped;
 	ret->ns = clock_now() - it.started_ns;
 	return 0;

@@ -17,6 +17,8 @@
 
 enum place_folder { PLACE_WORK, PLACE_CORPUS, PLACE_CRASHES, PLACE_INPUT, PLACE_OUT, PLACE_MERGED, PLACE_FOLDER_COUNT };
 
+struct cover_series;
+
 struct place {
 	const struct function_target *target;
 	const struct language *language;
@@ -36,6 +38,8 @@ struct place {
 	struct corpus_about about; /* the corpus that it has in the state */
 	struct corpus_names had; /* what that had at the beginning */
 	unsigned running; /* workers on it */
+	struct cover_series *series; /* NULL: none yet */
+	struct coverage coverage; /* measured in the end */
 };
 
 struct job {
@@ -82,6 +86,9 @@ struct fuzzing {
 	uint64_t starts; /* of engines */
 	unsigned fresh;
 	bool plain; /* one input is tried: nothing else is needed */
+	const char *doing; /* shown of workers that do not fuzz; NULL: they wait */
+	const struct coverage_sums *covered; /* to be told; NULL: not yet */
+	bool charted; /* the series have their last points */
 	bool over; /* no more exploring */
 	bool stopped; /* the user's wish: no more of anything */
 };
@@ -105,6 +112,7 @@ struct job_spec {
 	const struct finding_texts *more; /* follow them; may be NULL */
 	bool build; /* PLACE_WORK can be written */
 	bool engine; /* with the corpus and the crashes */
+	bool cover; /* PLACE_WORK can be written; with the corpus to read */
 	bool small; /* with the inputs and a folder to leave one in */
 	bool merge; /* with the corpus, and a folder for what is left of it */
 	uint64_t timeout_ms;

@@ -1,0 +1,10 @@
+/* How coverage of C and C++ is measured: another build, for llvm-cov, and a driver of ours in libFuzzer's place. */
+#ifndef HOTCELL_FUZZ_FUNCTION_C_COVER_H
+#define HOTCELL_FUZZ_FUNCTION_C_COVER_H
+
+#include "fuzz/function/language.h"
+
+/* From the words of plan->build, which are clang's; other words are left alone, and nothing is measured. */
+void c_cover_plan(struct function_plan *plan, const struct function_options *options);
+
+#endif

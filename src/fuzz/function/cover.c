@@ -1,0 +1,117 @@
+/* Coverage: the plan's own command over the corpus, in a cell that leaves lcov behind. It comes last, so the folder of what was
+ * built can be its to write in. What it leaves is a stranger's word about the stranger's code: it is shown, and decides nothing. */
+#include "fuzz/function/cover.h"
+
+#include <fcntl.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/term.h"
+#include "fuzz/function/lcov.h"
+#include "fuzz/cover_history.h"
+
+#define BRIEF_ALL_NS (30 * NS_PER_S) /* for all targets, where nobody asked for it */
+#define LEFT "coverage.info"
+#define SAID_SHOWN 300
+
+/* Ends told by a signal or the time are told apart: what to do differs. */
+static void gap_of(struct fuzzing *it, const struct place *place, const struct job *job)
+{
+	const char *name = place->target->name;
+	own(buf_done) struct buf line = {0}, shown = {0};
+	size_t from = job->said.len > SAID_SHOWN ? job->said.len - SAID_SHOWN : 0;
+
+	if (job->outcome == CELL_TIMEOUT) {
+		fuzzing_gap(it, "the coverage of %s was not measured within %u s%s", name, cover_seconds(it->options),
+			it->options->coverage == COVER_WHOLE ? "" : "; --coverage takes longer");
+		return;
+	}
+	term_line(buf_text(&job->said) + from, job->said.len - from, SAID_SHOWN, &line);
+	if (it->options->hidden && redactor_knows(it->options->hidden))
+		redact_show(it->options->hidden, REDACT_VALUES, buf_text(&line), line.len, &shown);
+	const char *said = shown.len ? buf_text(&shown) : buf_text(&line);
+	fuzzing_gap(it, "the coverage of %s was not measured (%s, exit %d)%s%s%s%s", name, cell_outcome_name(job->outcome),
+		job->exit_code, *job->why ? ": " : "", job->why, *said ? "; it said: " : "", said);
+}
+
+static void take(struct fuzzing *it, struct place *place)
+{
+	own(buf_done) struct buf text = {0};
+	struct lcov_left left;
+
+	if (!place_read(place->fds[PLACE_WORK], LEFT, LCOV_MAX, &text)) {
+		fuzzing_gap(it, "the coverage of %s was measured, and nothing, or more than %zu MB, was left of it", place->target->name,
+			LCOV_MAX >> 20);
+		return;
+	}
+	lcov_read(buf_text(&text), text.len, FUNCTION_ROOT, place->target->root, &place->coverage, &left);
+	if (!place->coverage.count) /* where there is no cell, it is where it is */
+		lcov_read(buf_text(&text), text.len, place->target->root, place->target->root, &place->coverage, &left);
+	if (left.beyond)
+		fuzzing_gap(it, "the coverage of %s is told in part: it has more files, lines or functions than are taken",
+			place->target->name);
+	if (!place->coverage.count)
+		fuzzing_gap(it, "the coverage of %s tells of no source of it", place->target->name);
+	for (size_t i = 0; i < place->coverage.count; i++) {
+		struct coverage_file *file = &place->coverage.files[i];
+		own(buf_done) struct buf source = {0};
+		char sum[65];
+		if (cover_source_read(file->root, file->name, &source, sum))
+			file->sha256 = xstrdup(sum);
+	}
+}
+
+static void cover_one(struct fuzzing *it, struct place *place)
+{
+	own(texts_done) struct finding_texts corpus = {0};
+	const struct job_spec spec = {.words = &place->plan.cover, .more = &corpus, .cover = true,
+		.timeout_ms = cover_seconds(it->options) * 1000};
+	struct job job;
+	struct err err = {0};
+
+	texts_add(&corpus, FUNCTION_WORK "/corpus");
+	(void)unlinkat(place->fds[PLACE_WORK], LEFT, 0); /* what a build left is no measurement */
+	if (job_start(&job, it, place, &spec, &err) < 0) {
+		fuzzing_gap(it, "the coverage of %s was not measured: %s", place->target->name, err.text);
+		return;
+	}
+	if (job_wait(&job)) {
+		if (job.outcome == CELL_EXITED && job.exit_code == 0)
+			take(it, place);
+		else
+			gap_of(it, place, &job);
+	}
+	job_end(&job);
+}
+
+void cover_all(struct fuzzing *it)
+{
+	struct coverage all = {0};
+	uint64_t from = clock_now();
+
+	if (it->options->coverage == COVER_NONE)
+		return;
+	it->doing = "measuring";
+	for (size_t i = 0; i < it->place_count && !it->stopped; i++) {
+		struct place *place = &it->places[i];
+		if (!place->begun_ns || place->out)
+			continue;
+		if (!place->plan.cover.count) {
+			if (it->options->coverage == COVER_WHOLE)
+				fuzzing_gap(it, "the coverage of %s cannot be measured: there is no way to for %s yet", place->target->name,
+					place->language->title);
+			continue;
+		}
+		if (it->options->coverage == COVER_BRIEF && clock_now() - from > BRIEF_ALL_NS) {
+			fuzzing_gap(it, "the coverage of %s and what follows was not measured: it takes too long; --coverage takes the time",
+				place->target->name);
+			break;
+		}
+		cover_one(it, place);
+		it->result->covered[i] = coverage_sums(place->coverage.files, place->coverage.count);
+		coverage_merge(&all, &place->coverage);
+	}
+	it->doing = NULL;
+	it->result->coverage = all.files;
+	it->result->coverage_count = all.count;
+}

@@ -1,0 +1,216 @@
+"""What the corpus of a fuzzed function reaches: measured, told, kept, compared with the run before, and shown in the report.
+Whatever a target does to be measured wrongly fails nothing and shows nothing that is not its source."""
+
+import json
+
+import pytest
+
+from harness import ROOT, hotcell
+from test_findings import check_page
+
+VENV = ["--venv", ROOT / "build-engines" / "python"]
+
+# A line that no engine gets to by itself within a second, and a seed that does.
+C = """
+#include <stddef.h>
+#include <stdint.h>
+
+int check(const uint8_t *data, size_t len)
+{
+	uint32_t sum = 2166136261u;
+
+	for (size_t i = 0; i < len; i++)
+		sum = (sum ^ data[i]) * 16777619u;
+	if (sum == 0x0b069958u)
+		return 2;
+	if (len > 3 && data[0] == 'x')
+		return 1;
+	return 0;
+}
+
+int never(int what)
+{
+	return what + 1;
+}
+"""
+PYTHON = '''
+import hashlib
+import os
+
+
+def check(data: bytes):
+    if hashlib.sha256(data).hexdigest().startswith("0b5db62a1f5d"):
+        return "reached"
+    if data[:1] == b"x":
+        os._exit(3) if data == b"xexit" else None
+        return 1
+    return 0
+
+
+class Other:
+    def never(self):
+        return 2
+'''
+KEY = b"the one input"
+
+
+def fuzz(folder, *words, seeds=(), execs="400", more=("--json",)):
+    store = folder / "seeds"
+    store.mkdir(exist_ok=True)
+    for number, each in enumerate(seeds):
+        (store / f"{number}").write_bytes(each)
+    return hotcell("fuzz", "function", *words, *VENV, "--quiet", "--max-execs", execs, "--seed", "7", "--seed-corpus", store, *more,
+                   cwd=folder, timeout=120)
+
+
+def told(ran):
+    assert ran.code in (0, 1), ran
+    result = json.loads(ran.out)
+    assert not any("overage" in each for each in result["gaps"]), result["gaps"]
+    return result
+
+
+def lines(text, part):
+    (number,) = [number for number, line in enumerate(text.splitlines(), 1) if part in line]
+    return number
+
+
+def is_missed(file, number):
+    return any(first <= number <= last for first, last in file["missed"])
+
+
+def first_and_second_run(folder, name, text, reached, never):
+    """The seed that reaches the line comes with the second run."""
+    (folder / name).write_text(text)
+    result = told(fuzz(folder, f"{name}:check", seeds=[b"x123", b"abc"], more=("--json", "--coverage-file", "c.info")))
+    (file,) = result["coverage"]["files"]
+    assert file["file"] == str(folder / name) and (file["functions"], file["functions_hit"]) == (2, 1)
+    assert is_missed(file, lines(text, reached)) and is_missed(file, lines(text, never))
+    assert not is_missed(file, lines(text, "return 1")) and not is_missed(file, lines(text, "return 0"))
+    assert result["coverage"]["change"] is None and result["coverage"]["lines_hit"] == file["lines_hit"] > 5
+    lcov = (folder / "c.info").read_text()
+    assert f"SF:{folder / name}\n" in lcov and f"DA:{lines(text, reached)},0\n" in lcov and f"DA:{lines(text, 'return 1')},1\n" in lcov
+    again = told(fuzz(folder, f"{name}:check", seeds=[b"x123", b"abc", KEY]))
+    (file,) = again["coverage"]["files"]
+    assert not is_missed(file, lines(text, reached)) and is_missed(file, lines(text, never))
+    assert again["coverage"]["change"] == again["targets"][0]["covered"]["change"] == {"more": 1, "less": 0, "edited": 0}
+
+
+def sources():
+    import hashlib
+
+    total = 2166136261
+    for each in KEY:
+        total = (total ^ each) * 16777619 % 2**32
+    return C.replace("0x0b069958u", f"{total:#x}u"), PYTHON.replace("0b5db62a1f5d", hashlib.sha256(KEY).hexdigest()[:12])
+
+
+C, PYTHON = sources()
+
+
+def test_lines_of_c_are_measured_and_compared_with_the_run_before(tmp_path):
+    first_and_second_run(tmp_path, "w.c", C, "return 2", "what + 1")
+
+
+def test_lines_of_python_are_measured_and_an_input_that_ends_its_process_takes_no_other_with_it(tmp_path):
+    first_and_second_run(tmp_path, "w.py", PYTHON, '"reached"', "return 2")
+    # one that ends the process cannot be in a corpus that an engine made; but in one that it was given
+    (corpus,) = (tmp_path / ".hotcell" / "corpus").iterdir()
+    (corpus / "x").write_bytes(b"xexit")
+    ran = fuzz(tmp_path, "w.py:check", execs="50")
+    assert ran.code in (0, 1, 4), ran
+
+
+def test_lines_of_python_are_measured_without_coverage_py(tmp_path):
+    (tmp_path / "w.py").write_text(PYTHON)
+    (tmp_path / "none").mkdir()
+    (tmp_path / "none" / "coverage.py").write_text("raise ImportError")
+    result = told(fuzz(tmp_path, "w.py:check", seeds=[b"x123", KEY], more=("--json", "--env", "PYTHONPATH=/target/none")))
+    (file,) = result["coverage"]["files"]
+    assert not is_missed(file, lines(PYTHON, '"reached"')) and not is_missed(file, lines(PYTHON, "return 1"))
+    assert is_missed(file, lines(PYTHON, "return 2")) and (file["functions"], file["functions_hit"]) == (2, 1)
+
+
+def test_a_harness_is_measured_with_what_it_calls(tmp_path):
+    (tmp_path / "parser.py").write_text("def parse(data):\n    if data[:1] == b'x':\n        return 1\n    return 0\n\n\ndef never():\n    return 1\n")
+    (tmp_path / "fuzz_one.py").write_text("import sys, atheris\nimport parser\n\ndef TestOneInput(data):\n    parser.parse(data)\n\n"
+                                          "atheris.Setup(sys.argv, TestOneInput)\natheris.Fuzz()\n")
+    result = told(fuzz(tmp_path, "fuzz_one.py", seeds=[b"x123"]))
+    by = {each["file"].rsplit("/", 1)[1]: each for each in result["coverage"]["files"]}
+    assert by["parser.py"]["missed"] == [[8, 8]] and by["fuzz_one.py"]["functions_hit"] == 1
+
+
+def test_the_table_the_lines_of_figures_and_the_report_have_it(tmp_path):
+    (tmp_path / "w.c").write_text(C)
+    ran = fuzz(tmp_path, "w.c:check", seeds=[b"x123"], more=())
+    assert ran.code == 0, ran
+    row = next(line for line in ran.out.decode().splitlines() if line.startswith("w.c  "))
+    assert row.split()[-3:] == ["1/2", "50.0", "%"]
+    ran = fuzz(tmp_path, "w.c:check", seeds=[b"x123", KEY], more=("--stats-json",))
+    assert "since the last run: +1 line reached, -0" in ran.out.decode()
+    (last,) = [each for each in map(json.loads, filter(lambda line: line.startswith("{"), ran.out.decode().splitlines())) if "covered" in each]
+    assert last["covered"]["functions"] == 2 and last["covered"]["lines_hit"] > 5
+
+    state = tmp_path / ".hotcell"
+    (kept,) = (state / "functions").iterdir()
+    assert json.loads(kept.read_text())["change"] == {"more": 1, "less": 0, "edited": 0}
+    assert hotcell("report", cwd=tmp_path).out == b"findings-report.html\n"
+    text = (tmp_path / "findings-report.html").read_text()
+    page = check_page(text)
+    for part in ("w.c:check", "+1 line reached, -0", "if (len > 3 && data[0] == 'x')", "Functions that no input reached: never"):
+        assert part in page.text, part
+    assert f'<span class="hit fresh"><i>{lines(C, "return 2")} +</i>' in text
+    assert f'<span class="missed"><i>{lines(C, "what + 1")} !</i>' in text
+    assert '<path class=running d="M' in text and "Findings" not in page.text
+    # a source that was edited is not shown as if it were the one that was measured
+    (tmp_path / "w.c").write_text(C.replace("never", "ever"))
+    page = check_page(hotcell("report", "-o", "-", cwd=tmp_path).out.decode())
+    assert "its source has changed since it was measured" in page.text and "data[0]" not in page.text
+
+
+def test_what_a_target_leaves_instead_of_a_measurement_fails_nothing_and_shows_nothing_else(tmp_path):
+    (tmp_path / "secret.env").write_text("KEY=6f1c")
+    (tmp_path / "t.py").write_text("""
+import os, sys
+if "cover" in sys.argv:
+    at = "/fuzz/coverage.info"
+    if os.path.exists("/target/link"):
+        os.symlink("/etc/passwd", at)
+    else:
+        open(at, "w").write("SF:/etc/passwd\\nDA:1,1\\nSF:/target/secret.env\\nDA:1,1\\nSF:/target/../up.py\\nDA:1,1\\n" + "DA:1,1\\n" * 100000)
+    os._exit(0)
+
+def f(data: bytes):
+    return data
+""")
+    result = json.loads(fuzz(tmp_path, "t.py:f", execs="50").out)
+    assert result["exit"] == 0 and result["coverage"]["files"] == []
+    assert result["gaps"] == ["the coverage of t.py:f tells of no source of it"]
+    (tmp_path / "link").touch()
+    result = json.loads(fuzz(tmp_path, "t.py:f", execs="50").out)
+    assert result["exit"] == 0 and result["gaps"][0].startswith("the coverage of t.py:f was measured, and nothing, or more")
+    page = hotcell("report", "-o", "-", cwd=tmp_path).out.decode()
+    assert "Which lines it reaches was not measured" in page and "6f1c" not in page and "root:" not in page
+
+
+def test_what_cannot_be_measured_is_a_remark_and_what_is_not_wanted_is_not_done(tmp_path):
+    (tmp_path / "w.c").write_text(C)
+    ran = fuzz(tmp_path, "w.c:check", execs="50", more=("--json", "--forbid", "llvm-cov"))
+    assert ran.code == 0 and "the coverage of w.c:check was not measured" in json.loads(ran.out)["gaps"][0]
+    result = told(fuzz(tmp_path, "w.c:check", execs="50", more=("--json", "--no-coverage")))
+    assert result["coverage"]["files"] == [] and result["gaps"] == []
+    for words in (("--coverage",), ("--coverage-file", "x")):
+        ran = hotcell("fuzz", "function", "w.c:check", "--no-coverage", *words, cwd=tmp_path)
+        assert ran.code == 2 and b"--no-coverage contradicts" in ran.err
+    ran = hotcell("fuzz", "function", "w.c:check", "--coverage-file", "none/x", cwd=tmp_path)
+    assert ran.code == 2 and b"--coverage-file" in ran.err
+
+
+@pytest.mark.parametrize("text", ["", "{", "[]", '{"format":"hotcell-function-1"}'])
+def test_a_history_that_is_none_is_told_and_left_alone(tmp_path, text):
+    functions = tmp_path / ".hotcell" / "functions"
+    functions.mkdir(parents=True)
+    (tmp_path / ".hotcell").chmod(0o700)
+    (functions / "0123456789abcdef.json").write_text(text)
+    ran = hotcell("report", cwd=tmp_path)
+    assert ran.code == 2 and b"left alone: 0123456789abcdef.json" in ran.err and b"nothing was found here yet" in ran.err
