@@ -105,7 +105,7 @@ static int run(void *data, const struct cli_args *args)
 		return cli_fail(&err);
 	if (project.findings.count)
 		findings_html_section(&project.findings, &findings);
-	functions_html_section(&project.functions, &functions);
+	functions_html_section(&project.functions, &project.findings, &functions);
 	const struct report_more more = {findings.data, functions.data};
 	if (report_html_at(place.ledger, &status, out_file_is_stdout(path) ? NULL : path, &more, &page, &err) < 0)
 		return cli_fail(&err);

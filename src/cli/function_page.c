@@ -137,7 +137,7 @@ static void put_row(const struct cover_history *history, struct buf *out)
 	html_text(out, history->name);
 	buf_str(out, "</code></a> <span class=soft>");
 	html_text(out, history->language);
-	buf_str(out, "</span></td><td class=n>");
+	buf_str(out, "</span></td><td class=\"n wide-only\">");
 	html_count(out, history->totals.execs);
 	buf_str(out, "</td><td class=\"n wide-only\">");
 	html_count(out, history->totals.rate > 0 ? (uint64_t)history->totals.rate : 0);
@@ -157,12 +157,12 @@ static void put_row(const struct cover_history *history, struct buf *out)
 
 static void put_table(const struct cover_histories *histories, struct buf *out)
 {
-	buf_str(out, "<table><tr><th>Function</th><th class=n>Executions</th><th class=\"n wide-only\">a second</th>"
+	buf_str(out, "<div class=wide><table class=figures><tr><th>Function</th><th class=\"n wide-only\">Executions</th><th class=\"n wide-only\">a second</th>"
 		     "<th class=\"n wide-only\">Features</th><th class=\"n wide-only\">Corpus</th><th class=n>Crashes</th>"
 		     "<th class=n>Lines reached</th><th class=n>Since the run before</th></tr>\n");
 	for (size_t i = 0; i < histories->count; i++)
 		put_row(&histories->list[i], out);
-	buf_str(out, "</table>\n");
+	buf_str(out, "</table></div>\n");
 }
 
 /* ---- sources ---- */
@@ -177,8 +177,31 @@ static const struct {
 	[LINE_LOST] = {"missed gone", "&minus;"},
 };
 
-static void put_source(const struct coverage_file *file, const char *text, size_t len, struct buf *out)
+struct page {
+	const struct findings *findings;
+	struct buf *out;
+	size_t room; /* bytes of sources that it still takes */
+};
+
+/* What was found of this function at that line; its file is told from where hotcell was started. */
+static void put_found(const struct page *page, const struct cover_history *history, const struct coverage_file *file, size_t line)
 {
+	size_t len = strlen(file->name);
+
+	for (size_t i = 0; i < page->findings->count; i++) {
+		const struct finding *finding = page->findings->list[i];
+		size_t path = finding->file ? strlen(finding->file) : 0;
+		if (finding->line != line || strcmp(finding->target, history->name) != 0 || path < len ||
+			strcmp(finding->file + path - len, file->name) != 0 || (path > len && finding->file[path - len - 1] != '/'))
+			continue;
+		buf_fmt(page->out, " <a href=\"#f-%s\">%s: %s</a>", finding->id, severity_name(finding_severity(finding)), finding->oracle);
+	}
+}
+
+static void put_source(const struct page *page, const struct cover_history *history, const struct coverage_file *file, const char *text,
+	size_t len)
+{
+	struct buf *out = page->out;
 	const char *end = text + len;
 	size_t number = 1;
 
@@ -191,7 +214,9 @@ static void put_source(const struct coverage_file *file, const char *text, size_
 			shown--;
 		buf_fmt(out, "<span class=\"%s\"><i>%zu %s</i>", looks[kind].class, number, looks[kind].mark);
 		html_log(out, at, shown);
-		buf_str(out, shown < line ? "...</span>" : "</span>");
+		buf_str(out, shown < line ? "..." : "");
+		put_found(page, history, file, number);
+		buf_str(out, "</span>");
 		at = stop ? stop + 1 : end;
 	}
 	buf_str(out, "</pre>\n");
@@ -240,10 +265,11 @@ static void put_unreached(const struct coverage_file *file, struct buf *out)
 	buf_str(out, ".</p>\n");
 }
 
-static void put_file(const struct coverage_file *file, bool open, size_t *room, struct buf *out)
+static void put_file(struct page *page, const struct cover_history *history, const struct coverage_file *file, bool open)
 {
 	own(buf_done) struct buf text = {0};
-	const char *why = source_of(file, room, &text);
+	const char *why = source_of(file, &page->room, &text);
+	struct buf *out = page->out;
 
 	buf_fmt(out, "<details%s><summary><span class=cov>", open && !why ? " open" : "");
 	put_meter(out, file->lines_hit, file->lines);
@@ -260,7 +286,7 @@ static void put_file(const struct coverage_file *file, bool open, size_t *room, 
 	if (why)
 		buf_fmt(out, "<p class=note>Not shown: %s.</p>\n", why);
 	else
-		put_source(file, buf_text(&text), text.len, out);
+		put_source(page, history, file, buf_text(&text), text.len);
 	buf_str(out, "</details>\n");
 }
 
@@ -295,8 +321,9 @@ static void put_facts(const struct cover_history *history, struct buf *out)
 	buf_str(out, "</p>\n");
 }
 
-static void put_function(const struct cover_history *history, bool open, size_t *room, struct buf *out)
+static void put_function(struct page *page, const struct cover_history *history, bool open)
 {
+	struct buf *out = page->out;
 	size_t shown = history->coverage.count < FILES_SHOWN ? history->coverage.count : FILES_SHOWN;
 
 	buf_fmt(out, "<details id=fn-%s%s><summary><b><code>", history->id, open ? " open" : "");
@@ -309,15 +336,15 @@ static void put_function(const struct cover_history *history, bool open, size_t 
 	if (!history->covered_ms)
 		buf_str(out, "<p class=note>Which lines it reaches was not measured.</p>\n");
 	for (size_t i = 0; i < shown; i++)
-		put_file(&history->coverage.files[i], open && history->coverage.count == 1, room, out);
+		put_file(page, history, &history->coverage.files[i], open && history->coverage.count == 1);
 	if (shown < history->coverage.count)
 		buf_fmt(out, "<p class=note>And %zu files more.</p>\n", history->coverage.count - shown);
 	buf_str(out, "</details>\n");
 }
 
-void functions_html_section(const struct cover_histories *histories, struct buf *out)
+void functions_html_section(const struct cover_histories *histories, const struct findings *findings, struct buf *out)
 {
-	size_t room = SOURCE_ALL;
+	struct page page = {.findings = findings, .out = out, .room = SOURCE_ALL};
 
 	if (!histories->count)
 		return;
@@ -327,7 +354,7 @@ void functions_html_section(const struct cover_histories *histories, struct buf 
 		     "by the run before</span><span><i class=error></i>! not reached</span><span><i class=again></i>&minus; not reached any "
 		     "more</span></div>\n");
 	for (size_t i = 0; i < histories->count; i++)
-		put_function(&histories->list[i], i < OPEN_FIRST, &room, out);
+		put_function(&page, &histories->list[i], i < OPEN_FIRST);
 	buf_str(out, "</section>\n");
 }
 
@@ -375,7 +402,7 @@ void functions_html(const struct cover_histories *histories, const struct findin
 	buf_str(out, "</header>\n<main>\n");
 	if (findings->count)
 		findings_html_section(findings, out);
-	functions_html_section(histories, out);
+	functions_html_section(histories, findings, out);
 	buf_str(out, "</main>\n<footer>Made by hotcell " HOTCELL_VERSION
 		     ". That nothing more was found is no proof that there is nothing.</footer>\n</body></html>\n");
 }

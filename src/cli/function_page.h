@@ -7,8 +7,8 @@
 #include "finding/report.h"
 #include "fuzz/cover_history.h"
 
-/* <section id=functions>...</section>; nothing where there are none. */
-void functions_html_section(const struct cover_histories *histories, struct buf *out);
+/* <section id=functions>...</section>; nothing where there are none. Lines of sources lead to findings that are on the page. */
+void functions_html_section(const struct cover_histories *histories, const struct findings *findings, struct buf *out);
 /* The whole page; `findings` may have none. */
 void functions_html(const struct cover_histories *histories, const struct findings *findings, struct buf *out);
 

@@ -418,7 +418,12 @@ static void a_page_shows_sources_escaped_and_only_as_they_were_measured(void **s
 	history->name = xstrdup("</code><b>x");
 	for (uint64_t i = 0; i < 20; i++)
 		cover_series_add(&history->series, &(struct series_point){i * 500, i * 1000, i * 3, i}, false);
-	functions_html(&all, &none, &page);
+	char oracle[] = "exception", word[] = "f", path[] = "x/a.py";
+	const struct finding finding = {.id = "0123456789abcdef", .oracle = oracle, .target = history->name, .subject = word,
+		.message = word, .input = word, .kind = word, .file = path, .line = 2};
+	const struct finding *const list[] = {&finding};
+	const struct findings found = {.list = list, .count = 1, .now = 1700000000, .capsule_folder = "x"};
+	functions_html(&all, &found, &page);
 	assert_null(strstr(buf_text(&page), "<script"));
 	assert_null(strstr(buf_text(&page), "\033"));
 	assert_null(strstr(buf_text(&page), "<b>x"));
@@ -427,6 +432,7 @@ static void a_page_shows_sources_escaped_and_only_as_they_were_measured(void **s
 	assert_non_null(strstr(buf_text(&page), "<span class=\"missed\"><i>2 !</i>"));
 	assert_non_null(strstr(buf_text(&page), "<path class=running d=\"M64 "));
 	assert_non_null(strstr(buf_text(&page), "<code>never</code> (3)"));
+	assert_non_null(strstr(buf_text(&page), " <a href=\"#f-0123456789abcdef\">medium: exception</a></span>"));
 	put(&folder, "a.py", "another text\n");
 	functions_html(&all, &none, &other);
 	assert_null(strstr(buf_text(&other), "another text"));

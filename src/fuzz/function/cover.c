@@ -70,6 +70,9 @@ static void cover_one(struct fuzzing *it, struct place *place)
 	struct err err = {0};
 
 	texts_add(&corpus, FUNCTION_WORK "/corpus");
+	/* engines begin with it, and keep no file of it; the corpus was copied to where it is kept already */
+	if (place_write(place->fds[PLACE_CORPUS], "empty", "", 0, &err) < 0)
+		err = (struct err){0};
 	(void)unlinkat(place->fds[PLACE_WORK], LEFT, 0); /* what a build left is no measurement */
 	if (job_start(&job, it, place, &spec, &err) < 0) {
 		fuzzing_gap(it, "the coverage of %s was not measured: %s", place->target->name, err.text);
