@@ -67,7 +67,8 @@ def fuzz(folder, *words, seeds=(), execs="400", more=("--json",)):
     store.mkdir(exist_ok=True)
     for number, each in enumerate(seeds):
         (store / f"{number}").write_bytes(each)
-    return hotcell("fuzz", "function", *words, *VENV, "--quiet", "--max-execs", execs, "--seed", "7", "--seed-corpus", store, *more,
+    wanted = () if "--no-coverage" in more else ("--coverage",)  # however busy the machine is
+    return hotcell("fuzz", "function", *words, *VENV, *wanted, "--quiet", "--max-execs", execs, "--seed", "7", "--seed-corpus", store, *more,
                    cwd=folder, timeout=120)
 
 
@@ -134,6 +135,13 @@ def test_lines_of_python_are_measured_without_coverage_py(tmp_path):
     assert is_missed(file, lines(PYTHON, "return 2")) and (file["functions"], file["functions_hit"]) == (2, 1)
 
 
+def test_functions_of_cxx_are_named_as_they_are_written(tmp_path):
+    (tmp_path / "s.cpp").write_text("#include <string>\nnamespace a {\ntemplate <typename A> int pick(A a) { return a > 1; }\nint never() { return 1; }\n}\n"
+                                    "int parse(const std::string &text)\n{\n\treturn a::pick<int>(1);\n}\n")
+    ran = hotcell("fuzz", "function", "s.cpp:parse", "--quiet", "--max-execs", "50", "--coverage-file", "-", "--coverage", cwd=tmp_path, timeout=120)
+    assert b",int a::pick<int>(int)\n" in ran.out and b"\nFNDA:0,a::never()\n" in ran.out, ran
+
+
 def test_a_harness_is_measured_with_what_it_calls(tmp_path):
     (tmp_path / "parser.py").write_text("def parse(data):\n    if data[:1] == b'x':\n        return 1\n    return 0\n\n\ndef never():\n    return 1\n")
     (tmp_path / "fuzz_one.py").write_text("import sys, atheris\nimport parser\n\ndef TestOneInput(data):\n    parser.parse(data)\n\n"
@@ -157,6 +165,7 @@ def test_the_table_the_lines_of_figures_and_the_report_have_it(tmp_path):
     state = tmp_path / ".hotcell"
     (kept,) = (state / "functions").iterdir()
     assert json.loads(kept.read_text())["change"] == {"more": 1, "less": 0, "edited": 0}
+    assert [each.name for each in (state / "corpus").iterdir()] == [kept.stem]
     assert hotcell("report", cwd=tmp_path).out == b"findings-report.html\n"
     text = (tmp_path / "findings-report.html").read_text()
     page = check_page(text)

@@ -15,7 +15,7 @@ WATERFALL = ROOT / "examples" / "waterfall"
 
 
 def fuzz(folder, *words, more=(), timeout=170):
-    return hotcell("fuzz", "function", *words, *VENV, "--json", "--quiet", *more, cwd=folder, timeout=timeout)
+    return hotcell("fuzz", "function", *words, *VENV, "--json", "--quiet", "--no-coverage", *more, cwd=folder, timeout=timeout)
 
 
 def said(ran):

@@ -102,7 +102,8 @@ static const char script_head[] =
 	"clang -O1 -w -c -o cover_driver.o " DRIVER "\n";
 static const char script_tail[] =
 	"llvm-profdata merge -sparse -o cover.profdata cover-*.profraw\n"
-	"llvm-cov export -format=lcov -instr-profile=cover.profdata cover_harness -ignore-filename-regex='^" FUNCTION_WORK "/' >coverage.info\n";
+	"llvm-cov export -format=lcov -instr-profile=cover.profdata cover_harness -ignore-filename-regex='^" FUNCTION_WORK "/' >cover.info\n"
+	"llvm-cxxfilt <cover.info >coverage.info 2>/dev/null || mv cover.info coverage.info\n"; /* names as people write them */
 
 static void put_quoted(struct buf *out, const char *word)
 {
