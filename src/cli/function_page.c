@@ -57,8 +57,8 @@ static void put_axes(struct buf *out, uint64_t most, uint64_t ms)
 		double y = HEIGHT - (HEIGHT - 10) * i / 2.0;
 		if (i == 1 && most < 2)
 			continue;
-		buf_fmt(out, "<line x1=\"%d\" x2=\"%d\" y1=\"%.1f\" y2=\"%.1f\"/><text x=\"%d\" y=\"%.1f\" class=end>", LEFT, WIDTH, y, y,
-			LEFT - 6, y + 4);
+		buf_fmt(out, "<line x1=\"%d\" x2=\"%d\" y1=\"%.1f\" y2=\"%.1f\"/>", LEFT, WIDTH, y, y);
+		buf_fmt(out, "<text x=\"%d\" y=\"%.1f\" class=end>", LEFT - 6, y + 4);
 		html_count(out, most * (uint64_t)i / 2);
 		buf_str(out, "</text>\n");
 	}
@@ -84,8 +84,8 @@ static void put_plot(const struct cover_history *history, struct buf *out)
 	struct plot plot = {series, out, (double)(WIDTH - LEFT) / (double)ms, (HEIGHT - 10.0) / (double)most};
 	buf_str(out, "<div class=legend><span><i class=running></i>features, as the engine counts them</span>"
 		     "<span><i class=success></i>inputs of the corpus</span></div>\n");
-	buf_fmt(out, "<div class=wide><svg viewBox=\"0 0 %d %d\" role=img aria-label=\"Features and corpus over time\">\n", WIDTH,
-		HEIGHT + 24);
+	buf_fmt(out, "<div class=wide><svg viewBox=\"0 0 %d %d\" role=img", WIDTH, HEIGHT + 24);
+	buf_str(out, " aria-label=\"Features and corpus over time\">\n");
 	put_axes(out, most, ms);
 	put_path(&plot, "area", offsetof(struct series_point, features), true);
 	put_path(&plot, "running", offsetof(struct series_point, features), false);
@@ -113,8 +113,9 @@ static void put_meter(struct buf *out, uint64_t part, uint64_t whole)
 {
 	double width = whole ? (double)part * 100 / (double)whole : 0;
 
-	buf_fmt(out, "<svg class=meter viewBox=\"0 0 100 8\" preserveAspectRatio=none aria-hidden=true><rect class=idle width=\"100\" "
-		     "height=\"8\"/><rect class=success width=\"%.1f\" height=\"8\"/></svg>", width);
+	buf_str(out, "<svg class=meter viewBox=\"0 0 100 8\" preserveAspectRatio=none aria-hidden=true>"
+		     "<rect class=idle width=\"100\" height=\"8\"/>");
+	buf_fmt(out, "<rect class=success width=\"%.1f\" height=\"8\"/></svg>", width);
 }
 
 static void put_since(struct buf *out, const struct function_change *change)
@@ -123,8 +124,8 @@ static void put_since(struct buf *out, const struct function_change *change)
 		buf_str(out, "<span class=soft>the first time</span>");
 		return;
 	}
-	buf_fmt(out, "<span class=%s>+%u</span> <span class=%s>&minus;%u</span>", change->more ? "gained" : "soft", change->more,
-		change->less ? "lost" : "soft", change->less);
+	buf_fmt(out, "<span class=%s>+%u</span> ", change->more ? "gained" : "soft", change->more);
+	buf_fmt(out, "<span class=%s>&minus;%u</span>", change->less ? "lost" : "soft", change->less);
 	if (change->edited)
 		buf_fmt(out, " <span class=soft>%u edited</span>", change->edited);
 }
@@ -157,7 +158,8 @@ static void put_row(const struct cover_history *history, struct buf *out)
 
 static void put_table(const struct cover_histories *histories, struct buf *out)
 {
-	buf_str(out, "<div class=wide><table class=figures><tr><th>Function</th><th class=\"n wide-only\">Executions</th><th class=\"n wide-only\">a second</th>"
+	buf_str(out, "<div class=wide><table class=figures><tr><th>Function</th>"
+		     "<th class=\"n wide-only\">Executions</th><th class=\"n wide-only\">a second</th>"
 		     "<th class=\"n wide-only\">Features</th><th class=\"n wide-only\">Corpus</th><th class=n>Crashes</th>"
 		     "<th class=n>Lines reached</th><th class=n>Since the run before</th></tr>\n");
 	for (size_t i = 0; i < histories->count; i++)
@@ -184,7 +186,8 @@ struct page {
 };
 
 /* What was found of this function at that line; its file is told from where hotcell was started. */
-static void put_found(const struct page *page, const struct cover_history *history, const struct coverage_file *file, size_t line)
+static void put_found(
+	const struct page *page, const struct cover_history *history, const struct coverage_file *file, size_t line)
 {
 	size_t len = strlen(file->name);
 
@@ -194,12 +197,13 @@ static void put_found(const struct page *page, const struct cover_history *histo
 		if (finding->line != line || strcmp(finding->target, history->name) != 0 || path < len ||
 			strcmp(finding->file + path - len, file->name) != 0 || (path > len && finding->file[path - len - 1] != '/'))
 			continue;
-		buf_fmt(page->out, " <a href=\"#f-%s\">%s: %s</a>", finding->id, severity_name(finding_severity(finding)), finding->oracle);
+		buf_fmt(page->out, " <a href=\"#f-%s\">%s: %s</a>", finding->id, severity_name(finding_severity(finding)),
+			finding->oracle);
 	}
 }
 
-static void put_source(const struct page *page, const struct cover_history *history, const struct coverage_file *file, const char *text,
-	size_t len)
+static void put_source(const struct page *page, const struct cover_history *history, const struct coverage_file *file,
+	const char *text, size_t len)
 {
 	struct buf *out = page->out;
 	const char *end = text + len;
@@ -350,9 +354,10 @@ void functions_html_section(const struct cover_histories *histories, const struc
 		return;
 	buf_str(out, "<section id=functions><h2>Functions</h2>\n");
 	put_table(histories, out);
-	buf_str(out, "<p class=note></p>\n<div class=legend><span><i class=success></i>reached</span><span><i class=running></i>+ reached, and not "
-		     "by the run before</span><span><i class=error></i>! not reached</span><span><i class=again></i>&minus; not reached any "
-		     "more</span></div>\n");
+	buf_str(out, "<p class=note></p>\n<div class=legend><span><i class=success></i>reached</span>"
+		     "<span><i class=running></i>+ reached, and not by the run before</span>"
+		     "<span><i class=error></i>! not reached</span>"
+		     "<span><i class=again></i>&minus; not reached any more</span></div>\n");
 	for (size_t i = 0; i < histories->count; i++)
 		put_function(&page, &histories->list[i], i < OPEN_FIRST);
 	buf_str(out, "</section>\n");
@@ -397,7 +402,8 @@ void functions_html(const struct cover_histories *histories, const struct findin
 	buf_fmt(out, "<header><h1>hotcell report <span class=%s>%zu open</span></h1>\n<div class=soft>",
 		findings->count ? "escaped" : "held", findings->count);
 	html_date(out, findings->now > 0 ? (uint64_t)findings->now * 1000 : 0);
-	buf_fmt(out, "</div>\n<nav>%s<a href=\"#functions\">Functions</a></nav>\n", findings->count ? "<a href=\"#findings\">Findings</a>" : "");
+	buf_fmt(out, "</div>\n<nav>%s<a href=\"#functions\">Functions</a></nav>\n",
+		findings->count ? "<a href=\"#findings\">Findings</a>" : "");
 	put_tiles(histories, findings->count, out);
 	buf_str(out, "</header>\n<main>\n");
 	if (findings->count)

@@ -1,6 +1,7 @@
-/* Fuzzed functions as a section of a page, or with the findings as a page of their own: figures, how they grew, and the source
- * with what of it was reached. Sources are read here: only those whose text is the one that was measured are shown, so that a
- * state folder of somebody else cannot make us show a file that they do not know already. */
+/* Fuzzed functions as a section of a page, or with the findings as a page of their own: figures, how they grew,
+ * and the source with what of it was reached. Sources are read here: only those whose text is the one that was
+ * measured are shown, so that a state folder of somebody else cannot make us show a file that they do not know
+ * already. */
 #ifndef HOTCELL_CLI_FUNCTION_PAGE_H
 #define HOTCELL_CLI_FUNCTION_PAGE_H
 

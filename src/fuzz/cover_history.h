@@ -1,6 +1,7 @@
-/* What is kept of a fuzzed function from one run to the next: a file each in the state folder, functions/ID.json, with the
- * figures of the last run, how they grew, which lines its corpus reaches, and what of that is new. Bounded, and written whole
- * or not at all. A file that is read is a stranger's: a state folder may be anybody's. */
+/* What is kept of a fuzzed function from one run to the next: a file each in the state folder, functions/ID.json,
+ * with the figures of the last run, how they grew, which lines its corpus reaches, and what of that is new.
+ * Bounded, and written whole or not at all. A file that is read is a stranger's: a state folder may
+ * be anybody's. */
 #ifndef HOTCELL_FUZZ_COVER_HISTORY_H
 #define HOTCELL_FUZZ_COVER_HISTORY_H
 
@@ -45,7 +46,8 @@ void cover_history_id(const char *state, const struct function_target *target, c
 void cover_history_compare(const struct cover_history *before, struct cover_history *now);
 void cover_history_write(const struct cover_history *history, struct json *json); /* one object */
 /* Errors are ERR_USAGE and name the member. */
-MUST_CHECK int cover_history_read(struct cover_history *ret, const char *text, size_t len, const char *name, struct err *err);
+MUST_CHECK int cover_history_read(
+	struct cover_history *ret, const char *text, size_t len, const char *name, struct err *err);
 
 /* None is ENOENT. */
 MUST_CHECK int cover_history_load(const char *state, const char *id, struct cover_history *ret, struct err *err);

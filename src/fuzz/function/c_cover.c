@@ -102,8 +102,10 @@ static const char script_head[] =
 	"clang -O1 -w -c -o cover_driver.o " DRIVER "\n";
 static const char script_tail[] =
 	"llvm-profdata merge -sparse -o cover.profdata cover-*.profraw\n"
-	"llvm-cov export -format=lcov -instr-profile=cover.profdata cover_harness -ignore-filename-regex='^" FUNCTION_WORK "/' >cover.info\n"
-	"llvm-cxxfilt <cover.info >coverage.info 2>/dev/null || mv cover.info coverage.info\n"; /* names as people write them */
+	"llvm-cov export -format=lcov -instr-profile=cover.profdata cover_harness \\\n"
+	"\t-ignore-filename-regex='^" FUNCTION_WORK "/' >cover.info\n"
+	/* names as people write them */
+	"llvm-cxxfilt <cover.info >coverage.info 2>/dev/null || mv cover.info coverage.info\n";
 
 static void put_quoted(struct buf *out, const char *word)
 {
@@ -132,8 +134,8 @@ void c_cover_plan(struct function_plan *plan, const struct function_options *opt
 		else if (strncmp(word, "-fsanitize", 10) != 0 && strncmp(word, "-fno-sanitize", 13) != 0)
 			put_quoted(&script, word);
 	}
-	buf_fmt(&script, " -fprofile-instr-generate -fcoverage-mapping cover_driver.o -o cover_harness\n./cover_harness \"$1\" %u\n",
-		seconds / 2);
+	buf_str(&script, " -fprofile-instr-generate -fcoverage-mapping cover_driver.o -o cover_harness\n");
+	buf_fmt(&script, "./cover_harness \"$1\" %u\n", seconds / 2);
 	buf_str(&script, script_tail);
 	plan_file_add(plan, DRIVER, xstrdup(driver));
 	plan_file_add(plan, SCRIPT, buf_take(&script));

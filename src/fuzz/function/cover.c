@@ -1,5 +1,6 @@
-/* Coverage: the plan's own command over the corpus, in a cell that leaves lcov behind. It comes last, so the folder of what was
- * built can be its to write in. What it leaves is a stranger's word about the stranger's code: it is shown, and decides nothing. */
+/* Coverage: the plan's own command over the corpus, in a cell that leaves lcov behind. It comes last, so the
+ * folder of what was built can be its to write in. What it leaves is a stranger's word about the stranger's code:
+ * it is shown, and decides nothing. */
 #include "fuzz/function/cover.h"
 
 #include <fcntl.h>

@@ -4,8 +4,8 @@
 
 #include "fuzz/function/run.h"
 
-/* Of each target that was fuzzed, into its place and the result. Problems are gaps. Nothing may be judged by what was built
- * after it: the cell that measures can write there. */
+/* Of each target that was fuzzed, into its place and the result. Problems are gaps. After it, nothing may be judged by
+ * what was built: the cell that measures can write there. */
 void cover_all(struct fuzzing *it);
 
 #endif

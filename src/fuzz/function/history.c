@@ -137,7 +137,8 @@ bool cover_source_read(const char *root, const char *name, struct buf *ret, char
 	if (top < 0 || !coverage_is_source(name, strlen(name)))
 		return false;
 	own(fd_closep) int fd = (int)syscall(SYS_openat2, top, name, &how, sizeof(how));
-	if (fd < 0 || fstat(fd, &st) < 0 || !S_ISREG(st.st_mode) || st.st_size < 0 || (uint64_t)st.st_size > FUNCTION_SOURCE_MAX)
+	if (fd < 0 || fstat(fd, &st) < 0 || !S_ISREG(st.st_mode) || st.st_size < 0 ||
+		(uint64_t)st.st_size > FUNCTION_SOURCE_MAX)
 		return false;
 	for (ssize_t got; (got = read(fd, part, sizeof(part))) != 0;) {
 		if (got < 0 || ret->len + (size_t)got > FUNCTION_SOURCE_MAX)

@@ -40,8 +40,9 @@ struct coverage_sums coverage_sums(const struct coverage_file *files, size_t cou
 /* What is shown as source is one: no settings, no keys, whatever the target says that it ran. */
 static bool has_source_suffix(const char *name, size_t len)
 {
-	static const char *const suffixes[] = {".py", ".c", ".h", ".cc", ".cpp", ".cxx", ".c++", ".hh", ".hpp", ".hxx", ".h++", ".inc",
-		".inl", ".ipp", ".y", ".l", ".js", ".mjs", ".cjs", ".jsx", ".ts", ".mts", ".cts", ".tsx", ".go", ".rs", ".java", ".kt"};
+	static const char *const suffixes[] = {".py", ".c", ".h", ".cc", ".cpp", ".cxx", ".c++", ".hh", ".hpp", ".hxx",
+		".h++", ".inc", ".inl", ".ipp", ".y", ".l", ".js", ".mjs", ".cjs", ".jsx", ".ts", ".mts", ".cts", ".tsx", ".go",
+		".rs", ".java", ".kt"};
 
 	for (size_t i = 0; i < ARRAY_LEN(suffixes); i++) {
 		size_t end = strlen(suffixes[i]);
@@ -329,7 +330,8 @@ static void coverage_join(struct coverage *coverage)
 	}
 }
 
-void lcov_read(const char *text, size_t len, const char *seen, const char *root, struct coverage *ret, struct lcov_left *ret_left)
+void lcov_read(const char *text, size_t len, const char *seen, const char *root, struct coverage *ret,
+	struct lcov_left *ret_left)
 {
 	struct reader reader = {.seen = seen, .root = root, .out = ret, .left = ret_left};
 	const char *end = text + len;

@@ -1,5 +1,6 @@
 /* Reads lcov, as it is left by what measured a target's coverage: a stranger's text. Pure and bounded; what is not
- * understood or not wanted is counted and left out, so that a reader of half a file has half of the truth and no error. */
+ * understood or not wanted is counted and left out, so that a reader of half a file has half of the truth and no
+ * error. */
 #ifndef HOTCELL_FUZZ_FUNCTION_LCOV_H
 #define HOTCELL_FUZZ_FUNCTION_LCOV_H
 
@@ -19,7 +20,8 @@ struct lcov_left {
 };
 
 /* Paths begin with `seen`, which is `root` on the host. */
-void lcov_read(const char *text, size_t len, const char *seen, const char *root, struct coverage *ret, struct lcov_left *ret_left);
+void lcov_read(const char *text, size_t len, const char *seen, const char *root, struct coverage *ret,
+	struct lcov_left *ret_left);
 /* Adds what others reached; both are as lcov_read makes them. */
 void coverage_merge(struct coverage *into, const struct coverage *from);
 /* Sorts the list, joins what has the same name, and counts. */
