@@ -97,6 +97,7 @@ static int retry_open(struct parsed *it, struct function_retry *retry, struct er
 	if (it->setup.targets.count != 1)
 		return err_set(err, ERR_USAGE, "the capsule names no single function");
 	retry->changed = is_changed(&it->setup, retry->finding);
+	it->setup.options.coverage = COVER_NONE;
 	it->setup.options.stop = on_stop;
 	it->setup.options.data = &it->setup;
 	return 0;

@@ -46,7 +46,7 @@ const char *function_language(const char *name); /* the same name, static; NULL:
 
 enum sanitizer { SANITIZER_DEFAULT, SANITIZER_ADDRESS, SANITIZER_UNDEFINED, SANITIZER_MEMORY, SANITIZER_NONE };
 
-enum function_cover { COVER_BRIEF, COVER_WHOLE, COVER_NONE }; /* within some seconds; within minutes; not at all */
+enum function_cover { COVER_NONE, COVER_WHOLE, COVER_BRIEF }; /* not at all; within minutes; within some seconds */
 
 struct function_progress;
 

@@ -205,6 +205,23 @@ def f(data: bytes):
     assert "Which lines it reaches was not measured" in page and "6f1c" not in page and "root:" not in page
 
 
+def test_what_takes_too_long_is_measured_in_part_and_told(tmp_path):
+    (tmp_path / "t.py").write_text("""
+import sys, time
+if "cover" in sys.argv:
+    with open("/fuzz/coverage.info", "w") as left:
+        left.write("SF:/target/t.py\\nDA:1,0\\nDA:2,1\\nDA:3")
+    time.sleep(100)
+
+def f(data: bytes):
+    return data
+""")
+    ran = hotcell("fuzz", "function", "t.py:f", *VENV, "--quiet", "--json", "--max-execs", "50", cwd=tmp_path, timeout=120)
+    result = json.loads(ran.out)
+    assert result["exit"] == 0 and result["gaps"] == ["the coverage of t.py:f was only partly measured within 10 s; --coverage takes longer"]
+    assert (result["coverage"]["lines"], result["coverage"]["lines_hit"]) == (2, 1)
+
+
 def test_what_cannot_be_measured_is_a_remark_and_what_is_not_wanted_is_not_done(tmp_path):
     (tmp_path / "w.c").write_text(C)
     ran = fuzz(tmp_path, "w.c:check", execs="50", more=("--json", "--forbid", "llvm-cov"))

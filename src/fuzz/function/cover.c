@@ -5,6 +5,7 @@
 
 #include <fcntl.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "base/clock.h"
 #include "base/term.h"
@@ -15,18 +16,12 @@
 #define LEFT "coverage.info"
 #define SAID_SHOWN 300
 
-/* Ends told by a signal or the time are told apart: what to do differs. */
 static void gap_of(struct fuzzing *it, const struct place *place, const struct job *job)
 {
 	const char *name = place->target->name;
 	own(buf_done) struct buf line = {0}, shown = {0};
 	size_t from = job->said.len > SAID_SHOWN ? job->said.len - SAID_SHOWN : 0;
 
-	if (job->outcome == CELL_TIMEOUT) {
-		fuzzing_gap(it, "the coverage of %s was not measured within %u s%s", name, cover_seconds(it->options),
-			it->options->coverage == COVER_WHOLE ? "" : "; --coverage takes longer");
-		return;
-	}
 	term_line(buf_text(&job->said) + from, job->said.len - from, SAID_SHOWN, &line);
 	if (it->options->hidden && redactor_knows(it->options->hidden))
 		redact_show(it->options->hidden, REDACT_VALUES, buf_text(&line), line.len, &shown);
@@ -35,11 +30,20 @@ static void gap_of(struct fuzzing *it, const struct place *place, const struct j
 		job->exit_code, *job->why ? ": " : "", job->why, *said ? "; it said: " : "", said);
 }
 
-static void take(struct fuzzing *it, struct place *place)
+/* `late`: it was ended at its time, and may have left a part. */
+static void take(struct fuzzing *it, struct place *place, bool late)
 {
 	own(buf_done) struct buf text = {0};
 	struct lcov_left left;
+	struct stat st;
 
+	if (late) {
+		bool part = fstatat(place->fds[PLACE_WORK], LEFT, &st, AT_SYMLINK_NOFOLLOW) == 0 && S_ISREG(st.st_mode) && st.st_size;
+		fuzzing_gap(it, "the coverage of %s was %smeasured within %u s%s", place->target->name, part ? "only partly " : "not ",
+			cover_seconds(it->options), it->options->coverage == COVER_WHOLE ? "" : "; --coverage takes longer");
+		if (!part)
+			return;
+	}
 	if (!place_read(place->fds[PLACE_WORK], LEFT, LCOV_MAX, &text)) {
 		fuzzing_gap(it, "the coverage of %s was measured, and nothing, or more than %zu MB, was left of it", place->target->name,
 			LCOV_MAX >> 20);
@@ -80,8 +84,9 @@ static void cover_one(struct fuzzing *it, struct place *place)
 		return;
 	}
 	if (job_wait(&job)) {
-		if (job.outcome == CELL_EXITED && job.exit_code == 0)
-			take(it, place);
+		bool late = job.outcome == CELL_TIMEOUT;
+		if (late || (job.outcome == CELL_EXITED && job.exit_code == 0))
+			take(it, place, late);
 		else
 			gap_of(it, place, &job);
 	}
