@@ -5,6 +5,7 @@ import json
 
 import pytest
 
+from campaigns import campaign
 from harness import ROOT, hotcell
 from test_findings import check_page
 
@@ -174,6 +175,10 @@ def test_the_table_the_lines_of_figures_and_the_report_have_it(tmp_path):
     assert f'<span class="hit fresh"><i>{lines(C, "return 2")} +</i>' in text
     assert f'<span class="missed"><i>{lines(C, "what + 1")} !</i>' in text
     assert '<path class=running d="M' in text and "Findings" not in page.text
+    ran = campaign(tmp_path, "--name", "night", "--runs", "1", "--", "/bin/true")
+    assert ran.code == 0, ran
+    page = check_page(hotcell("report", "-o", "-", "night", cwd=tmp_path).out.decode())
+    assert ("href", "#functions") in page.attributes and ("href", "#findings") not in page.attributes and "w.c:check" in page.text
     # a source that was edited is not shown as if it were the one that was measured
     (tmp_path / "w.c").write_text(C.replace("never", "ever"))
     page = check_page(hotcell("report", "-o", "-", cwd=tmp_path).out.decode())
