@@ -6,9 +6,10 @@
 #define HOTCELL_FUZZ_COVER_HISTORY_H
 
 #include "base/json.h"
+#include "fuzz/corpus.h"
 #include "fuzz/function.h"
 
-#define COVER_ID_LEN 16
+#define COVER_ID_LEN CORPUS_ID_LEN
 #define COVER_HISTORY_FORMAT "hotcell-function-1"
 #define COVER_HISTORY_MAX ((size_t)8 << 20) /* bytes of a file */
 #define COVER_HISTORIES_MAX 500u
@@ -28,7 +29,7 @@ struct cover_series {
 void cover_series_add(struct cover_series *series, const struct series_point *point, bool last);
 
 struct cover_history {
-	char id[COVER_ID_LEN + 1];
+	char id[COVER_ID_LEN + 1]; /* the one that its corpus is kept by */
 	char *name, *language, *root, *file, *function;
 	uint64_t ended_ms, took_ms; /* since 1970; of the last run */
 	struct target_progress totals;
@@ -38,9 +39,6 @@ struct cover_history {
 	struct function_change change;
 };
 void cover_history_done(struct cover_history *history);
-
-/* The key that a target's corpus is kept by, too. */
-void cover_history_id(const char *state, const struct function_target *target, char ret[COVER_ID_LEN + 1]);
 
 /* Marks lines of `now` against `before`, of a run before it, and counts them. Pure. */
 void cover_history_compare(const struct cover_history *before, struct cover_history *now);

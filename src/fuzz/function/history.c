@@ -42,17 +42,6 @@ static void sum_hex(const void *bytes, size_t len, char ret[SHA256_HEX])
 	sha256_hex(sum, ret);
 }
 
-void cover_history_id(const char *state, const struct function_target *target, char ret[COVER_ID_LEN + 1])
-{
-	own(freep) char *what = xfmt("%s\n%s\n%s\n%s", target->language, target->root, target->file, target->function);
-	char hex[SHA256_HEX];
-
-	(void)state;
-	sum_hex(what, strlen(what), hex);
-	memcpy(ret, hex, COVER_ID_LEN);
-	ret[COVER_ID_LEN] = '\0';
-}
-
 /* ---- over time ---- */
 
 void cover_series_add(struct cover_series *series, const struct series_point *point, bool last)
@@ -275,7 +264,7 @@ static void keep_one(struct fuzzing *it, size_t index)
 	now = (struct cover_history){.name = xstrdup(target->name), .language = xstrdup(target->language),
 		.root = xstrdup(target->root), .file = xstrdup(target->file), .function = xstrdup(target->function),
 		.took_ms = (clock_now() - it->started_ns) / NS_PER_MS, .totals = it->result->totals[index]};
-	cover_history_id(it->options->state, target, now.id);
+	memcpy(now.id, place->about.id, sizeof(now.id));
 	(void)clock_gettime(CLOCK_REALTIME, &clock);
 	now.ended_ms = (uint64_t)clock.tv_sec * 1000 + (uint64_t)clock.tv_nsec / NS_PER_MS;
 	if (place->series)
