@@ -53,7 +53,7 @@ def run(folder, *words, code=0, timeout=100):
 
 
 def fuzz(folder, *words, code=0):
-    return run(folder, "fuzz", "function", *words, *VENV, "--quiet", code=code)
+    return run(folder, "fuzz", "function", *words, *VENV, "--quiet", "--no-coverage", code=code)
 
 
 def corpora(folder):
