@@ -25,6 +25,7 @@
 
 struct fuzz {
 	const struct fuzz_cli *cli;
+	const struct fuzz_more *more; /* may be NULL */
 	struct fuzz_setup setup;
 	struct fuzz_kept kept;
 	struct finding_store known; /* what was there of this target */
@@ -107,6 +108,8 @@ static void on_found(void *data, const struct finding *finding, bool is_new)
 		return;
 	}
 	fuzz_setup_finish(&it->setup, &kept);
+	if (it->more)
+		it->more->finish(it->more->data, &kept);
 	bool fresh = fuzz_kept_add(&it->kept, &kept, first);
 	if (first)
 		tell(it, &kept, fresh ? "found" : "found again");
@@ -137,17 +140,21 @@ static bool is_meant(const struct fuzz_cli *cli, const char *name)
 /* Of this target, and of what is fuzzed of it: the rest would be said to be fixed. */
 static int known_open(struct fuzz *it, struct err *err)
 {
-	const char *name = target_name(it->setup.target), *kind = target_mode_kind(it->setup.mode);
+	const char *name = target_name(it->setup.target), *kind = it->setup.kind;
 	size_t kept = 0;
 
 	if (store_open(&it->known, it->setup.store_folder, err) < 0 || fuzz_kept_open(&it->kept, it->setup.store_folder, err) < 0)
 		return -1;
 	for (size_t i = 0; i < it->known.count; i++) {
 		struct finding *finding = &it->known.items[i];
-		if (strcmp(finding->target, name) != 0 || strcmp(finding->kind, kind) != 0 || !is_meant(it->cli, finding->subject))
+		if (strcmp(finding->target, name) != 0 || strcmp(finding->kind, kind) != 0 || finding->binary ||
+			!is_meant(it->cli, finding->subject)) {
 			finding_done(finding);
-		else
-			it->known.items[kept++] = *finding;
+			continue;
+		}
+		free(finding->kind); /* as it is spoken to */
+		finding->kind = xstrdup(target_mode_kind(it->setup.mode));
+		it->known.items[kept++] = *finding;
 	}
 	it->known.count = kept;
 	return 0;
@@ -237,16 +244,16 @@ static int explore(struct fuzz *it)
 	return report(it, &result);
 }
 
-static int run_with(const struct fuzz_cli *cli, enum target_mode mode, const struct cli_args *args)
+int fuzz_all(const struct fuzz_cli *cli, enum target_mode mode, const struct cli_args *args, const struct fuzz_more *more)
 {
-	own(fuzz_done) struct fuzz it = {.cli = cli};
+	own(fuzz_done) struct fuzz it = {.cli = cli, .more = more};
 	struct err err = {0};
 
 	if (fuzz_setup_build(&it.setup, cli, mode, args, &err) < 0 || fuzz_kept_gate(&it.kept, cli->fail_on, cli->baseline, cli->sarif, &err) < 0 ||
-		 fuzz_setup_open(&it.setup, &err) < 0)
-		return fuzz_setup_fail(&err);
+		(more && more->ready(more->data, &it.setup, &err) < 0) || fuzz_setup_open(&it.setup, &err) < 0)
+		return it.setup.signal ? 128 + it.setup.signal : fuzz_setup_fail(&err);
 	if (check_tools(&it, &err) < 0 || known_open(&it, &err) < 0 ||
-		fuzz_log_start(it.setup.audit.audit, target_name(it.setup.target), target_mode_kind(mode),
+		fuzz_log_start(it.setup.audit.audit, target_name(it.setup.target), it.setup.kind,
 			target_subjects(it.setup.target)->count, it.known.count, &err) < 0)
 		return fuzz_setup_fail(&err);
 	return explore(&it);
@@ -298,7 +305,7 @@ static int fuzz_verb(const struct cli_verb *verb, struct fuzz_cli *typed, const 
 		return cli_fail(&err);
 	}
 	set_defaults(cli, args);
-	return run_with(cli, mode, args);
+	return fuzz_all(cli, mode, args, NULL);
 }
 
 static int run_mcp(void *data, const struct cli_args *args)

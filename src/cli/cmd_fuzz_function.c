@@ -13,7 +13,7 @@
 #include "base/term.h"
 #include "base/out_file.h"
 #include "cli/function_coverage.h"
-#include "cli/function_setup.h"
+#include "cli/function_schema.h"
 #include "cli/function_view.h"
 #include "cli/fuzz_kept.h"
 #include "cli/fuzz_setup.h"
@@ -380,6 +380,8 @@ static int run_function(void *data, const struct cli_args *args)
 		cli->duration_ms = DEFAULT_MS;
 	if (!cli->seed && getrandom(&cli->seed, sizeof(cli->seed), 0) == (ssize_t)sizeof(cli->seed))
 		cli->seed = (cli->seed >> 33) + 1; /* as large as the engines take them */
+	if (cli->schema)
+		return function_schema_run(cli, args);
 	own(function_fuzz_done) struct function_fuzz it = {.cli = cli};
 	if (function_setup_build(&it.setup, cli, args->words, args, &err) < 0 || fuzz_kept_gate(&it.kept, cli->fail_on, cli->baseline, cli->sarif, &err) < 0 ||
 		function_setup_open(&it.setup, &err) < 0 || fuzz_kept_open(&it.kept, it.setup.store_folder, &err) < 0 ||
@@ -427,6 +429,10 @@ static const struct cli_option table[] = {
 	 .help = "inputs to begin with, a file each"},
 	{.name = "dict", .value = "FILE", .kind = CLI_TEXT, OWN(dict), .hint = CLI_HINT_FILE,
 	 .help = "words to use in inputs, in AFL's syntax"},
+	{.name = "schema", .letter = 's', .value = "FILE", .kind = CLI_TEXT, OWN(schema), .hint = CLI_HINT_FILE,
+	 .help = "call it with JSON values that fit this schema, made by hotcell, and not with an engine's bytes"},
+	{.name = "no-deepen", .kind = CLI_FLAG, OWN(no_deepen),
+	 .help = "try no inputs that nest deeper than those that the engine found, and take no words from the source"},
 	{.name = "sanitizer", .value = "NAME", .kind = CLI_TEXT, OWN(sanitizer), .hint = CLI_HINT_CHOICE,
 	 .choices = "address undefined memory none", .fallback = "address and undefined",
 	 .help = "what C and C++ are built with"},

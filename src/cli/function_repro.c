@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-#include "cli/function_setup.h"
+#include "cli/function_schema.h"
 #include "cli/profile_options.h"
 #include "cli/fuzz_kept.h"
 #include "cli/fuzz_setup.h"
@@ -64,7 +64,7 @@ static bool on_stop(void *data)
 	return ((const struct function_setup *)data)->signal != 0;
 }
 
-static bool is_changed(const struct function_setup *setup, const struct finding *finding)
+bool function_is_changed(const struct function_setup *setup, const struct finding *finding)
 {
 	const struct function_target *target = &setup->targets.list[0];
 	own(freep) char *path = xfmt("%s/%s", target->root, target->file);
@@ -87,16 +87,18 @@ static void fill(const struct function_again *again, struct repro *ret)
 		ret->other = (struct finding){.oracle = xstrdup(again->last.oracle), .message = xstrdup(again->last.message)};
 }
 
+static const struct function_cli *cli_of(const struct parsed *it)
+{
+	return it->profiled.options ? it->profiled.options : &it->cli;
+}
+
 static int retry_open(struct parsed *it, struct function_retry *retry, struct err *err)
 {
-	if (parse(it, retry, err) < 0)
-		return -1;
-	const struct function_cli *cli = it->profiled.options ? it->profiled.options : &it->cli;
-	if (function_setup_build(&it->setup, cli, NULL, &it->args, err) < 0 || function_setup_open(&it->setup, err) < 0)
+	if (function_setup_build(&it->setup, cli_of(it), NULL, &it->args, err) < 0 || function_setup_open(&it->setup, err) < 0)
 		return -1;
 	if (it->setup.targets.count != 1)
 		return err_set(err, ERR_USAGE, "the capsule names no single function");
-	retry->changed = is_changed(&it->setup, retry->finding);
+	retry->changed = function_is_changed(&it->setup, retry->finding);
 	it->setup.options.coverage = COVER_NONE;
 	it->setup.options.stop = on_stop;
 	it->setup.options.data = &it->setup;
@@ -108,6 +110,10 @@ int function_smaller(struct function_retry *retry, struct finding *finding, uint
 	own(parsed_done) struct parsed it = {0};
 	bool stopped = false;
 
+	if (parse(&it, retry, err) < 0)
+		return -1;
+	if (cli_of(&it)->schema)
+		return err_set(err, ERR_USAGE, "a value that fits a schema is made small when it is found, and not again");
 	if (retry_open(&it, retry, err) < 0)
 		return -1;
 	int rc = function_minimise(&it.setup.options, finding, ms, it.setup.loop, it.setup.pool, ret_smaller, &stopped, err);
@@ -124,6 +130,10 @@ int function_repro(struct function_retry *retry, struct repro *ret, struct err *
 	own(parsed_done) struct parsed it = {0};
 	own(function_again_done) struct function_again again = {0};
 
+	if (parse(&it, retry, err) < 0)
+		return -1;
+	if (cli_of(&it)->schema)
+		return function_schema_repro(cli_of(&it), &it.args, retry, ret, err);
 	if (retry_open(&it, retry, err) < 0)
 		return -1;
 	int rc = function_again(&it.setup.options, retry->finding, retry->times, it.setup.loop, it.setup.pool, &again, err);

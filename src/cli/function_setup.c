@@ -199,8 +199,10 @@ int function_setup_build(struct function_setup *ret, const struct function_cli *
 		.sanitizer = sanitizer_of(cli->sanitizer),
 		.afl = cli->fuzzer && strcmp(cli->fuzzer, "afl++") == 0,
 		.expect = cli->expect.items,
+		.no_deepen = cli->no_deepen,
+		.serve = cli->schema != NULL,
 		.engines = ret->engines,
-		.coverage = cli->no_coverage ? COVER_NONE : cli->coverage ? COVER_WHOLE : COVER_BRIEF,
+		.coverage = cli->no_coverage || cli->schema ? COVER_NONE : cli->coverage ? COVER_WHOLE : COVER_BRIEF,
 	};
 	return 0;
 }

@@ -10,8 +10,8 @@ struct function_cli {
 	struct run_options run; /* first: its rows are shared with `hotcell run` */
 	struct cli_list targets, expect, engines;
 	uint64_t duration_ms, max_execs, max_findings, seed, workers, input_ms;
-	const char *seed_corpus, *dict, *sanitizer, *fuzzer, *venv, *fail_on, *baseline, *sarif, *state, *coverage_file;
-	bool stats_json, coverage, no_coverage;
+	const char *seed_corpus, *dict, *sanitizer, *fuzzer, *venv, *fail_on, *baseline, *sarif, *state, *coverage_file, *schema;
+	bool stats_json, coverage, no_coverage, no_deepen;
 };
 
 #define ENGINES_MAX 8 /* languages */
@@ -38,6 +38,8 @@ MUST_CHECK int function_setup_build(struct function_setup *ret, const struct fun
 	struct err *err);
 MUST_CHECK int function_setup_open(struct function_setup *it, struct err *err);
 void function_setup_done(struct function_setup *it);
+/* Whether its target is another than the one that it was found in. */
+bool function_is_changed(const struct function_setup *it, const struct finding *finding);
 /* A finding as it goes to the store. */
 void function_setup_finish(const struct function_setup *it, struct finding *finding);
 

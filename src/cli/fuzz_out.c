@@ -106,7 +106,7 @@ static int print_json(const struct fuzz_outcome *outcome)
 	json_put_string(&json, "version", HOTCELL_VERSION);
 	json_put_string(&json, "target", target_name(setup->target));
 	json_put_string(&json, "says", target_version(setup->target));
-	json_put_string(&json, "kind", target_mode_kind(setup->mode));
+	json_put_string(&json, "kind", setup->kind);
 	json_put_string(&json, "backend", setup->backend);
 	json_put_string(&json, "seed", seed);
 	json_put_string(&json, "end", ends[outcome->result->end]);

@@ -212,7 +212,7 @@ int fuzz_setup_build(struct fuzz_setup *ret, const struct fuzz_cli *cli, enum ta
 {
 	oracle_set set;
 
-	*ret = (struct fuzz_setup){.cli = cli, .mode = mode, .command = args->command};
+	*ret = (struct fuzz_setup){.cli = cli, .mode = mode, .kind = target_mode_kind(mode), .command = args->command};
 	if (check_options(cli, err) < 0 || oracle_set_read(cli->oracles, &set, err) < 0 || read_files(ret, err) < 0 ||
 		backend_choose(&cli->run, &ret->backend, err) < 0 || manifest_check(&cli->run.manifests, err) < 0)
 		return -1;
@@ -303,6 +303,7 @@ int fuzz_setup_open(struct fuzz_setup *it, struct err *err)
 		.output_schema_text = cli->output_schema ? buf_text(&it->output_schema) : NULL,
 		.output_schema_len = it->output_schema.len,
 		.output_schema_name = cli->output_schema,
+		.subject = it->subject,
 		.words = it->words,
 		.port = cli->port,
 		.path = cli->path,

@@ -15,6 +15,8 @@ enum { FUZZ_EXIT_FINDINGS = 1, FUZZ_EXIT_NOTHING = 3, FUZZ_EXIT_BROKEN = 4 };
 struct fuzz_setup {
 	const struct fuzz_cli *cli;
 	enum target_mode mode;
+	const char *kind; /* of its findings */
+	const char *subject; /* of a tool: its name; NULL: the target's */
 	char *const *command;
 	const char *backend;
 	struct run_spec built;
@@ -46,6 +48,15 @@ MUST_CHECK int fuzz_setup_build(struct fuzz_setup *ret, const struct fuzz_cli *c
 /* Starts it. ERR_MISSING: it offers nothing. */
 MUST_CHECK int fuzz_setup_open(struct fuzz_setup *it, struct err *err);
 void fuzz_setup_done(struct fuzz_setup *it);
+
+/* Where what is fuzzed is more than a command: what is done between the two, and with a finding before it goes to the store. */
+struct fuzz_more {
+	int (*ready)(void *data, struct fuzz_setup *setup, struct err *err);
+	void (*finish)(void *data, struct finding *finding);
+	void *data;
+};
+/* All of it: builds, opens, fuzzes, reports. `more` may be NULL. Returns the exit code. */
+int fuzz_all(const struct fuzz_cli *cli, enum target_mode mode, const struct cli_args *args, const struct fuzz_more *more);
 
 /* What an error of the two makes the program end with; says it. */
 int fuzz_setup_fail(const struct err *err);

@@ -68,8 +68,8 @@ struct function_options {
 	bool afl; /* AFL++ explores C and C++, and not libFuzzer */
 	const char *const *expect; /* names of errors that are declared, and no findings; NULL-terminated */
 	const struct function_engine *engines; /* ends with a language of NULL; NULL: none */
-	const char *schema_text; /* inputs are values that fit it, made by hotcell; NULL: the engine's bytes */
-	size_t schema_len;
+	bool no_deepen; /* no inputs that nest deeper, and no words of the target's source */
+	bool serve; /* it is called with documents, by function_serve: nothing of an engine is built */
 	enum function_cover coverage; /* lines that the corpus reaches, measured at the end */
 	int nice;
 	const struct redactor *hidden; /* values that are in nothing that is told; NULL: none */
@@ -167,6 +167,16 @@ struct function_result {
 MUST_CHECK int function_run(const struct function_options *options, struct loop *loop, struct cell_pool *pool,
 	struct function_result *ret, struct err *err);
 void function_result_done(struct function_result *result);
+
+/* The first target, built so that it is called with JSON documents, a line each, and answers with a line each: for fuzz.h, by a
+ * schema. ERR_USAGE: it cannot be; ERR_MISSING: an engine is not there. */
+struct function_serve;
+MUST_CHECK struct function_serve *function_serve_open(
+	const struct function_options *options, struct loop *loop, struct cell_pool *pool, struct err *err);
+/* The options' spec with its command, mounts and environment. Lives with it; loop and pool need not. */
+const struct cell_spec *function_serve_spec(const struct function_serve *serve);
+struct function_serve *function_serve_free(struct function_serve *serve); /* removes what was built; NULL is fine; returns NULL */
+void function_serve_freep(struct function_serve **serve);
 
 /* A finding's input, given to the first target so many times, each in a fresh cell. */
 struct function_again {

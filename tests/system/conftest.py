@@ -39,7 +39,7 @@ def pytest_sessionstart(session):
 
 # Minutes of others' programs, to which it is all one who started hotcell: root does every second test of these files, an ordinary
 # user the others, and `make test-long` all as both.
-SHARED_OUT = ("test_corpus.py", "test_fuzz_function.py", "test_fuzz_servers.py", "test_example_tutor.py")
+SHARED_OUT = ("test_corpus.py", "test_fuzz_bad_targets.py", "test_fuzz_deep.py", "test_fuzz_function.py", "test_fuzz_servers.py", "test_example_tutor.py")
 
 
 def shared_out(items):

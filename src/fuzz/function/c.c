@@ -450,6 +450,29 @@ static const char *const sanitizers[] = {
 	[SANITIZER_NONE] = "-fsanitize=fuzzer",
 };
 
+static const char *const served_by[] = {
+	[SANITIZER_DEFAULT] = "-fsanitize=address,undefined",
+	[SANITIZER_ADDRESS] = "-fsanitize=address",
+	[SANITIZER_UNDEFINED] = "-fsanitize=undefined",
+	[SANITIZER_MEMORY] = "-fsanitize=memory",
+	[SANITIZER_NONE] = "-g",
+};
+
+/* Calls the harness with each line of stdin: a document is its bytes. */
+static const char serve_text[] =
+	"#include <fcntl.h>\n#include <stdint.h>\n#include <stdio.h>\n#include <stdlib.h>\n#include <unistd.h>\n"
+	"#ifdef __cplusplus\nextern \"C\"\n#endif\n"
+	"int " HARNESS_NAME "(const uint8_t *bytes, size_t size);\n"
+	"int main(void)\n{\n"
+	"\tint answers = dup(1), null = open(\"/dev/null\", O_WRONLY);\n"
+	"\tchar *line = NULL;\n\tsize_t room = 0;\n\tssize_t len;\n"
+	"\tif (answers < 0 || null < 0 || dup2(null, 1) < 0)\n\t\treturn 3;\n"
+	"\twhile ((len = getline(&line, &room, stdin)) > 0) {\n"
+	"\t\tlen -= line[len - 1] == '\\n';\n"
+	"\t\t(void)" HARNESS_NAME "((const uint8_t *)line, (size_t)len);\n"
+	"\t\tif (write(answers, \"{}\\n\", 3) != 3)\n\t\t\treturn 3;\n"
+	"\t}\n\treturn 0;\n}\n";
+
 static void put_build(const struct function_target *target, const struct function_options *options, bool cxx, const char *source,
 	struct function_plan *ret)
 {
@@ -457,7 +480,7 @@ static void put_build(const struct function_target *target, const struct functio
 	own(freep) char *folder = xfmt("-I" FUNCTION_ROOT "/%.*s", slash ? (int)(slash - target->file) : 0, target->file);
 
 	texts_add_all(&ret->build,
-		LIST(cxx ? "clang++" : "clang", "-g", "-O1", "-fno-omit-frame-pointer", "-w", sanitizers[options->sanitizer],
+		LIST(cxx ? "clang++" : "clang", "-g", "-O1", "-fno-omit-frame-pointer", "-w", options->serve ? served_by[options->sanitizer] : sanitizers[options->sanitizer],
 			"-fno-sanitize-recover=undefined", folder, "-I" FUNCTION_ROOT "/include", "-I" FUNCTION_ROOT, "-o",
 			FUNCTION_WORK "/harness", source, "-lm", "-lpthread"));
 }
@@ -480,6 +503,13 @@ static int plan_any(const struct function_target *target, const struct function_
 		plan_file_add(ret, name, made);
 	}
 	put_build(target, options, cxx, source, ret);
+	if (options->serve) {
+		const char *more = cxx ? "serve_of_hotcell.cc" : "serve_of_hotcell.c";
+		own(freep) char *path = xfmt(FUNCTION_WORK "/%s", more);
+		plan_file_add(ret, more, xstrdup(serve_text));
+		texts_add(&ret->build, path);
+		texts_add(&ret->serve, FUNCTION_WORK "/harness");
+	}
 	texts_add(&ret->run, FUNCTION_WORK "/harness");
 	texts_add(&ret->replay, FUNCTION_WORK "/harness");
 	texts_add_all(&ret->environment,
@@ -488,7 +518,8 @@ static int plan_any(const struct function_target *target, const struct function_
 			"PATH=/usr/local/bin:/usr/bin:/bin:/usr/lib/llvm-19/bin:/usr/lib/llvm-16/bin:/usr/lib/llvm-14/bin"));
 	c_cover_plan(ret, options);
 	ret->memory = (uint64_t)2 << 30;
-	if (options->afl)
+	ret->deepest = (size_t)512 << 10; /* a frame may take no more than some ten bytes of 8 MB */
+	if (options->afl && !options->serve)
 		c_plan_afl(options, cxx, ret);
 	return 0;
 }

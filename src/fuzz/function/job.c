@@ -72,11 +72,6 @@ struct words {
 	size_t count;
 };
 
-static void words_done(struct words *words)
-{
-	free(words->list);
-}
-
 static void words_add(struct words *words, const char *word)
 {
 	words->list = xrealloc(words->list, words->count + 2, sizeof(*words->list));
@@ -133,32 +128,49 @@ static size_t mounts_add(const struct place *place, const struct job_spec *spec,
 	return count;
 }
 
-static int cell_begin(struct job *job, const struct place *place, const struct job_spec *spec, int err_fd, struct err *err)
+void job_cell_build(struct job_cell *ret, const struct fuzzing *it, const struct place *place, const struct job_spec *spec)
 {
-	const struct function_options *options = job->it->options;
-	const struct cell_io io = {.in = -1, .out = place->plan.tells_on_stdout ? err_fd : -1, .err = err_fd, .direct = true};
-	own(words_done) struct words argv = {0}, env = {0};
-	own(freep) char *source = NULL, *target = NULL;
-	struct cell_spec cell = *options->spec;
 	struct cell_mount own_mounts[MOUNTS_MAX];
-	size_t count = mounts_add(place, spec, own_mounts, &source, &target);
-	own(freep) struct cell_mount *mounts = xcalloc(count + cell.mount_count, sizeof(*mounts));
+	struct words argv = {0}, env = {0};
 
-	memcpy(mounts, own_mounts, count * sizeof(*mounts));
-	if (cell.mount_count)
-		memcpy(mounts + count, cell.mounts, cell.mount_count * sizeof(*mounts));
+	*ret = (struct job_cell){.spec = *it->options->spec};
+	size_t count = mounts_add(place, spec, own_mounts, &ret->source, &ret->target);
+	ret->mounts = xcalloc(count + ret->spec.mount_count, sizeof(*ret->mounts));
+	memcpy(ret->mounts, own_mounts, count * sizeof(*ret->mounts));
+	if (ret->spec.mount_count)
+		memcpy(ret->mounts + count, ret->spec.mounts, ret->spec.mount_count * sizeof(*ret->mounts));
 	words_add_texts(&argv, spec->words);
 	words_add_texts(&argv, spec->more);
-	environment_add(&env, cell.env, &place->plan.environment);
-	cell.argv = argv.list;
-	cell.env = env.list;
-	cell.cwd = FUNCTION_ROOT;
-	cell.mounts = mounts;
-	cell.mount_count += count;
-	cell.limits.timeout_ms = spec->timeout_ms;
-	cell.limits.output = OUTPUT_MAX;
-	cell.limits.memory = engine_memory(job->it, place);
-	job->cell = cell_start(job->it->pool, &cell, &io, on_done, job, err);
+	environment_add(&env, ret->spec.env, &place->plan.environment);
+	ret->argv = argv.list;
+	ret->env = env.list;
+	ret->spec.argv = argv.list;
+	ret->spec.env = env.list;
+	ret->spec.cwd = FUNCTION_ROOT;
+	ret->spec.mounts = ret->mounts;
+	ret->spec.mount_count += count;
+	ret->spec.limits.timeout_ms = spec->timeout_ms;
+	ret->spec.limits.output = OUTPUT_MAX;
+	ret->spec.limits.memory = engine_memory(it, place);
+}
+
+void job_cell_done(struct job_cell *cell)
+{
+	free(cell->argv);
+	free(cell->env);
+	free(cell->mounts);
+	free(cell->source);
+	free(cell->target);
+	*cell = (struct job_cell){0};
+}
+
+static int cell_begin(struct job *job, const struct place *place, const struct job_spec *spec, int err_fd, struct err *err)
+{
+	const struct cell_io io = {.in = -1, .out = place->plan.tells_on_stdout ? err_fd : -1, .err = err_fd, .direct = true};
+	own(job_cell_done) struct job_cell cell = {0};
+
+	job_cell_build(&cell, job->it, place, spec);
+	job->cell = cell_start(job->it->pool, &cell.spec, &io, on_done, job, err);
 	return job->cell ? 0 : -1;
 }
 

@@ -89,6 +89,7 @@ void function_plan_done(struct function_plan *plan)
 	texts_done(&plan->minimise);
 	texts_done(&plan->merge);
 	texts_done(&plan->cover);
+	texts_done(&plan->serve);
 	texts_done(&plan->environment);
 	free(plan->engine);
 	*plan = (struct function_plan){0};

@@ -7,6 +7,7 @@
 
 #include "base/fs.h"
 #include "base/sha256.h"
+#include "fuzz/function/deepen.h"
 #include "fuzz/function/run.h"
 
 #define SEED_DEPTH 8u /* of folders in folders */
@@ -98,21 +99,24 @@ static int inputs_take(struct fuzzing *it, struct place *place, int from, bool n
 	return 0;
 }
 
-static int dict_take(struct fuzzing *it, struct place *place, struct err *err)
+/* The user's words, and those of the target's source. */
+static int dict_take(struct fuzzing *it, struct place *place, const struct buf *source, struct err *err)
 {
 	own(buf_done) struct buf dict = {0};
 
-	place->dict = it->options->dict != NULL;
-	if (!place->dict)
-		return 0;
-	if (fs_read_small(AT_FDCWD, it->options->dict, DICT_MAX, &dict, err) < 0) {
+	if (it->options->dict && fs_read_small(AT_FDCWD, it->options->dict, DICT_MAX, &dict, err) < 0) {
 		err->code = ERR_USAGE;
 		return err_wrap(err, "--dict");
 	}
-	return place_write(place->fds[PLACE_WORK], "dict", buf_text(&dict), dict.len, err);
+	if (dict.len)
+		buf_char(&dict, '\n');
+	if (!it->options->no_deepen)
+		dict_mine(buf_text(source), source->len, &dict);
+	place->dict = dict.len > 0;
+	return place->dict ? place_write(place->fds[PLACE_WORK], "dict", buf_text(&dict), dict.len, err) : 0;
 }
 
-static int seeds_take(struct fuzzing *it, struct place *place, struct err *err)
+static int seeds_take(struct fuzzing *it, struct place *place, const struct buf *source, struct err *err)
 {
 	own(freep) char *what = xfmt("the corpus of %s", place->target->name);
 
@@ -131,7 +135,7 @@ static int seeds_take(struct fuzzing *it, struct place *place, struct err *err)
 	}
 	if (seeds >= 0 && inputs_take(it, place, seeds, false, "--seed-corpus", err) < 0)
 		return -1;
-	return dict_take(it, place, err);
+	return dict_take(it, place, source, err);
 }
 
 /* A seed that makes the target fail would do so whenever an engine begins. */
@@ -205,7 +209,7 @@ int place_open(struct fuzzing *it, size_t index, struct err *err)
 		place->language->plan(target, it->options, buf_text(&text), text.len, &place->plan, err) < 0)
 		return -1;
 	place->sum = sum_of(&text);
-	if (folders_make(it, place, index, err) < 0 || seeds_take(it, place, err) < 0)
+	if (folders_make(it, place, index, err) < 0 || seeds_take(it, place, &text, err) < 0)
 		return -1;
 	for (size_t i = 0; i < place->plan.file_count; i++) {
 		const struct plan_file *file = &place->plan.files[i];
@@ -224,6 +228,7 @@ void place_done(struct place *place)
 	}
 	texts_done(&place->taken);
 	texts_done(&place->met);
+	place->learned = learned_free(place->learned);
 	corpus_about_done(&place->about);
 	corpus_names_done(&place->had);
 	free(place->sum);

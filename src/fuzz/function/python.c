@@ -124,6 +124,7 @@ static int python_plan(const struct function_target *target, const struct functi
 	(void)text, (void)len, (void)err;
 	texts_add_all(&ret->environment, LIST("PYTHONDONTWRITEBYTECODE=1", "PYTHONUNBUFFERED=1", "PYTHONHASHSEED=0"));
 	ret->memory = MEMORY;
+	ret->deepest = (size_t)32 << 10; /* its stack ends at a thousand calls */
 	plan_file_add(ret, HARNESS, xfmt("%.*s", (int)(python_harness_end - python_harness), python_harness));
 	plan_file_add(ret, "target.json", python_config(target, options));
 	texts_add_all(&ret->cover, LIST(python, FUNCTION_WORK "/" HARNESS, "cover"));
@@ -137,6 +138,7 @@ static int python_plan(const struct function_target *target, const struct functi
 	}
 	texts_add_all(&ret->run, LIST(python, FUNCTION_WORK "/" HARNESS, "fuzz"));
 	texts_add_all(&ret->replay, LIST(python, FUNCTION_WORK "/" HARNESS, "replay"));
+	texts_add_all(&ret->serve, LIST(python, FUNCTION_WORK "/" HARNESS, "serve"));
 	texts_add_all(&ret->minimise, LIST(python, FUNCTION_WORK "/" HARNESS, "minimise"));
 	ret->goes_on = true;
 	ret->replays_many = true;

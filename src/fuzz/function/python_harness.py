@@ -4,6 +4,7 @@
 	python_harness.py replay FILE...         exits with 77 where one does what it must not; of several, each is named first
 	python_harness.py minimise FILE OUT SECONDS
 	python_harness.py cover FOLDER           the inputs of a corpus; leaves coverage.info, in lcov
+	python_harness.py serve                  JSON documents, a line each, on stdin; an answer a line on stdout
 
 It goes on after an exception: each new one, told apart by its type and the innermost frames of the target's code, is
 left in crashes/ as NAME.txt (the traceback), then NAME.input. What the target does to this process (it may change all
@@ -22,6 +23,7 @@ with open(os.path.join(WORK, "target.json"), encoding="utf-8") as config_file:
 ROOT = CONFIG["root"]
 EXIT_FOUND = 77
 TEXT_MAX = 65536
+ANSWER_MAX = 3500
 CRASHES_MAX = 1000
 KEY_FRAMES = 3
 DEPTH_MAX = 4
@@ -44,9 +46,12 @@ def limit_memory():
         resource.setrlimit(resource.RLIMIT_AS, (CONFIG["memory"], CONFIG["memory"]))
 
 
+SERVING = sys.argv[1:2] == ["serve"]
+ANSWERS = os.dup(1) if SERVING else None
 devnull_stdout()
 limit_memory()
-import atheris  # noqa: E402
+if not SERVING:
+    import atheris  # noqa: E402
 
 
 # ---- the function ----
@@ -301,11 +306,15 @@ def key_of(error):
     return hashlib.sha1(repr((type(error).__qualname__, frames(error))).encode()).hexdigest()[:16]
 
 
-def told(error):
+def told(error, ours=1):
+    """The traceback without what is ours of it."""
     import traceback
 
+    trace = error.__traceback__
+    while ours and trace is not None:
+        trace, ours = trace.tb_next, ours - 1
     try:
-        lines = traceback.format_exception(type(error), error, error.__traceback__.tb_next)
+        lines = traceback.format_exception(type(error), error, trace)
         whole = "".join(lines).encode("utf-8", "backslashreplace")
     except Exception:  # its __str__ raises
         whole = f"Traceback (most recent call last):\n{type(error).__qualname__}\n".encode()
@@ -353,12 +362,16 @@ def replay(paths):
 
     faulthandler.enable()
     caller = Caller(load(instrument=False))
+
+    def one_input(raw):  # as deep in the stack as where it is fuzzed and made small: what just fits must fit everywhere
+        return caller(raw)
+
     found = False
     for path in paths:
         with open(path, "rb") as source:
             raw = source.read()
         faulthandler.dump_traceback_later(CONFIG["timeout"], exit=True)  # a thread of its own, which no regex can hold up
-        error = caller(raw)
+        error = one_input(raw)
         faulthandler.cancel_dump_traceback_later()
         if len(paths) > 1:
             sys.stderr.buffer.write(b"\n== hotcell input " + os.path.basename(path).encode() + b"\n")
@@ -375,14 +388,16 @@ def minimise(path, out, seconds):
     end = time.monotonic() + seconds
     with open(path, "rb") as source:
         best = source.read()
-    error = caller(best)
-    if error is None:
-        os._exit(1)
-    key = key_of(error)
+    key = None
 
     def same(raw):
+        nonlocal key
         error = caller(raw)
+        key = key or (error and key_of(error))
         return error is not None and key_of(error) == key
+
+    if not same(best):
+        os._exit(1)
 
     def keep(raw):
         nonlocal best
@@ -603,6 +618,69 @@ def cover(folder):
                 out.write(lcov(trace, path, reached[path]))
             except (OSError, SyntaxError, ValueError):  # it is gone, or was none
                 pass
+
+
+# ---- by a schema ----
+
+
+def call_of(function):
+    """What calls it with a document: an object whose keys are its parameters is spread over them, all else is its only argument."""
+    import asyncio
+    import inspect
+
+    try:
+        parameters = list(inspect.signature(function).parameters.values())
+    except (TypeError, ValueError):
+        parameters = []
+    names = {each.name for each in parameters if each.kind in (each.POSITIONAL_OR_KEYWORD, each.KEYWORD_ONLY)}
+    needed = {each.name for each in parameters if each.name in names and each.default is each.empty}
+    open_ended = any(each.kind == each.VAR_KEYWORD for each in parameters)
+    loop = asyncio.new_event_loop() if inspect.iscoroutinefunction(function) else None
+
+    def call(document):
+        keys = set(document) if isinstance(document, dict) else None
+        spread = keys is not None and needed <= keys and (keys <= names or open_ended) and (keys or not names)
+        result = function(**document) if spread else function(document)
+        return loop.run_until_complete(result) if loop is not None else result
+
+    return call
+
+
+def cycle_of(error):
+    """Of a stack that is full, what is in it again and again: the rest of it is chance."""
+    import traceback
+
+    frames = traceback.extract_tb(error.__traceback__.tb_next)
+    times = {}
+    for each in frames:
+        times.setdefault((each.filename, each.name), []).append(each)
+    again = sorted((key, found[-1]) for key, found in times.items() if len(found) > 2)
+    lines = traceback.format_list([each for _, each in again] or frames[-KEY_FRAMES:])
+    return "Traceback (most recent call last):\n" + "".join(lines) + f"{type(error).__name__}: {error}"
+
+
+def answer_of(call, line):
+    try:
+        result = call(json.loads(line))
+    except BaseException as error:
+        if is_expected(error):
+            return {"rejected": f"by {type(error).__name__}, which is declared"}
+        said = f"{type(error).__name__}: {error}"[:ANSWER_MAX]
+        trace = cycle_of(error) if isinstance(error, RecursionError) else told(error, 2).decode("utf-8", "replace")
+        return {"exception": said, "traceback": trace if len(trace) <= ANSWER_MAX else trace[:200] + "\n...\n" + trace[-ANSWER_MAX + 200 :]}
+    try:
+        shown = json.dumps(result, allow_nan=False)
+    except Exception:  # it is no JSON, or nests too deep
+        shown = None
+    return {"result": result if shown is not None and len(shown) <= ANSWER_MAX else type(result).__name__}
+
+
+def serve():
+    call = call_of(load(instrument=False))
+    with os.fdopen(ANSWERS, "wb", buffering=0) as out:
+        for line in sys.stdin.buffer:
+            text = json.dumps(answer_of(call, line)).encode()
+            out.write(text + b"\n")
     os._exit(0)
 
 
@@ -614,6 +692,8 @@ def main():
         replay(words)
     elif mode == "cover":
         cover(words[0])
+    elif mode == "serve":
+        serve()
     else:
         minimise(words[0], words[1], float(words[2]))
 

@@ -133,6 +133,7 @@ void fuzzing_tick(struct fuzzing *it)
 		it->stopped = it->over = true;
 	if (it->workers)
 		workers_tick(it);
+	deepening_tick(it);
 	if (now - it->looked_ns >= LOOK_NS) {
 		it->looked_ns = now;
 		for (size_t i = 0; i < it->place_count; i++)
@@ -233,11 +234,8 @@ int fuzzing_open(struct fuzzing *it, struct err *err)
 	size_t count = options->targets->count;
 
 	own(freep) char *above = xfmt("%s/fuzz", options->state);
-	it->folder = xfmt("%s/XXXXXX", above);
-	if (fs_mkdirs(above, err) < 0)
+	if (run_folder_open(above, &it->folder, &it->folder_fd, err) < 0)
 		return -1;
-	if (!mkdtemp(it->folder))
-		return err_errno(err, errno, "make a folder in '%s'", above);
 	it->places = xcalloc(count, sizeof(*it->places));
 	it->place_count = it->result->target_count = count;
 	it->result->totals = xcalloc(count, sizeof(*it->result->totals));
@@ -257,6 +255,7 @@ void fuzzing_done(struct fuzzing *it)
 {
 	struct err err;
 
+	deepening_stop(it);
 	if (it->workers)
 		workers_stop(it);
 	free(it->workers);
@@ -268,6 +267,8 @@ void fuzzing_done(struct fuzzing *it)
 	free(it->places);
 	if (it->folder && fs_remove_tree(AT_FDCWD, it->folder, &err) < 0)
 		fuzzing_gap(it, "'%s' could not be removed: %s", it->folder, err.text);
+	if (it->folder)
+		fd_close(&it->folder_fd);
 	free(it->folder);
 }
 
@@ -301,6 +302,7 @@ static void explore(struct fuzzing *it)
 		crash_confirm(it);
 	}
 	it->over = true;
+	deepening_stop(it);
 	workers_stop(it);
 	for (size_t i = 0; i < it->place_count; i++)
 		if (it->places[i].begun_ns && it->places[i].plan.goes_on)

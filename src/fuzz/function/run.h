@@ -40,6 +40,7 @@ struct place {
 	unsigned running; /* workers on it */
 	struct cover_series *series; /* NULL: none yet */
 	struct coverage coverage; /* measured in the end */
+	struct learned *learned; /* what of its corpus was deepened; NULL: nothing yet */
 };
 
 struct job {
@@ -81,7 +82,9 @@ struct fuzzing {
 	unsigned worker_count;
 	struct crash pending[PENDING_MAX];
 	size_t pending_count;
+	struct deepening *deepening; /* inputs that nest deeper; NULL: none were tried yet */
 	char *folder; /* of this run, below the state */
+	int folder_fd; /* locked as long as the run lives */
 	uint64_t started_ns, begun_ns, deadline_ns, looked_ns, sized_ns, told_ns;
 	uint64_t starts; /* of engines */
 	unsigned fresh;
@@ -95,6 +98,8 @@ struct fuzzing {
 
 /* ---- place.c: folders ---- */
 
+/* A folder of a run, below `above`, locked as long as *ret_fd is open. What runs that were killed left there is removed. */
+MUST_CHECK int run_folder_open(const char *above, char **ret, int *ret_fd, struct err *err);
 MUST_CHECK int place_open(struct fuzzing *it, size_t index, struct err *err);
 void place_done(struct place *place);
 /* Whether its file is not what it was; told once. *ret_sum, where it is wanted: the file's now; the caller frees. */
@@ -117,6 +122,15 @@ struct job_spec {
 	bool merge; /* with the corpus, and a folder for what is left of it */
 	uint64_t timeout_ms;
 };
+/* The cell of a command, as it will be made. */
+struct job_cell {
+	struct cell_spec spec; /* what it points to is the options', the place's, and this: */
+	const char **argv, **env;
+	struct cell_mount *mounts;
+	char *source, *target;
+};
+void job_cell_build(struct job_cell *ret, const struct fuzzing *it, const struct place *place, const struct job_spec *spec);
+void job_cell_done(struct job_cell *cell);
 MUST_CHECK int job_start(
 	struct job *job, struct fuzzing *it, const struct place *place, const struct job_spec *spec, struct err *err);
 void job_end(struct job *job); /* kills what runs */
@@ -129,9 +143,26 @@ bool job_wait(struct job *job);
 MUST_CHECK bool verdict_read(
 	const struct function_target *target, enum engine_end end, const char *report, size_t len, struct finding *ret);
 
+/* ---- recursion.c: functions that call each other without end (pure) ---- */
+
+bool message_is_recursion(const char *message);
+/* The finding's frames and place, where it is one of those. */
+void recursion_frames(const char *report, size_t len, struct finding *ret);
+
+/* ---- deepen_run.c: deepened inputs, beside the engines ---- */
+
+struct deepening;
+struct learned;
+struct learned *learned_free(struct learned *learned); /* NULL is fine; returns NULL */
+void deepening_tick(struct fuzzing *it);
+void deepening_stop(struct fuzzing *it);
+
 /* ---- crash.c ---- */
 
 void crash_done(struct crash *crash);
+/* verdict_read without what the user gave as secrets. */
+MUST_CHECK bool crash_judge(const struct fuzzing *it, const struct place *place, enum engine_end end, const char *report, size_t len,
+	struct finding *ret);
 void crash_add(struct fuzzing *it, size_t place, enum engine_end end, const struct buf *input, const char *report, size_t len);
 /* Looks into the folder for what engines that go on have left. */
 void crash_look(struct fuzzing *it, size_t place);
@@ -164,9 +195,11 @@ uint64_t engine_input_ms(const struct fuzzing *it); /* that one input may take *
 uint64_t engine_memory(const struct fuzzing *it, const struct place *place); /* of its cell, bytes */
 void engine_limits(const struct fuzzing *it, const struct place *place, struct finding_texts *ret); /* of one input */
 
+/* ---- run.c ---- */
+
 MUST_CHECK int fuzzing_open(struct fuzzing *it, struct err *err);
 void fuzzing_done(struct fuzzing *it);
-void fuzzing_prepare(struct fuzzing *it, size_t place); /* plans and builds it */
+void fuzzing_prepare(struct fuzzing *it, size_t place); /* plans and builds it; what is wrong is among its problems */
 void fuzzing_tick(struct fuzzing *it);
 void fuzzing_gap(struct fuzzing *it, const char *format, ...) PRINTF_LIKE(2, 3);
 void fuzzing_problem(struct fuzzing *it, size_t place, const char *format, ...) PRINTF_LIKE(3, 4);

@@ -195,6 +195,8 @@ bool verdict_read(const struct function_target *target, enum engine_end end, con
 	if (len && strcmp(ret->oracle, "hang") != 0 && strcmp(ret->oracle, "memory") != 0 &&
 		text_trace(begin, (size_t)(stop - begin), &ret->frames, &ret->file, &ret->line))
 		drop_harness(ret);
+	if (message_is_recursion(ret->message))
+		recursion_frames(begin, (size_t)(stop - begin), ret);
 	put_kind(ret);
 	place_file(target, ret);
 	put_evidence(begin, stop, ret);

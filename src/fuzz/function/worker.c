@@ -9,6 +9,7 @@
 #include "fuzz/function/run.h"
 
 #define READY_NS (60 * NS_PER_S)
+#define WAITED_NS (5 * NS_PER_S)
 #define SHORT_RUNS_MAX 20u
 #define EXTRA_MS 60000u /* of a cell beyond its engine's time */
 #define DAY_S 86400u
@@ -227,6 +228,17 @@ static void worker_look(struct fuzzing *it, struct worker *worker, uint64_t now)
 	}
 }
 
+/* Before its end. One that did not get as far as calling its target, though it had time, or where nothing else was fuzzed, is told of. */
+static void worker_cut(struct fuzzing *it, struct worker *worker, uint64_t now)
+{
+	bool waited = !it->result->fuzzed || now - worker->started_ns > WAITED_NS;
+
+	if (!it->stopped && waited && !worker->job.stats.now.begun && !it->result->totals[worker->place].first_exec_ns &&
+		!it->places[worker->place].out)
+		problem_said(it, worker, "it was not ready to be called before the time was over");
+	worker_end(it, worker, now);
+}
+
 void workers_tick(struct fuzzing *it)
 {
 	uint64_t now = clock_now();
@@ -246,7 +258,7 @@ void workers_tick(struct fuzzing *it)
 			problem_said(it, worker, "it was not ready to be called within 60 s");
 			worker_end(it, worker, now);
 		} else if (worker->busy && (it->over || it->places[worker->place].out)) {
-			worker_end(it, worker, now);
+			worker_cut(it, worker, now);
 		}
 		if (!worker->busy && !it->over && !it->stopped)
 			worker_start(it, worker, now);
@@ -257,7 +269,9 @@ void workers_stop(struct fuzzing *it)
 {
 	uint64_t now = clock_now();
 
-	for (unsigned i = 0; i < it->worker_count; i++)
-		if (it->workers[i].busy)
-			worker_end(it, &it->workers[i], now);
+	for (unsigned i = 0; i < it->worker_count; i++) {
+		struct worker *worker = &it->workers[i];
+		if (worker->busy)
+			worker_cut(it, worker, now);
+	}
 }
