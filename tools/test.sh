@@ -112,7 +112,7 @@ is_hardened() {
 
 lint_man() {
 	local page bad=0
-	for page in man/*.1; do
+	for page in man/*.[13]; do
 		mandoc -Tlint -W warning "$page" || bad=1
 	done
 	return $bad
@@ -236,7 +236,9 @@ make_venv() {
 
 make_stage() { # BINARY
 	make_venv && mkdir -p "$stage/build/tests" && cp "$1" "$stage/build/hotcell" &&
-		cp "$(dirname "$1")"/tests/{effects,listeners} "$stage/build/tests/" && cp -r tests man examples docs "$stage/" &&
+		cp "$(dirname "$1")"/tests/{effects,listeners} "$stage/build/tests/" && cp -r tests man examples docs python "$stage/" &&
+		cp "$(dirname "$1")/libhotcell.so" "$stage/build/" &&
+		meson install -C "$(dirname "$1")" --no-rebuild --quiet --destdir "$stage/install" &&
 		mkdir -p "$stage/src/review" && cp -r src/review/program "$stage/src/review/" &&
 		{ cp -rl build-npm build-servers build-engines "$stage/" 2>/dev/null || cp -r build-npm build-servers build-engines "$stage/"; } &&
 		find "$stage" -name __pycache__ -prune -exec rm -rf {} + && chmod -R go=rX,u+rwX "$stage"

@@ -43,7 +43,7 @@ struct run {
 	struct run_doors doors;
 	struct run_audit audit;
 	struct scrub scrub[2]; /* its stdout and stderr, for `hotcell logs` or, with --redact, all who read them */
-	int stdin_fd, json_fd; /* -1: none */
+	int stdin_fd, stderr_fd, json_fd; /* -1: none */
 	int signal; /* that made us cancel, or 0 */
 	bool done;
 	int code;
@@ -64,6 +64,7 @@ static void run_done(struct run *run)
 	scrub_done(&run->scrub[0]);
 	scrub_done(&run->scrub[1]);
 	fd_close(&run->stdin_fd);
+	fd_close(&run->stderr_fd);
 	fd_close(&run->json_fd);
 	tty_restore();
 }
@@ -298,7 +299,7 @@ static int run_cell(struct run *run, struct cell_spec *spec)
 	struct cell_io io = {
 		.in = run->stdin_fd >= 0 ? run->stdin_fd : STDIN_FILENO,
 		.out = STDOUT_FILENO,
-		.err = STDERR_FILENO,
+		.err = run->stderr_fd >= 0 ? run->stderr_fd : STDERR_FILENO,
 		.filter = !run->options->raw && (isatty(STDOUT_FILENO) || isatty(STDERR_FILENO)),
 		.keep = TAIL_KEPT,
 		.listening = on_listening,
@@ -358,6 +359,13 @@ static int files_open(struct run *run, struct err *err)
 			return err_set(err, EISDIR, "--stdin: '%s' is a folder; name a file",
 				options->stdin_file);
 	}
+	if (options->stderr_file && options->tty)
+		return err_set(err, ERR_USAGE, "--stderr and --tty exclude each other: a terminal has one output");
+	if (options->stderr_file) {
+		run->stderr_fd = fs_open_named(AT_FDCWD, options->stderr_file, O_WRONLY | O_CREAT | O_TRUNC, 0644, err);
+		if (run->stderr_fd < 0)
+			return err_wrap(err, "--stderr");
+	}
 	if (options->json_file) {
 		run->json_fd = fs_open_named(AT_FDCWD, options->json_file, O_WRONLY | O_CREAT | O_TRUNC, 0644, err);
 		if (run->json_fd < 0)
@@ -388,7 +396,7 @@ static int explain(const struct run *run, const struct cell_spec *spec)
 
 static int run_with(const struct run_options *options, const struct cli_args *args)
 {
-	own(run_done) struct run run = {.options = options, .doors = RUN_DOORS_NONE, .stdin_fd = -1, .json_fd = -1};
+	own(run_done) struct run run = {.options = options, .doors = RUN_DOORS_NONE, .stdin_fd = -1, .stderr_fd = -1, .json_fd = -1};
 	own(run_spec_done) struct run_spec built = {0};
 	struct err err = {0};
 
@@ -441,6 +449,8 @@ static const struct cli_option options_table[] = {
 	{.name = "network-log", .value = "FILE", .kind = CLI_TEXT, INTO(doors.log), .hint = CLI_HINT_FILE,
 	 .fallback = "network.jsonl in the folder of --output",
 	 .help = "where every verdict of its doors goes, a line of JSON each"},
+	{.name = "stderr", .value = "FILE", .kind = CLI_TEXT, INTO(stderr_file), .hint = CLI_HINT_FILE,
+	 .help = "write its stderr to FILE, apart from what hotcell says"},
 	{.name = "tty", .letter = 'T', .kind = CLI_FLAG, INTO(tty),
 	 .help = "give it a terminal of its own"},
 	{.name = "raw", .kind = CLI_FLAG, INTO(raw),

@@ -14,7 +14,7 @@ struct run_options {
 	const char *backend; /* NULL: not given */
 	const char *profile; /* likewise */
 	struct profile *used; /* the profile in effect, read; NULL: none */
-	const char *image, *workdir, *output, *stdin_file, *json_file, *audit;
+	const char *image, *workdir, *output, *stdin_file, *stderr_file, *json_file, *audit;
 	struct cli_list mounts, hide, forbid, env, pass_env, secret_env, require, manifests;
 	struct door_options doors;
 };

@@ -1,0 +1,311 @@
+"""libhotcell and the Python package over it, as strangers have them: the library and its header installed below a prefix, the package
+installed with pip into an environment of its own, used by programs with threads, handlers and children of their own."""
+
+import json
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import textwrap
+from pathlib import Path
+
+import pytest
+
+from harness import HOTCELL, ROOT, environment, eventually, pids, slurp
+
+ENGINES = ROOT / "build-engines"
+WATERFALL = ROOT / "examples" / "waterfall"
+FLAGS = ["-std=c11", "-D_GNU_SOURCE", "-Wall", "-Wextra", "-Werror", "-O1", "-g", "-pthread"]
+
+
+def command(*words, timeout=60, env=None, **more):
+    return subprocess.run([*map(os.fspath, words)], capture_output=True, timeout=timeout, env=environment(env), **more)
+
+
+def done(*words, **more):
+    ran = command(*words, **more)
+    assert ran.returncode == 0, (ran.stdout[-3000:] + ran.stderr[-3000:]).decode(errors="replace")
+    return ran.stdout.decode(errors="replace")
+
+
+def ours():
+    """Processes of this user that run the program out of the library's memory."""
+    found = []
+    for pid in pids():
+        try:
+            exe = os.readlink(f"/proc/{pid}/exe")
+        except OSError:
+            continue
+        uid = re.search(rb"^Uid:\t(\d+)", slurp(f"/proc/{pid}/status") or b"", re.M)
+        if exe.startswith("/memfd:hotcell") and uid and int(uid[1]) == os.getuid():
+            found.append(pid)
+    return found
+
+
+@pytest.fixture(autouse=True)
+def no_process_left():
+    yield
+    assert eventually(lambda: not ours(), 5), f"still there: {ours()}"
+
+
+# ---- C ----
+
+
+@pytest.fixture(scope="session")
+def installed(scratch):
+    """A prefix as `make install DESTDIR=` makes it: that of the stage, or one of our own."""
+    if (ROOT / "install").is_dir():
+        return ROOT / "install"
+    done("meson", "install", "-C", ROOT / "build", "--no-rebuild", "--quiet", "--destdir", scratch / "install")
+    return scratch / "install"
+
+
+@pytest.fixture(scope="session")
+def sanitized(installed):
+    """Whether it is `make asan` that runs us."""
+    (library,) = installed.rglob("libhotcell.so.1")
+    return b"__asan_init" in library.read_bytes()
+
+
+@pytest.fixture(scope="session")
+def pkg(installed):
+    """pkg-config's answer about what is below the prefix."""
+    (config,) = installed.rglob("libhotcell.pc")
+
+    def ask(*words):
+        return done("pkg-config", *words, "libhotcell", env={"PKG_CONFIG_PATH": str(config.parent), "PKG_CONFIG_SYSROOT_DIR": str(installed)}).split()
+
+    return ask
+
+
+@pytest.fixture(scope="session")
+def program(scratch, installed, pkg, sanitized):
+    """program("plain"), program("asan"), program("static"): tests/api/api.c, compiled and linked as a stranger would."""
+    (library,) = installed.rglob("libhotcell.so.1")
+    made = {}
+
+    def make(kind):
+        if kind in made:
+            return made[kind]
+        path = scratch / f"api-{kind}"
+        asan = ["-fsanitize=address,undefined", "-fno-sanitize-recover=all"] if kind == "asan" or sanitized else []
+        link = [library.with_name("libhotcell.a"), *asan] if kind == "static" else [*pkg("--libs"), f"-Wl,-rpath,{library.parent}"]
+        done("cc", *FLAGS, *asan, *pkg("--cflags"), ROOT / "tests" / "api" / "api.c", "-o", path, *link)
+        made[kind] = path
+        return path
+
+    return make
+
+
+def holds(ran):
+    text = ran.stdout.decode(errors="replace")
+    assert ran.returncode == 0 and "not ok" not in text, text + ran.stderr.decode(errors="replace")
+    return text
+
+
+def test_only_the_names_of_the_header_are_exported(installed):
+    (library,) = installed.rglob("libhotcell.so.1")
+    (header,) = installed.rglob("hotcell.h")
+    named = set(re.findall(r"HOTCELL_EXPORT [^;]*?\b(hotcell_\w+)\(", header.read_text()))
+    listed = done("nm", "-D", "--defined-only", library).splitlines()
+    exported = {line.split()[-1].split("@")[0] for line in listed if " A " not in line}
+    assert exported == named and len(named) == 18
+    assert "libhotcell.so.1]" in done("readelf", "-d", library)
+    held = {line.split()[-1] for line in done("nm", "--defined-only", "--extern-only", library.with_name("libhotcell.a")).splitlines() if " T " in line}
+    assert held == named
+
+
+def test_what_is_installed_is_what_is_told(installed):
+    names = {path.name for path in installed.rglob("*") if path.is_file()}
+    assert {"hotcell", "hotcell.h", "libhotcell.a", "libhotcell.pc", "libhotcell.3", "hotcell-run.1", "libhotcell.so.1.0.0"} <= names
+
+
+@pytest.mark.parametrize("mode", ["bad", "cell", "stop", "fork"])
+def test_a_c_program_with_sanitizers(program, tmp_path, mode):
+    holds(command(program("asan"), mode, cwd=tmp_path))
+
+
+def test_a_c_program_that_is_linked_statically(program, tmp_path):
+    holds(command(program("static"), "cell", cwd=tmp_path))
+
+
+@pytest.mark.parametrize("mode", ["threads", "reaper"])
+def test_a_hundred_cells_of_a_program_with_threads(program, mode):
+    assert f"# {8 * 13} cells" in holds(command(program("plain"), mode, timeout=120))
+
+
+def test_cells_end_with_a_process_that_is_killed(program, place):
+    place.chmod(0o777)
+    process = subprocess.Popen([program("plain"), "sleep", "x"], cwd=place, env=environment())
+    assert eventually(lambda: (place / "started").exists(), 20)
+    assert ours()
+    process.send_signal(signal.SIGKILL)
+    process.wait()
+    assert eventually(lambda: not ours(), 5)
+
+
+def test_a_c_program_fuzzes_a_function(program, tmp_path):
+    shutil.copy(WATERFALL / "c" / "waterfall.c", tmp_path)
+    text = holds(command(program("plain"), "fuzz", "waterfall.c:check", tmp_path / "state", "duration=20s", "seed=7", cwd=tmp_path))
+    assert "found high crash check waterfall.c:" in text
+
+
+# ---- Python ----
+
+
+@pytest.fixture(scope="session")
+def python(scratch, sanitized):
+    """An environment of its own with the package, by pip, without a network: a function that runs a script in it."""
+    venv = scratch / "venv"
+    done(sys.executable, "-m", "venv", venv, env={"PYTHONPATH": None}, timeout=120)
+    done(venv / "bin" / "pip", "install", "-q", "--no-index", "--disable-pip-version-check", ROOT / "python",
+        env={"PYTHONPATH": None, "HOTCELL_LIBRARY": str(Path(HOTCELL).with_name("libhotcell.so"))}, timeout=120)  # fmt: skip
+    more = {"PYTHONPATH": None}
+    if sanitized:
+        more.update(LD_PRELOAD=done("cc", "-print-file-name=libasan.so").strip(), ASAN_OPTIONS="detect_leaks=0")
+
+    def run(script, *words, timeout=90, **kwargs):
+        return command(venv / "bin" / "python", "-W", "error::ResourceWarning", "-c", textwrap.dedent(script), *words, env=more, timeout=timeout, **kwargs)
+
+    return run
+
+
+def told(ran):
+    assert ran.returncode == 0, (ran.stdout + ran.stderr).decode(errors="replace")
+    return json.loads(ran.stdout)
+
+
+def test_python_runs_a_cell(python, tmp_path):
+    (tmp_path / "file").write_text("mounted")
+    got = told(python("""
+        import hotcell, json, sys
+        result = hotcell.run(["sh", "-c", "cat; cat /m/file; echo $WORD >&2; exit 3"], input=b"in\\0put ", timeout=20, memory="64M",
+            mounts={sys.argv[1]: "/m"}, env={"WORD": "said"}, tmp_exec=True)
+        assert not result.ok and result.full == (not result.gaps) and result.receipt["protections"]["seccomp"]["state"] == "on"
+        assert result.wall > 0 and result.setup > 0 and result.json["exit_code"] == 3
+        try:
+            result.check()
+        except hotcell.CellFailed as error:
+            said = str(error)
+        print(json.dumps([result.outcome, result.exit_code, result.stdout.decode(), result.stderr.decode(), said, hotcell.version()]))
+    """, tmp_path))  # fmt: skip
+    assert got == ["exited", 3, "in\0put mounted", "said\n", "exited, exit code 3", "0.1.0"]
+
+
+def test_python_tells_outcomes(python):
+    assert told(python("""
+        import hotcell, json
+        with hotcell.Engine(memory="64M", cpus=1, processes=20) as engine:
+            print(json.dumps([engine.run(["sleep", "60"], timeout=0.3).outcome,
+                engine.run(["python3", "-c", "x = 'x' * 10**9"]).outcome,
+                engine.run(["sh", "-c", "kill -11 $$"]).signal,
+                engine.run(["sleep", "60"], watch=lambda progress: progress.seconds > 0.1).outcome]))
+    """)) == ["timeout", "oom", 11, "cancelled"]  # fmt: skip
+
+
+def test_python_with_threads_makes_a_hundred_cells_and_leaves_nothing(python):
+    assert told(python("""
+        import hotcell, json, os, threading
+        from concurrent.futures import ThreadPoolExecutor
+        hotcell.run(["true"])
+        before, threads = sorted(os.listdir("/proc/self/fd")), threading.active_count()
+        with hotcell.Engine() as engine:
+            with ThreadPoolExecutor(8) as pool:
+                results = list(pool.map(lambda i: engine.run(["echo", str(i)]), range(100)))
+        assert [int(result.stdout) for result in results] == list(range(100))
+        assert sorted(os.listdir("/proc/self/fd")) == before and threading.active_count() == threads
+        try:
+            os.waitpid(-1, os.WNOHANG)
+        except ChildProcessError:
+            print(json.dumps(len(results)))
+    """)) == 100
+
+
+def test_python_says_what_is_wrong(python):
+    assert told(python("""
+        import hotcell, json
+        def kind(call, *args, **more):
+            try:
+                call(*args, **more)
+            except Exception as error:
+                assert str(error)
+                return type(error).__name__
+        engine = hotcell.Engine()
+        closed = hotcell.Engine()
+        closed.close()
+        closed.close()
+        print(json.dumps([
+            kind(hotcell.run, "sh -c true"), kind(hotcell.run, [1]), kind(hotcell.run, []), kind(hotcell.run, ["a\\0b"]),
+            kind(hotcell.run, ["true"], input="text"), kind(hotcell.run, ["true"], timeout=True), kind(hotcell.run, ["true"], timeout=float("nan")),
+            kind(hotcell.run, ["true"], timeout=-1), kind(hotcell.run, ["true"], memory="much"), kind(hotcell.run, ["true"], memory=2**70),
+            kind(hotcell.run, ["true"], mounts="x"), kind(hotcell.run, ["true"], mounts=[("a", "b", "c", "d")]), kind(hotcell.run, ["true"], env=["A=1"]),
+            kind(hotcell.run, ["true"], no_such_option="1"), kind(hotcell.run, ["true"], folder="/nonexistent"), kind(hotcell.run, ["x" * 200000]),
+            kind(closed.run, ["true"]), kind(engine.fuzz, "t.py:f"), kind(engine.fuzz_function, "/nonexistent/t.py", "f"), kind(engine.fuzz_function, 5),
+            kind(engine.fuzz_function, "/nonexistent/t.py", "f", duration="soon"), kind(hotcell.Engine, sandbox="no"),
+            kind(engine.run, ["true"], watch=lambda progress: 1 / 0) or "too soon",
+            kind(engine.run, ["sleep", "60"], watch=lambda progress: 1 / 0)]))
+    """)) == ["TypeError", "TypeError", "UsageError", "ValueError",
+        "TypeError", "TypeError", "ValueError",
+        "UsageError", "UsageError", "UsageError",
+        "TypeError", "ValueError", "TypeError",
+        "UsageError", "UsageError", "UsageError",
+        "UsageError", "TypeError", "UsageError", "TypeError",
+        "UsageError", "TypeError",
+        "too soon", "ZeroDivisionError"]  # fmt: skip
+
+
+def test_ctrl_c_ends_what_python_waits_for(python):
+    ran = python("""
+        import hotcell, os, signal, sys, threading
+        threading.Timer(0.5, lambda: os.kill(os.getpid(), signal.SIGINT)).start()
+        try:
+            hotcell.run(["sleep", "60"])
+        except KeyboardInterrupt:
+            sys.exit(7)
+    """, timeout=30)  # fmt: skip
+    assert ran.returncode == 7, ran.stderr
+
+
+def test_without_a_sandbox_python_warns_and_the_environment_cannot_ask_for_it(python):
+    assert told(python("""
+        import hotcell, json, os, warnings
+        os.environ["FUZZING_DISABLE_SANDBOX"] = "true"
+        inside = hotcell.run(["id", "-u"]).receipt["backend"]
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            outside = hotcell.run(["true"], sandbox=False)
+        print(json.dumps([inside, outside.receipt["backend"], outside.full, [each.category.__name__ for each in caught], "UNPROTECTED" in outside.said]))
+    """)) == ["native", "none", False, ["NoSandboxWarning"], True]
+
+
+def test_python_fuzzes_a_function_and_keeps_nothing_it_was_not_asked_to(python, tmp_path):
+    shutil.copy(WATERFALL / "python" / "waterfall.py", tmp_path)
+    got = told(python("""
+        import hotcell, json, os, sys, tempfile
+        folder = tempfile.tempdir = os.getcwd() + "/tmp"
+        os.mkdir(folder)
+        seen = []
+        def watch(progress):
+            seen.append(progress)
+            return progress.findings
+        with hotcell.Engine(memory="1G", cpus=1) as engine:
+            result = engine.fuzz_function("waterfall.py", "check", duration=25, seed=7, venv=sys.argv[1], watch=watch)
+        (finding,) = result.findings
+        print(json.dumps([finding.message, finding.input.decode(), finding.function, finding.file, finding.is_new, result.execs > 1000,
+            seen[-1].execs > 0, any(each.json for each in seen), os.listdir(folder), sorted(os.listdir("."))]))
+    """, ENGINES / "python", cwd=tmp_path))  # fmt: skip
+    assert got == ["RuntimeError: the whole word was found", "hotcell", "check", "waterfall.py", True, True, True, True, [], ["tmp", "waterfall.py"]]
+
+
+def test_the_examples_do_what_they_say(python, program, installed, pkg, scratch, tmp_path, sanitized):
+    example = ROOT / "examples" / "api-c"
+    (library,) = installed.rglob("libhotcell.so.1")
+    asan = ["-fsanitize=address"] if sanitized else []
+    done("cc", *FLAGS, *asan, *pkg("--cflags"), example / "hold.c", "-o", tmp_path / "hold", *pkg("--libs"), f"-Wl,-rpath,{library.parent}")
+    ran = command(tmp_path / "hold", "sh", "-c", "cat /etc/shadow; unshare -r id")
+    assert b"exited, exit code 1" in ran.stdout and b"refused 1 system call" in ran.stdout, ran
+    script = (ROOT / "examples" / "api-python" / "judge.py").read_text()
+    ran = python(script, "--", cwd=ROOT / "examples" / "api-python")
+    assert ran.returncode == 0 and b"3 of 5 answers are right" in ran.stdout, ran
