@@ -14,8 +14,8 @@ Everything runs in a cell unless `sandbox=False` is said. The work is done by li
 starts the program hotcell, which it carries, as a child process for every job. Threads and forks of yours do not matter to it.
 """
 
+from . import _library
 from ._library import Error, Failed, Stopped, SystemRefused, UsageError
-from ._library import library as _library
 from .engine import Engine, NoSandboxWarning, run
 from .results import CellFailed, CellResult, Finding, FuzzResult, Gap, Progress
 
@@ -27,4 +27,4 @@ __all__ = [
 
 def version() -> str:
     """Of the library."""
-    return _library().hotcell_version().decode()
+    return _library.library().hotcell_version().decode()

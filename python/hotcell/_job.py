@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import os
+import threading
 from collections.abc import Mapping, Sequence
 from ctypes import byref
 from typing import Any, Callable, Optional, Union
@@ -118,20 +119,40 @@ class Job:
         if self.handle:
             self.calls.hotcell_job_stop(self.handle)
 
-    def run(self, watch: Optional[Watch]) -> int:
-        """The library's result, which the caller frees. What `watch` raises, and Ctrl-C, end the job and are raised here."""
-        raised: list[BaseException] = []
-
+    def _watch(self, watch: Watch, raised: list[BaseException]) -> None:
         def on_progress(_data: Any, progress: Any) -> int:
-            try:  # also where Python looks at its signals while the library waits
-                return int(bool(watch(read_progress(progress.contents)))) if watch else 0
+            try:
+                return int(bool(watch(read_progress(progress.contents))))
             except BaseException as error:
                 raised.append(error)
                 return 1
 
         self.kept = lib.WATCH(on_progress)
         self._try(self.calls.hotcell_job_watch(self.handle, self.kept, None, byref(self.error)))
-        result = self.calls.hotcell_job_run(self.handle, byref(self.error))
+
+    def _wait(self, call: Callable[[], None], raised: list[BaseException]) -> None:
+        """Python looks at its signals in the main thread only, and not while a library is called there: it waits for another one."""
+        if threading.current_thread() is not threading.main_thread():
+            call()
+            return
+        thread = threading.Thread(target=call, name="hotcell")
+        thread.start()
+        while thread.is_alive():
+            try:
+                thread.join()
+            except BaseException as error:
+                raised.append(error)
+                self.stop()
+
+    def run(self, watch: Optional[Watch]) -> int:
+        """The library's result, which the caller frees. What `watch` raises, and Ctrl-C, end the job and are raised here."""
+        raised: list[BaseException] = []
+        results: list[Optional[int]] = []
+
+        if watch:
+            self._watch(watch, raised)
+        self._wait(lambda: results.append(self.calls.hotcell_job_run(self.handle, byref(self.error))), raised)
+        result = results[0] if results else None
         if raised:
             self.calls.hotcell_result_free(result)
             raise raised[0]

@@ -9,6 +9,7 @@ import sys
 import tempfile
 import threading
 import warnings
+import weakref
 from collections.abc import Mapping, Sequence
 from typing import Any, Callable, Optional, Union
 
@@ -57,6 +58,7 @@ class Engine:
         self._sandbox = sandbox
         self._state = None if state is None else os.fsdecode(word(state, "state"))
         self._temporary: Optional[str] = None
+        self._forget: Callable[[], Any] = lambda: None
         self._changed = threading.Condition()
         self._jobs: set[Job] = set()
         self._closed = False
@@ -75,10 +77,8 @@ class Engine:
             for job in self._jobs:
                 job.stop()
             self._changed.wait_for(lambda: not self._jobs)
-            temporary, self._temporary = self._temporary, None
         self._library.close()
-        if temporary:
-            shutil.rmtree(temporary, ignore_errors=True)
+        self._forget()
 
     def stop(self) -> None:
         """Ends what is under way in other threads. What was found until then is in its result."""
@@ -104,8 +104,8 @@ class Engine:
         """Runs a command in a cell of its own, and returns what came of it: that it failed is no exception.
 
         `mounts` are {source: target}, or (source, target) or (source, target, "rw"), or "SRC:DST:rw". `folder` is where relative
-        paths begin; `workdir` is the folder in the cell. `watch` is called about five times a second, and ends it when it
-        returns something true. Further keywords are options of hotcell-run(1).
+        paths begin; `workdir` is the folder in the cell. `watch` is called about five times a second, perhaps in another
+        thread, and ends it when it returns something true. Further keywords are options of hotcell-run(1).
         """
 
         def fill(job: Job) -> None:
@@ -148,8 +148,8 @@ class Engine:
         """Fuzzes targets ("file.py:function", a harness's file, a folder) with the engines of their languages, in cells.
 
         `expect` are exceptions that are declared and no findings, by name or class. `venv` is the Python environment that has
-        Atheris; that which runs this, if it has it. `watch` is called with a Progress about five times a second, and ends it when
-        it returns something true. Further keywords are options of hotcell-fuzz-function(1).
+        Atheris; that which runs this, if it has it. `watch` is called with a Progress about five times a second, perhaps in
+        another thread, and ends it when it returns something true. Further keywords are options of hotcell-fuzz-function(1).
         """
         if isinstance(targets, (str, bytes)) or not isinstance(targets, Sequence):
             raise TypeError("targets is a list")
@@ -175,6 +175,7 @@ class Engine:
         with self._changed:
             if self._temporary is None:
                 self._temporary = tempfile.mkdtemp(prefix="hotcell-")
+                self._forget = weakref.finalize(self, shutil.rmtree, self._temporary, True)  # also of one that nobody closed
             return self._temporary
 
     def _begin(self, job: Job) -> None:

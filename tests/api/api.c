@@ -211,6 +211,8 @@ static void many_cells(const char *what)
 
 	good_cells = 0;
 	busy = 1;
+	memset(&mask_before, 0, sizeof(mask_before)); /* the kernel fills a part of them */
+	memset(&mask_after, 0, sizeof(mask_after));
 	(void)pthread_sigmask(SIG_SETMASK, NULL, &mask_before);
 	if (pthread_create(&other, NULL, other_things, NULL))
 		abort();

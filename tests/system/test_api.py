@@ -159,9 +159,9 @@ def test_a_c_program_fuzzes_a_function(program, tmp_path):
 def python(scratch, sanitized):
     """An environment of its own with the package, by pip, without a network: a function that runs a script in it."""
     venv = scratch / "venv"
-    done(sys.executable, "-m", "venv", venv, env={"PYTHONPATH": None}, timeout=120)
-    done(venv / "bin" / "pip", "install", "-q", "--no-index", "--disable-pip-version-check", ROOT / "python",
-        env={"PYTHONPATH": None, "HOTCELL_LIBRARY": str(Path(HOTCELL).with_name("libhotcell.so"))}, timeout=120)  # fmt: skip
+    done(sys.executable, "-m", "venv", "--without-pip", venv)
+    done(sys.executable, "-m", "pip", "--python", venv / "bin" / "python", "install", "-q", "--no-index", "--disable-pip-version-check", ROOT / "python",
+        env={"HOTCELL_LIBRARY": str(Path(HOTCELL).with_name("libhotcell.so"))}, timeout=120)  # fmt: skip
     more = {"PYTHONPATH": None}
     if sanitized:
         more.update(LD_PRELOAD=done("cc", "-print-file-name=libasan.so").strip(), ASAN_OPTIONS="detect_leaks=0")
