@@ -17,7 +17,7 @@ static void tell(const struct hotcell_cell *cell)
 	if (cell->error)
 		printf("-- %s\n", cell->error);
 	for (size_t i = 0; i < cell->gap_count; i++)
-		printf("-- not in full: %s is %s %s\n", cell->gaps[i].protection, cell->gaps[i].state, cell->gaps[i].note);
+		printf("-- not in full: %s is %s: %s\n", cell->gaps[i].protection, cell->gaps[i].state, cell->gaps[i].note);
 }
 
 int main(int argc, char **argv)

@@ -17,7 +17,7 @@ def main():
     right = 0
     with hotcell.Engine(memory="128M", cpus=1, processes=10) as engine:
         for name, program in ANSWERS.items():
-            result = engine.run(["python3", "-c", program], input=QUESTION, timeout=1)
+            result = engine.run(["python3", "-c", program], input=QUESTION, timeout=3)
             good = result.ok and result.stdout == EXPECTED
             right += good
             print(f"{name:10} {'right' if good else 'wrong'}  {result.outcome}, exit code {result.exit_code}")

@@ -27,4 +27,4 @@ __all__ = [
 
 def version() -> str:
     """Of the library."""
-    return _library.library().hotcell_version().decode()
+    return str(_library.library().hotcell_version().decode())

@@ -83,7 +83,8 @@ class Job:
     """To be used with `with`; run once."""
 
     def __init__(self, library: lib.Library, kind: int) -> None:
-        self.calls, self.error, self.kept = library.calls, lib.CError(), None
+        self.calls, self.error = library.calls, lib.CError()
+        self.kept: Any = None  # the library calls it: it must not go before
         self.handle = self.calls.hotcell_job_open(library.handle, kind, byref(self.error))
         if not self.handle:
             lib.check(self.error)

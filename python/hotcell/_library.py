@@ -5,9 +5,10 @@ from __future__ import annotations
 import ctypes
 import os
 import threading
+from collections.abc import Iterator
 from ctypes import CFUNCTYPE, POINTER, Structure, byref, c_char, c_char_p, c_double, c_int, c_size_t, c_uint, c_uint64, c_void_p
 from pathlib import Path
-from typing import Optional
+from typing import NoReturn, Optional
 
 API = 1
 RUN, FUZZ_FUNCTION = 1, 2
@@ -97,7 +98,7 @@ CALLS = {
 }
 
 
-def _places():
+def _places() -> Iterator[str]:
     """Where the library may be, the nearest first: named, in the wheel, in the tree's build, in the system."""
     named = os.environ.get("HOTCELL_LIBRARY")
     if named:
@@ -140,7 +141,7 @@ def library() -> ctypes.CDLL:
         return _loaded
 
 
-def check(error: CError) -> None:
+def check(error: CError) -> NoReturn:
     """Raises what the library said was wrong."""
     raise KINDS.get(error.code, Failed)(error.text.decode("utf-8", "replace"))
 

@@ -118,7 +118,8 @@ class Engine:
             for each in command_words(command):
                 job.add(each)
 
-        return self._do(lib.RUN, fill, folder, options, watch, read_cell)
+        result: CellResult = self._do(lib.RUN, fill, folder, options, watch, read_cell)
+        return result
 
     # ---- fuzzing ----
 
@@ -165,7 +166,8 @@ class Engine:
             for each in targets:
                 job.add(word(each, "a target"))
 
-        return self._do(lib.FUZZ_FUNCTION, fill, folder, options, watch, read_fuzz)
+        result: FuzzResult = self._do(lib.FUZZ_FUNCTION, fill, folder, options, watch, read_fuzz)
+        return result
 
     # ---- both ----
 

@@ -14,6 +14,7 @@
 #include <hotcell.h>
 #include <pthread.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -168,7 +169,7 @@ static void one_cell(void)
 
 /* ---- many ---- */
 
-static volatile int busy = 1;
+static atomic_int busy = 1;
 static unsigned good_cells;
 static pthread_mutex_t counting = PTHREAD_MUTEX_INITIALIZER;
 
@@ -351,12 +352,12 @@ static int sleeping(const char *word)
 
 /* ---- fuzzing ---- */
 
-static int until_found(void *data, const struct hotcell_progress *progress)
+static int count_told(void *data, const struct hotcell_progress *progress)
 {
 	unsigned *told = data;
 
-	*told += progress->json != NULL;
-	return progress->findings > 0;
+	*told += progress->json != NULL && progress->ms > 0;
+	return 0;
 }
 
 static int fuzzing(int argc, char **argv)
@@ -367,7 +368,7 @@ static int fuzzing(int argc, char **argv)
 	unsigned told = 0;
 
 	if (argc < 4 || hotcell_job_add(job, argv[2], &error) < 0 || hotcell_job_set(job, "state", argv[3], &error) < 0 ||
-		hotcell_job_watch(job, until_found, &told, &error) < 0)
+		hotcell_job_watch(job, count_told, &told, &error) < 0)
 		return 1;
 	for (int i = 4; i < argc; i++) {
 		char *equals = strchr(argv[i], '=');
@@ -383,7 +384,7 @@ static int fuzzing(int argc, char **argv)
 		printf("# problem: %s\n", fuzz->problems[i]);
 	check(fuzz && fuzz->execs > 0 && *fuzz->seed, "something was executed");
 	check(told > 0, "progress was told");
-	check(fuzz && fuzz->finding_count == 1 && fuzz->findings[0].input_len >= 7 && memcmp(fuzz->findings[0].input, "hotcell", 7) == 0, "the word was found");
+	check(fuzz && fuzz->finding_count == 1 && fuzz->findings[0].input_len >= 2 && memcmp(fuzz->findings[0].input, "ab", 2) == 0, "what was planted is found, and its input told");
 	if (fuzz && fuzz->finding_count) {
 		const struct hotcell_finding *finding = &fuzz->findings[0];
 		printf("found %s %s %s %s:%u %u/%u: %s\n", finding->severity, finding->oracle, finding->subject, finding->file, finding->line, finding->seen,

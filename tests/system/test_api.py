@@ -4,7 +4,6 @@ installed with pip into an environment of its own, used by programs with threads
 import json
 import os
 import re
-import shutil
 import signal
 import subprocess
 import sys
@@ -16,7 +15,6 @@ import pytest
 from harness import HOTCELL, ROOT, environment, eventually, pids, slurp
 
 ENGINES = ROOT / "build-engines"
-WATERFALL = ROOT / "examples" / "waterfall"
 FLAGS = ["-std=c11", "-D_GNU_SOURCE", "-Wall", "-Wextra", "-Werror", "-O1", "-g", "-pthread"]
 
 
@@ -146,10 +144,26 @@ def test_cells_end_with_a_process_that_is_killed(program, place):
     assert eventually(lambda: not ours(), 5)
 
 
+PLANTED_C = """
+#include <stddef.h>
+int check(const unsigned char *data, size_t len)
+{
+	return len > 2 && data[0] == 'a' && data[1] == 'b' ? data[len] : 0;
+}
+"""
+PLANTED_PYTHON = """
+def check(data: bytes):
+    if data.startswith(b"ab"):
+        raise RuntimeError("planted")
+    if len(data) == 1:
+        raise ValueError("declared")
+"""
+
+
 def test_a_c_program_fuzzes_a_function(program, tmp_path):
-    shutil.copy(WATERFALL / "c" / "waterfall.c", tmp_path)
-    text = holds(command(program("plain"), "fuzz", "waterfall.c:check", tmp_path / "state", "duration=20s", "seed=7", cwd=tmp_path))
-    assert "found high crash check waterfall.c:" in text
+    (tmp_path / "t.c").write_text(PLANTED_C)
+    text = holds(command(program("plain"), "fuzz", "t.c:check", tmp_path / "state", "duration=3s", "seed=7", cwd=tmp_path))
+    assert "found high crash check t.c:5 3/3: AddressSanitizer: heap-buffer-overflow" in text
 
 
 # ---- Python ----
@@ -281,22 +295,32 @@ def test_without_a_sandbox_python_warns_and_the_environment_cannot_ask_for_it(py
 
 
 def test_python_fuzzes_a_function_and_keeps_nothing_it_was_not_asked_to(python, tmp_path):
-    shutil.copy(WATERFALL / "python" / "waterfall.py", tmp_path)
+    (tmp_path / "t.py").write_text(PLANTED_PYTHON)
     got = told(python("""
         import hotcell, json, os, sys, tempfile
         folder = tempfile.tempdir = os.getcwd() + "/tmp"
         os.mkdir(folder)
         seen = []
-        def watch(progress):
-            seen.append(progress)
-            return progress.findings
         with hotcell.Engine(memory="1G", cpus=1) as engine:
-            result = engine.fuzz_function("waterfall.py", "check", duration=25, seed=7, venv=sys.argv[1], watch=watch)
+            result = engine.fuzz_function("t.py", "check", duration=4, seed=7, venv=sys.argv[1], expect=[ValueError], watch=seen.append)
         (finding,) = result.findings
-        print(json.dumps([finding.message, finding.input.decode(), finding.function, finding.file, finding.is_new, result.execs > 1000,
-            seen[-1].execs > 0, any(each.json for each in seen), os.listdir(folder), sorted(os.listdir("."))]))
+        print(json.dumps([finding.message, finding.input.decode()[:2], finding.function, finding.file, finding.is_new, result.execs > 1000,
+            result.stopped, seen[-1].execs > 0, any(each.json for each in seen), os.listdir(folder), sorted(os.listdir("."))]))
     """, ENGINES / "python", cwd=tmp_path))  # fmt: skip
-    assert got == ["RuntimeError: the whole word was found", "hotcell", "check", "waterfall.py", True, True, True, True, [], ["tmp", "waterfall.py"]]
+    assert got == ["RuntimeError: planted", "ab", "check", "t.py", True, True, False, True, True, [], ["t.py", "tmp"]]
+
+
+def test_fuzzing_is_stopped_from_another_thread(python, tmp_path):
+    (tmp_path / "t.c").write_text(PLANTED_C.replace("len > 2", "len > 200000"))
+    assert told(python("""
+        import hotcell, json, threading
+        with hotcell.Engine(state="state") as engine:
+            began = threading.Event()
+            threading.Thread(target=lambda: (began.wait(60), engine.stop())).start()
+            result = engine.fuzz(["t.c:check"], duration="10m", watch=lambda progress: progress.execs and began.set())
+        print(json.dumps([result.stopped, result.execs > 0, result.problems, len(result.findings)]))
+    """, cwd=tmp_path)) == [True, True, [], 0]  # fmt: skip
+    assert (tmp_path / "state").is_dir()
 
 
 def test_the_examples_do_what_they_say(python, program, installed, pkg, scratch, tmp_path, sanitized):
