@@ -133,6 +133,14 @@ _lock = threading.Lock()
 _loaded: Optional[ctypes.CDLL] = None
 
 
+def _after_fork() -> None:
+    global _lock
+    _lock = threading.Lock()  # another thread may have held it
+
+
+os.register_at_fork(after_in_child=_after_fork)
+
+
 def library() -> ctypes.CDLL:
     global _loaded
     with _lock:

@@ -32,6 +32,11 @@ def _own_venv() -> Optional[str]:
     return sys.prefix
 
 
+def _remove(folder: str, owner: int) -> None:
+    if os.getpid() == owner:  # not by a child process that inherited the engine
+        shutil.rmtree(folder, ignore_errors=True)
+
+
 class Engine:
     """Makes cells and fuzzes functions, with the limits given here for all of them. For a `with` block, or to be closed.
 
@@ -57,12 +62,22 @@ class Engine:
         self._options = {"memory": memory, "cpus": cpus, "processes": processes, "profile": profile, **(options or {})}
         self._sandbox = sandbox
         self._state = None if state is None else os.fsdecode(word(state, "state"))
+        self._closed = False
+        self._begin_process()
+        self._library = lib.Library()
+
+    def _begin_process(self) -> None:
+        """What belongs to this process: jobs, a lock and a folder of the one that it was forked from do not."""
+        self._process = os.getpid()
         self._temporary: Optional[str] = None
         self._forget: Callable[[], Any] = lambda: None
         self._changed = threading.Condition()
         self._jobs: set[Job] = set()
-        self._closed = False
-        self._library = lib.Library()
+
+    def _here(self) -> threading.Condition:
+        if self._process != os.getpid():
+            self._begin_process()
+        return self._changed
 
     def __enter__(self) -> "Engine":
         return self
@@ -72,7 +87,7 @@ class Engine:
 
     def close(self) -> None:
         """Ends what is under way in other threads, and waits for it; then nothing of the engine is left."""
-        with self._changed:
+        with self._here():
             self._closed = True
             for job in self._jobs:
                 job.stop()
@@ -82,7 +97,7 @@ class Engine:
 
     def stop(self) -> None:
         """Ends what is under way in other threads. What was found until then is in its result."""
-        with self._changed:
+        with self._here():
             for job in self._jobs:
                 job.stop()
 
@@ -174,14 +189,14 @@ class Engine:
     def _state_folder(self) -> str:
         if self._state is not None:
             return self._state
-        with self._changed:
+        with self._here():
             if self._temporary is None:
                 self._temporary = tempfile.mkdtemp(prefix="hotcell-")
-                self._forget = weakref.finalize(self, shutil.rmtree, self._temporary, True)  # also of one that nobody closed
+                self._forget = weakref.finalize(self, _remove, self._temporary, self._process)  # also of one that nobody closed
             return self._temporary
 
     def _begin(self, job: Job) -> None:
-        with self._changed:
+        with self._here():
             if self._closed:
                 raise lib.UsageError("the engine has been closed")
             self._jobs.add(job)
@@ -224,6 +239,14 @@ class Engine:
 
 _shared: Optional[Engine] = None
 _lock = threading.Lock()
+
+
+def _after_fork() -> None:
+    global _lock
+    _lock = threading.Lock()  # another thread may have held it
+
+
+os.register_at_fork(after_in_child=_after_fork)
 
 
 def run(command: Sequence[Word], *, sandbox: bool = True, **more: Any) -> CellResult:

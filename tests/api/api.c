@@ -18,6 +18,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -91,6 +92,7 @@ static void bad_input(void)
 	struct hotcell *hotcell = hotcell_open(&error);
 	struct hotcell_job *job = hotcell_job_open(hotcell, HOTCELL_RUN, &error);
 	char *huge = malloc(200000);
+	struct rlimit files;
 
 	memset(huge, 'a', 199999);
 	huge[199999] = '\0';
@@ -125,6 +127,12 @@ static void bad_input(void)
 	check(hotcell_job_input(job, "x", 1, &error) < 0 && hotcell_job_add(job, "", &error) < 0, "fuzzing has no input, and targets have names");
 	check(hotcell_job_add(job, "/nonexistent/t.py:f", &error) == 0 && !hotcell_job_run(job, &error) && error.code == HOTCELL_E_USAGE &&
 			strstr(error.text, "/nonexistent/t.py"), "a target that is not there is named");
+	hotcell_job_free(job);
+	job = job_of(hotcell, (const char *const[]){"true", NULL});
+	check(getrlimit(RLIMIT_NOFILE, &files) == 0 && setrlimit(RLIMIT_NOFILE, &(struct rlimit){entries("/proc/self/fd") - 1, files.rlim_max}) == 0 &&
+			!hotcell_open(&error) && error.code == HOTCELL_E_SYSTEM && !hotcell_job_run(job, &error) && error.code == HOTCELL_E_SYSTEM,
+		"descriptors that are used up are an error");
+	(void)setrlimit(RLIMIT_NOFILE, &files);
 	hotcell_job_free(job);
 	hotcell_close(hotcell);
 	free(huge);
@@ -328,6 +336,10 @@ static void forking(void)
 		_exit(echoes(hotcell) ? 0 : 1);
 	check(echoes(hotcell), "a process that has forked makes cells");
 	check(waitpid(pid, &status, 0) == pid && status == 0, "and so does the other");
+	pid = fork();
+	if (pid == 0)
+		_exit(close(0) + close(1) + close(2) == 0 && echoes(hotcell) ? 0 : 1);
+	check(waitpid(pid, &status, 0) == pid && status == 0, "and one that has closed its first three descriptors");
 	struct hotcell_job *job = job_of(hotcell, (const char *const[]){"true", NULL});
 	hotcell_close(hotcell);
 	struct hotcell_result *result = hotcell_job_run(job, NULL);

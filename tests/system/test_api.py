@@ -237,6 +237,27 @@ def test_python_with_threads_makes_a_hundred_cells_and_leaves_nothing(python):
     """)) == 100
 
 
+def test_an_engine_is_used_after_a_fork_and_the_first_process_keeps_its_folder(python, tmp_path):
+    (tmp_path / "t.py").write_text(PLANTED_PYTHON)
+    assert told(python("""
+        import hotcell, json, os, sys, threading, time
+        with hotcell.Engine() as engine:
+            folder = engine._state_folder()
+            thread = threading.Thread(target=lambda: engine.run(["sleep", "3"]))
+            thread.start()
+            while not engine._jobs:
+                time.sleep(0.01)
+            pid = os.fork()
+            if pid == 0:
+                good = engine.run(["echo", "child"]).stdout == b"child\\n" and hotcell.run(["true"]).ok
+                engine.close()
+                sys.exit(0 if good else 1)
+            code = os.waitpid(pid, 0)[1]
+            print(json.dumps([code, os.path.isdir(folder), thread.is_alive()]))
+        assert not os.path.exists(folder) and not thread.is_alive()
+    """)) == [0, True, True]  # fmt: skip
+
+
 def test_python_says_what_is_wrong(python):
     assert told(python("""
         import hotcell, json
