@@ -296,11 +296,12 @@ static void on_printed(void *data, unsigned stream, const char *bytes, size_t le
 
 static int run_cell(struct run *run, struct cell_spec *spec)
 {
+	int err_fd = run->stderr_fd >= 0 ? run->stderr_fd : STDERR_FILENO;
 	struct cell_io io = {
 		.in = run->stdin_fd >= 0 ? run->stdin_fd : STDIN_FILENO,
 		.out = STDOUT_FILENO,
-		.err = run->stderr_fd >= 0 ? run->stderr_fd : STDERR_FILENO,
-		.filter = !run->options->raw && (isatty(STDOUT_FILENO) || isatty(STDERR_FILENO)),
+		.err = err_fd,
+		.filter = !run->options->raw && (isatty(STDOUT_FILENO) || isatty(err_fd)),
 		.keep = TAIL_KEPT,
 		.listening = on_listening,
 		.change = redactor_knows(cli_hidden()) ? on_printed : NULL,

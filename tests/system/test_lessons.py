@@ -63,7 +63,7 @@ def test_a_mount_is_no_way_to_the_sockets_in_it(place, mode):
             server.accept()
 
 
-@pytest.mark.parametrize("option", [["--json-file"], ["--stdin"], ["--network-log"], ["--audit"]])
+@pytest.mark.parametrize("option", [["--json-file"], ["--stdin"], ["--stderr"], ["--network-log"], ["--audit"]])
 def test_a_link_that_a_cell_left_where_a_file_is_named_is_not_followed(place, option):
     """What one run leaves in a writable mount must not steer the next one's own files."""
     victim, kept = place / "victim", place / "kept"

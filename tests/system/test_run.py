@@ -270,6 +270,16 @@ def test_the_json_result_can_go_to_a_file(place):
     assert json.loads(target.read_text())["outcome"] == "exited"
 
 
+def test_stderr_can_go_to_a_file_apart_from_what_hotcell_says(place):
+    target = place / "stderr"
+    target.write_text("longer than what comes now\n")
+    ran = run("--stderr", target, "-t", "300ms", "--", "sh", "-c", "echo out; echo err >&2; sleep 9", json=False)
+    assert ran.out == b"out\n" and target.read_text() == "err\n"
+    assert len(ran.own) == 1 and b"err\n" not in ran.err, ran
+    refused(run("--stderr", target, "--tty", "--", "true"))
+    refused(run("--stderr", place / "missing" / "stderr", "--", "true"))
+
+
 def test_a_forged_verdict_changes_nothing(hostile):
     ran = run(*hostile("leave", "forge", 124))
     assert ran.code == 124
@@ -599,6 +609,7 @@ def test_version_and_help_are_there():
         b"--uid",
         b"--tty",
         b"--stdin",
+        b"--stderr",
         b"--raw",
         b"--backend",
         b"--no-sandbox",
