@@ -161,6 +161,7 @@ void child_wait(struct child *child)
 		rc = waitid((idtype_t)P_PIDFD, (id_t)child->pidfd, &info, WEXITED);
 	while (rc < 0 && errno == EINTR);
 	child->known = rc == 0;
-	child->status = info.si_code == CLD_EXITED ? info.si_status : 128 + info.si_status;
+	if (child->known)
+		*(info.si_code == CLD_EXITED ? &child->status : &child->signal) = info.si_status;
 	fd_close(&child->pidfd);
 }

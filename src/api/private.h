@@ -49,8 +49,8 @@ enum { CHILD_IN, CHILD_OUT, CHILD_SAID, CHILD_JSON, CHILD_ERR, CHILD_FDS };
 
 struct child {
 	int pidfd;
-	bool known; /* how it ended was seen: `status` holds. A caller that waits for all children may have taken it */
-	int status; /* its exit code, or 128 and its signal */
+	bool known; /* how it ended was seen. A caller that waits for all children may have taken it */
+	int status, signal; /* its exit code, or the signal that ended it; else 0 */
 };
 
 /* The number is never below CHILD_FDS, so that it can be put in its place, and closed on exec. -1 on errors, as errno. */

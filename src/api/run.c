@@ -199,19 +199,18 @@ static void attend(struct doing *doing)
 		struct pollfd of[] = {{.fd = doing->child.pidfd, .events = POLLIN},
 			{.fd = doing->stopped ? -1 : doing->job->stop, .events = POLLIN}, {.fd = doing->told, .events = POLLIN}};
 		int ready = poll(of, 3, wait_ms(doing));
-		uint64_t now = now_ms();
 		if (ready > 0 && of[2].revents)
 			hear(doing);
 		if (ready > 0 && of[0].revents)
 			break;
 		if (ready > 0 && of[1].revents)
 			stop(doing);
-		if (doing->stopped && !doing->killed && now - doing->stopped >= STOP_MS) {
+		if (doing->stopped && !doing->killed && now_ms() - doing->stopped >= STOP_MS) {
 			doing->killed = true;
 			child_signal(&doing->child, SIGKILL);
 		}
-		if (doing->job->watch && now - watched >= WATCH_MS) {
-			watched = now;
+		if (doing->job->watch && now_ms() - watched >= WATCH_MS) {
+			watched = now_ms();
 			watch(doing, NULL);
 		}
 	}
@@ -248,20 +247,23 @@ static int no_result(const struct doing *doing, const char *said, struct hotcell
 {
 	static const char sign[] = "hotcell: ";
 	const struct child *child = &doing->child;
-	int code = child->known && child->status == 2 ? HOTCELL_E_USAGE : doing->stopped ? HOTCELL_E_STOPPED : HOTCELL_E_FAILED;
+	int code = child->status == 2 ? HOTCELL_E_USAGE : doing->stopped ? HOTCELL_E_STOPPED : HOTCELL_E_FAILED;
 	const char *last = NULL;
 
 	for (const char *at = said; at; at = strchr(at, '\n'), at += at != NULL)
 		if (strncmp(at, sign, sizeof(sign) - 1) == 0)
 			last = at + sizeof(sign) - 1;
-	if (last)
+	if (child->signal && !doing->stopped)
+		return api_fail(error, code, "hotcell was killed by signal %d, and there is no result", child->signal);
+	if (doing->lost)
+		return api_fail(error, HOTCELL_E_SYSTEM, "there was no memory for the result");
+	if (last && !child->signal)
 		return api_fail(error, code, "%.*s", (int)strcspn(last, "\n"), last);
 	if (doing->stopped)
 		return api_fail(error, code, "it was stopped before there was a result");
-	if (doing->lost)
-		return api_fail(error, HOTCELL_E_SYSTEM, "there was no memory for the result");
-	return api_fail(error, code, child->known && child->status < 128 ? "hotcell ended without a result, with exit code %d"
-								     : "hotcell was killed, or its end was not seen (%d)", child->status);
+	if (child->known)
+		return api_fail(error, code, "hotcell ended with exit code %d, and there is no result", child->status);
+	return api_fail(error, code, "hotcell ended, and there is no result");
 }
 
 static struct hotcell_result *finish(struct doing *doing, struct hotcell_error *error)

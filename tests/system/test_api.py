@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from harness import HOTCELL, ROOT, environment, eventually, pids, slurp
+from harness import HOTCELL, ROOT, environment, eventually, hotcell, pids, slurp
 
 ENGINES = ROOT / "build-engines"
 FLAGS = ["-std=c11", "-D_GNU_SOURCE", "-Wall", "-Wextra", "-Werror", "-O1", "-g", "-pthread"]
@@ -291,6 +291,31 @@ def test_python_says_what_is_wrong(python):
         "UsageError", "TypeError", "UsageError", "TypeError",
         "UsageError", "TypeError",
         "too soon", "ZeroDivisionError"]  # fmt: skip
+
+
+def test_a_hotcell_that_is_killed_is_an_error(python):
+    ran = python("""
+        import hotcell, os, re, signal, threading, time
+        def child():
+            for pid in filter(str.isdigit, os.listdir("/proc")):
+                try:
+                    if f"PPid:\\t{os.getpid()}\\n" in open(f"/proc/{pid}/status").read():
+                        return int(pid)
+                except OSError:
+                    pass
+        def kill():
+            while not child():
+                time.sleep(0.05)
+            time.sleep(0.5)
+            os.kill(child(), signal.SIGKILL)
+        threading.Thread(target=kill).start()
+        try:
+            hotcell.run(["sleep", "60"])
+        except hotcell.Failed as error:
+            print(error)
+    """)  # fmt: skip
+    assert b"killed by signal 9" in ran.stdout, ran
+    hotcell("ps")  # takes away the socket of one that could not
 
 
 def test_ctrl_c_ends_what_python_waits_for(python):
