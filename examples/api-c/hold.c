@@ -13,7 +13,8 @@ static void tell(const struct hotcell_cell *cell)
 		printf("signal %d", cell->signal);
 	else
 		printf("exit code %d", cell->exit_code);
-	printf(", after %.1f ms; refused %llu system call%s\n", cell->wall_ms, (unsigned long long)cell->refused, cell->refused == 1 ? "" : "s");
+	printf(", after %.1f ms; refused %llu system call%s\n", cell->wall_ms, (unsigned long long)cell->refused,
+		cell->refused == 1 ? "" : "s");
 	if (cell->error)
 		printf("-- %s\n", cell->error);
 	for (size_t i = 0; i < cell->gap_count; i++)
@@ -26,7 +27,8 @@ int main(int argc, char **argv)
 	struct hotcell *hotcell = hotcell_open(&error);
 	struct hotcell_job *job = hotcell ? hotcell_job_open(hotcell, HOTCELL_RUN, &error) : NULL;
 	struct hotcell_result *result = NULL;
-	int wrong = !job || hotcell_job_set(job, "memory", "64M", &error) < 0 || hotcell_job_set(job, "timeout", "5s", &error) < 0;
+	int wrong =
+		!job || hotcell_job_set(job, "memory", "64M", &error) < 0 || hotcell_job_set(job, "timeout", "5s", &error) < 0;
 
 	for (int i = 1; !wrong && i < argc; i++)
 		wrong = hotcell_job_add(job, argv[i], &error) < 0;

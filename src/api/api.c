@@ -92,7 +92,8 @@ void hotcell_close(struct hotcell *hotcell)
 static int word_check(const struct hotcell_job *job, const char *word, struct hotcell_error *error)
 {
 	if (strlen(word) >= WORD_BYTES_MAX)
-		return api_fail(error, HOTCELL_E_USAGE, "'%.40s...' is longer than a word of a command may be, which is 128 KB", word);
+		return api_fail(
+			error, HOTCELL_E_USAGE, "'%.40s...' is longer than a word of a command may be, which is 128 KB", word);
 	if (job->options.count + job->words.count >= WORDS_MAX)
 		return api_fail(error, HOTCELL_E_USAGE, "a job has at most %d words", WORDS_MAX);
 	return 0;
@@ -108,7 +109,8 @@ struct hotcell_job *hotcell_job_open(struct hotcell *hotcell, int kind, struct h
 		return NULL;
 	}
 	if (kind != HOTCELL_RUN && kind != HOTCELL_FUZZ_FUNCTION) {
-		(void)api_fail(error, HOTCELL_E_USAGE, "there is no kind of job %d; say HOTCELL_RUN or HOTCELL_FUZZ_FUNCTION", kind);
+		(void)api_fail(
+			error, HOTCELL_E_USAGE, "there is no kind of job %d; say HOTCELL_RUN or HOTCELL_FUZZ_FUNCTION", kind);
 		return NULL;
 	}
 	struct hotcell_job *job = calloc(1, sizeof(*job));
@@ -155,8 +157,8 @@ static int job_check(const struct hotcell_job *job, const void *argument, const 
 /* What the library says itself, or what would print something else than a result. */
 static bool is_ours(const char *option)
 {
-	static const char *const ours[] = {"json", "json-file", "stats-json", "stdin", "stderr", "tty", "raw", "explain", "quiet",
-		"verbose", "help", "target"};
+	static const char *const ours[] = {"json", "json-file", "stats-json", "stdin", "stderr", "tty", "raw", "explain",
+		"quiet", "verbose", "help", "target"};
 
 	for (size_t i = 0; i < sizeof(ours) / sizeof(*ours); i++)
 		if (strcmp(ours[i], option) == 0)
@@ -169,7 +171,8 @@ static int option_check(const char *option, struct hotcell_error *error)
 	size_t len = strspn(option, "abcdefghijklmnopqrstuvwxyz0123456789-");
 
 	if (!len || option[len] || len > 64 || option[0] == '-')
-		return api_fail(error, HOTCELL_E_USAGE, "'%.80s' is no name of an option; write it as the manual does, without the dashes before it", option);
+		return api_fail(error, HOTCELL_E_USAGE,
+			"'%.80s' is no name of an option; write it as the manual does, without the dashes before it", option);
 	if (is_ours(option))
 		return api_fail(error, HOTCELL_E_USAGE, "the option '%s' is the library's own; leave it out", option);
 	return 0;

@@ -1,12 +1,13 @@
 /* Starting hotcell from a process that may have many threads.
  *
- * Between a fork and an exec only very little is safe there: another thread may hold the lock of malloc, for good. So the child
- * begins as a second user of our memory, on a stack of its own, while this thread waits (CLONE_VM and CLONE_VFORK, as
- * posix_spawn does it), and makes system calls only. It differs from posix_spawn in what that cannot do: a descriptor of the
- * child that cannot be mistaken for another process, a program that is in memory only, and an end that comes with ours.
+ * Between a fork and an exec only very little is safe there: another thread may hold the lock of malloc, for good. So
+ * the child begins as a second user of our memory, on a stack of its own, while this thread waits (CLONE_VM and
+ * CLONE_VFORK, as posix_spawn does it), and makes system calls only. It differs from posix_spawn in what that cannot
+ * do: a descriptor of the child that cannot be mistaken for another process, a program that is in memory only, and an
+ * end that comes with ours.
  *
- * That end is a signal the kernel sends when the thread that made the child ends. The thread is in hotcell_job_run as long as there
- * is a child, so it ends only if the whole process does. */
+ * That end is a signal the kernel sends when the thread that made the child ends. The thread is in hotcell_job_run as
+ * long as there is a child, so it ends only if the whole process does. */
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -74,7 +75,8 @@ static void default_signals(void)
 	sigset_t none;
 
 	for (int number = 1; number < NSIG; number++) {
-		if (number == SIGKILL || number == SIGSTOP || sigaction(number, NULL, &action) < 0 || action.sa_handler == SIG_DFL)
+		if (number == SIGKILL || number == SIGSTOP || sigaction(number, NULL, &action) < 0 ||
+			action.sa_handler == SIG_DFL)
 			continue;
 		(void)sigaction(number, &(struct sigaction){.sa_handler = SIG_DFL}, NULL);
 	}
@@ -123,7 +125,8 @@ int child_start(struct child *child, int image, char *const *argv, const char *f
 {
 	own(freep) char **envp = environment();
 	struct start start = {.image = image, .argv = argv, .envp = envp, .folder = folder, .fds = fds, .parent = getpid()};
-	char *stack = envp ? mmap(NULL, STACK_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_STACK, -1, 0) : MAP_FAILED;
+	char *stack = envp ? mmap(NULL, STACK_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_STACK, -1, 0)
+			   : MAP_FAILED;
 	sigset_t all, before;
 
 	*child = (struct child){.pidfd = -1};
@@ -143,7 +146,8 @@ int child_start(struct child *child, int image, char *const *argv, const char *f
 		return 0;
 	child_wait(child);
 	if (start.what == no_folder)
-		return api_fail(error, HOTCELL_E_USAGE, "the folder '%.200s' cannot be used: %s", folder, strerror(start.number));
+		return api_fail(
+			error, HOTCELL_E_USAGE, "the folder '%.200s' cannot be used: %s", folder, strerror(start.number));
 	return api_errno(error, start.number, "start hotcell: %s", start.what);
 }
 

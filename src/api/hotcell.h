@@ -14,24 +14,27 @@
  *	hotcell_job_free(job);
  *	hotcell_close(hotcell);
  *
- * How it works. The library carries the program hotcell in its own file, copies it into memory that is never a file of the
- * machine, and starts it once for every job, as a child process. Cells are made by that child, never by the caller's
- * process: nothing is forked that goes on with the caller's memory, and a caller with many threads is as good as any.
+ * How it works. The library carries the program hotcell in its own file, copies it into memory that is never a file of
+ * the machine, and starts it once for every job, as a child process. Cells are made by that child, never by the
+ * caller's process: nothing is forked that goes on with the caller's memory, and a caller with many threads is as good
+ * as any.
  *
- * Errors. A call that can fail takes a struct hotcell_error last, which may be NULL, and returns -1 or NULL then. The text is one
- * sentence. The library never exits, aborts or prints.
+ * Errors. A call that can fail takes a struct hotcell_error last, which may be NULL, and returns -1 or NULL then. The
+ * text is one sentence. The library never exits, aborts or prints.
  *
- * Threads. A struct hotcell may be used by all threads at once. A job belongs to one thread at a time, but for hotcell_job_stop,
- * which any thread and any signal handler may call as long as the job is not freed. A result does not change: all may read it.
+ * Threads. A struct hotcell may be used by all threads at once. A job belongs to one thread at a time, but for
+ * hotcell_job_stop, which any thread and any signal handler may call as long as the job is not freed. A result does
+ * not change: all may read it.
  *
- * Processes. While hotcell_job_run is under way there is one child more, in a process group of its own; it is waited for by its own
- * descriptor, and a caller that waits for all its children, or ignores SIGCHLD, takes nothing from it. It ends with the
- * caller's process, kill -9 included, and everything in the cell ends with it. No signal handler, mask, limit or folder of the
- * caller is changed. After a fork the child process may go on to use what it inherited, but for jobs that were running.
- * Every descriptor is closed on exec.
+ * Processes. While hotcell_job_run is under way there is one child more, in a process group of its own; it is waited
+ * for by its own descriptor, and a caller that waits for all its children, or ignores SIGCHLD, takes nothing from it.
+ * It ends with the caller's process, kill -9 included, and everything in the cell ends with it. No signal handler,
+ * mask, limit or folder of the caller is changed. After a fork the child process may go on to use what it inherited,
+ * but for jobs that were running. Every descriptor is closed on exec.
  *
- * Versions. Functions and members are added at the end and never taken away, and HOTCELL_API grows with them. The structs below
- * are made by the library alone: read them through the pointers it gives; do not copy them, nor ask for their sizes. */
+ * Versions. Functions and members are added at the end and never taken away, and HOTCELL_API grows with them. The
+ * structs below are made by the library alone: read them through the pointers it gives; do not copy them, nor ask for
+ * their sizes. */
 #ifndef HOTCELL_H
 #define HOTCELL_H
 
@@ -86,10 +89,10 @@ HOTCELL_EXPORT struct hotcell_job *hotcell_job_open(struct hotcell *hotcell, int
 /* Not while it runs. NULL is fine. */
 HOTCELL_EXPORT void hotcell_job_free(struct hotcell_job *job);
 
-/* An option by the name that the manual page has it under, without the dashes: "memory", "timeout", "mount", "env", "duration".
- * Those that the manual calls repeatable may be set more than once. NULL for a value: an option that takes none, such as
- * "tmp-exec". What the library itself needs is refused ("json", "stdin", "quiet", "tty" and such). Whether an option is there
- * and what its value means is said by hotcell_job_run. */
+/* An option by the name that the manual page has it under, without the dashes: "memory", "timeout", "mount", "env",
+ * "duration". Those that the manual calls repeatable may be set more than once. NULL for a value: an option that takes
+ * none, such as "tmp-exec". What the library itself needs is refused ("json", "stdin", "quiet", "tty" and such).
+ * Whether an option is there and what its value means is said by hotcell_job_run. */
 HOTCELL_EXPORT int hotcell_job_set(struct hotcell_job *job, const char *option, const char *value, struct hotcell_error *error);
 /* The next word of the command; or one more target: "file.py:function", a harness's file, a folder. */
 HOTCELL_EXPORT int hotcell_job_add(struct hotcell_job *job, const char *word, struct hotcell_error *error);
@@ -108,8 +111,8 @@ struct hotcell_progress {
 typedef int hotcell_watch_fn(void *data, const struct hotcell_progress *progress);
 HOTCELL_EXPORT int hotcell_job_watch(struct hotcell_job *job, hotcell_watch_fn *watch, void *data, struct hotcell_error *error);
 
-/* Returns when it is over, and everything that it started is dead. NULL: there is no result. That a program failed, ran out
- * of time or could not be started in its cell is a result, not an error. */
+/* Returns when it is over, and everything that it started is dead. NULL: there is no result. That a program failed,
+ * ran out of time or could not be started in its cell is a result, not an error. */
 HOTCELL_EXPORT struct hotcell_result *hotcell_job_run(struct hotcell_job *job, struct hotcell_error *error);
 /* Ends it soon, also one that has not begun. What was found until then is in the result. */
 HOTCELL_EXPORT void hotcell_job_stop(struct hotcell_job *job);
@@ -120,7 +123,8 @@ struct hotcell_result;
 
 HOTCELL_EXPORT void hotcell_result_free(struct hotcell_result *result); /* NULL is fine */
 HOTCELL_EXPORT const char *hotcell_result_json(const struct hotcell_result *result); /* all of it; never NULL */
-HOTCELL_EXPORT const char *hotcell_result_said(const struct hotcell_result *result); /* remarks and warnings, lines; "" if none */
+/* What hotcell remarked and warned of, lines; "" if nothing. */
+HOTCELL_EXPORT const char *hotcell_result_said(const struct hotcell_result *result);
 
 enum hotcell_outcome {
 	HOTCELL_UNKNOWN = 0, /* one that this library does not know; its name says it */
@@ -161,7 +165,8 @@ struct hotcell_cell {
 	const char *receipt; /* every protection and its state, as JSON */
 	const char *error; /* why it never ran, or what failed after it; NULL: nothing */
 };
-HOTCELL_EXPORT const struct hotcell_cell *hotcell_result_cell(const struct hotcell_result *result); /* NULL: of HOTCELL_RUN it is not */
+/* NULL: it is not of HOTCELL_RUN. */
+HOTCELL_EXPORT const struct hotcell_cell *hotcell_result_cell(const struct hotcell_result *result);
 
 struct hotcell_finding {
 	const char *id; /* the same again for the same fault */
@@ -187,7 +192,8 @@ struct hotcell_fuzz {
 	size_t problem_count;
 	int stopped; /* before its time */
 };
-HOTCELL_EXPORT const struct hotcell_fuzz *hotcell_result_fuzz(const struct hotcell_result *result); /* NULL: of HOTCELL_FUZZ_FUNCTION it is not */
+/* NULL: it is not of HOTCELL_FUZZ_FUNCTION. */
+HOTCELL_EXPORT const struct hotcell_fuzz *hotcell_result_fuzz(const struct hotcell_result *result);
 
 #ifdef __cplusplus
 }

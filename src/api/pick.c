@@ -173,7 +173,8 @@ static int hex(const char *at, size_t len)
 	if (len < 4)
 		return -1;
 	for (size_t i = 0; i < 4; i++) {
-		const char *digits = "0123456789abcdef", *digit = at[i] ? strchr(digits, at[i] | (at[i] > '9' ? 0x20 : 0)) : NULL;
+		const char *digits = "0123456789abcdef",
+			   *digit = at[i] ? strchr(digits, at[i] | (at[i] > '9' ? 0x20 : 0)) : NULL;
 		if (!digit)
 			return -1;
 		value = value * 16 + (int)(digit - digits);

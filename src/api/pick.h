@@ -1,6 +1,6 @@
-/* Picks what is wanted out of a JSON text, in place: nothing is built, so nothing can run out of memory but a text that is
- * copied. The text is hotcell's own, but names and words in it are a target's: whatever it is, nothing is read behind its end,
- * and nothing recurses. What is not as expected is not there.
+/* Picks what is wanted out of a JSON text, in place: nothing is built, so nothing can run out of memory but a text
+ * that is copied. The text is hotcell's own, but names and words in it are a target's: whatever it is, nothing is read
+ * behind its end, and nothing recurses. What is not as expected is not there.
  *
  * base/json_read.h reads whole trees, strictly, and ends the program when memory is out: not for a stranger's process. */
 #ifndef HOTCELL_API_PICK_H

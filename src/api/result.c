@@ -9,9 +9,15 @@ static const struct {
 	const char *name;
 	int outcome;
 } outcomes[] = {
-	{"exited", HOTCELL_EXITED}, {"signaled", HOTCELL_SIGNALED}, {"timeout", HOTCELL_TIMEOUT}, {"oom", HOTCELL_OOM},
-	{"output-limit", HOTCELL_OUTPUT_LIMIT}, {"disk-limit", HOTCELL_DISK_LIMIT}, {"denied", HOTCELL_DENIED},
-	{"setup-failed", HOTCELL_SETUP_FAILED}, {"cancelled", HOTCELL_CANCELLED},
+	{"exited", HOTCELL_EXITED},
+	{"signaled", HOTCELL_SIGNALED},
+	{"timeout", HOTCELL_TIMEOUT},
+	{"oom", HOTCELL_OOM},
+	{"output-limit", HOTCELL_OUTPUT_LIMIT},
+	{"disk-limit", HOTCELL_DISK_LIMIT},
+	{"denied", HOTCELL_DENIED},
+	{"setup-failed", HOTCELL_SETUP_FAILED},
+	{"cancelled", HOTCELL_CANCELLED},
 };
 
 void hotcell_result_free(struct hotcell_result *result)
@@ -118,7 +124,8 @@ static bool is_in(struct pick list, const char *word)
 	return false;
 }
 
-static bool read_finding(struct hotcell_result *result, struct pick from, struct pick fresh, struct hotcell_finding *into, unsigned char **input)
+static bool read_finding(
+	struct hotcell_result *result, struct pick from, struct pick fresh, struct hotcell_finding *into, unsigned char **input)
 {
 	bool ok = true;
 
@@ -197,7 +204,8 @@ static bool read_fuzz(struct hotcell_result *result, struct pick all)
 	result->fuzz.wall_ms = pick_uint(pick_get(all, "wall_ms"), 0);
 	result->fuzz.seed = text_of(result, all, "seed", &ok);
 	result->fuzz.stopped = pick_uint(pick_get(all, "exit"), 0) >= 128;
-	return ok && read_findings(result, pick_get(all, "findings"), pick_get(all, "new")) && read_problems(result, pick_get(all, "targets"));
+	return ok && read_findings(result, pick_get(all, "findings"), pick_get(all, "new")) &&
+		read_problems(result, pick_get(all, "targets"));
 }
 
 /* ---- both ---- */

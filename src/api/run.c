@@ -87,7 +87,8 @@ static int add_words(struct words *all, const char *const *more)
 
 static int words_of(const struct hotcell_job *job, struct words *ret)
 {
-	static const char *const run[] = {"hotcell", "run", "--quiet", "--json-file=/proc/self/fd/3", "--stderr=/proc/self/fd/4", NULL};
+	static const char *const run[] = {
+		"hotcell", "run", "--quiet", "--json-file=/proc/self/fd/3", "--stderr=/proc/self/fd/4", NULL};
 	static const char *const fuzz[] = {"hotcell", "fuzz", "function", "--quiet", "--json", "--stats-json", NULL};
 	static const char *const dashes[] = {"--", NULL};
 	bool cell = job->kind == HOTCELL_RUN;
@@ -197,7 +198,8 @@ static void attend(struct doing *doing)
 
 	for (;;) {
 		struct pollfd of[] = {{.fd = doing->child.pidfd, .events = POLLIN},
-			{.fd = doing->stopped ? -1 : doing->job->stop, .events = POLLIN}, {.fd = doing->told, .events = POLLIN}};
+			{.fd = doing->stopped ? -1 : doing->job->stop, .events = POLLIN},
+			{.fd = doing->told, .events = POLLIN}};
 		int ready = poll(of, 3, wait_ms(doing));
 		if (ready > 0 && of[2].revents)
 			hear(doing);
@@ -273,8 +275,10 @@ static struct hotcell_result *finish(struct doing *doing, struct hotcell_error *
 	struct hotcell_result *result = NULL;
 
 	if (read_memory(doing->fds[CHILD_SAID], SAID_MAX, &said) < 0 ||
-		(cell && (read_memory(doing->fds[CHILD_JSON], SIZE_MAX - 1, &json) < 0 ||
-				 read_memory(doing->fds[CHILD_OUT], SIZE_MAX - 1, &out) < 0 || read_memory(doing->fds[CHILD_ERR], SIZE_MAX - 1, &err) < 0))) {
+		(cell &&
+			(read_memory(doing->fds[CHILD_JSON], SIZE_MAX - 1, &json) < 0 ||
+				read_memory(doing->fds[CHILD_OUT], SIZE_MAX - 1, &out) < 0 ||
+				read_memory(doing->fds[CHILD_ERR], SIZE_MAX - 1, &err) < 0))) {
 		(void)api_fail(error, HOTCELL_E_SYSTEM, "there is no memory for what was printed");
 	} else {
 		if (!cell && pick_get(pick_whole(doing->last.data, doing->last.len), "version").len) {
@@ -312,7 +316,8 @@ static struct hotcell_result *run(struct hotcell_job *job, struct hotcell_error 
 		(void)api_fail(error, HOTCELL_E_SYSTEM, "there is no memory left");
 		return NULL;
 	}
-	if (open_fds(&doing, error) < 0 || child_start(&doing.child, job->hotcell->image, words.list, job->folder, doing.fds, error) < 0)
+	if (open_fds(&doing, error) < 0 ||
+		child_start(&doing.child, job->hotcell->image, words.list, job->folder, doing.fds, error) < 0)
 		return NULL;
 	if (job->kind != HOTCELL_RUN)
 		fd_close(&doing.fds[CHILD_OUT]); /* its end is seen by this */
@@ -327,7 +332,8 @@ struct hotcell_result *hotcell_job_run(struct hotcell_job *job, struct hotcell_e
 	if (error)
 		*error = (struct hotcell_error){0};
 	if (!job || job->ran) {
-		(void)api_fail(error, HOTCELL_E_USAGE, job ? "the job has been run already; make another one" : "a job is needed, not NULL");
+		(void)api_fail(error, HOTCELL_E_USAGE,
+			job ? "the job has been run already; make another one" : "a job is needed, not NULL");
 		return NULL;
 	}
 	job->ran = true;

@@ -1,5 +1,5 @@
-/* A stranger's program that uses libhotcell: compiled against the installed header and library by tests/system/test_api.py.
- * Prints "ok WHAT" or "not ok WHAT" for each thing that holds or does not.
+/* A stranger's program that uses libhotcell: compiled against the installed header and library by
+ * tests/system/test_api.py. Prints "ok WHAT" or "not ok WHAT" for each thing that holds or does not.
  *
  *	api bad         what is asked for wrongly is an error
  *	api cell        one cell, and what came of it
@@ -99,38 +99,55 @@ static void bad_input(void)
 	check(hotcell && job, "the library opens");
 	check(!hotcell_job_open(NULL, HOTCELL_RUN, &error) && error.code == HOTCELL_E_USAGE, "a job needs a library");
 	check(!hotcell_job_open(hotcell, 77, &error) && strstr(error.text, "77"), "a job is of a kind that there is");
-	check(hotcell_job_set(job, NULL, "x", &error) < 0 && hotcell_job_set(NULL, "memory", "x", &error) < 0 && hotcell_job_add(job, NULL, &error) < 0 &&
-			hotcell_job_input(job, NULL, 5, &error) < 0 && hotcell_job_folder(job, NULL, &error) < 0 && !hotcell_job_run(NULL, &error) &&
-			error.code == HOTCELL_E_USAGE, "NULL is an error where something is needed");
-	check(hotcell_job_set(job, "", "x", NULL) < 0 && !hotcell_job_run(NULL, NULL) && !hotcell_job_open(NULL, 0, NULL), "an error need not be wanted");
+	check(hotcell_job_set(job, NULL, "x", &error) < 0 && hotcell_job_set(NULL, "memory", "x", &error) < 0 &&
+			hotcell_job_add(job, NULL, &error) < 0 && hotcell_job_input(job, NULL, 5, &error) < 0 &&
+			hotcell_job_folder(job, NULL, &error) < 0 && !hotcell_job_run(NULL, &error) &&
+			error.code == HOTCELL_E_USAGE,
+		"NULL is an error where something is needed");
+	check(hotcell_job_set(job, "", "x", NULL) < 0 && !hotcell_job_run(NULL, NULL) && !hotcell_job_open(NULL, 0, NULL),
+		"an error need not be wanted");
 	hotcell_job_free(NULL);
 	hotcell_job_stop(NULL);
 	hotcell_close(NULL);
 	hotcell_result_free(NULL);
-	check(hotcell_job_add(job, huge, &error) < 0 && hotcell_job_set(job, "env", huge, &error) < 0 && strstr(error.text, "128 KB"), "a word has a length");
-	check(hotcell_job_input(job, (void *)8, (size_t)1 << 40, &error) < 0 && error.code == HOTCELL_E_SYSTEM, "input that is no memory is an error");
-	check(hotcell_job_add(job, "true", NULL) == 0 && hotcell_job_folder(job, "/nonexistent/folder", NULL) == 0 && !hotcell_job_run(job, &error) &&
-			error.code == HOTCELL_E_USAGE && strstr(error.text, "/nonexistent/folder"), "a folder that is not there is named");
-	check(!hotcell_job_run(job, &error) && hotcell_job_set(job, "memory", "1M", &error) < 0 && strstr(error.text, "already"), "a job is run once");
+	check(hotcell_job_add(job, huge, &error) < 0 && hotcell_job_set(job, "env", huge, &error) < 0 &&
+			strstr(error.text, "128 KB"),
+		"a word has a length");
+	check(hotcell_job_input(job, (void *)8, (size_t)1 << 40, &error) < 0 && error.code == HOTCELL_E_SYSTEM,
+		"input that is no memory is an error");
+	check(hotcell_job_add(job, "true", NULL) == 0 && hotcell_job_folder(job, "/nonexistent/folder", NULL) == 0 &&
+			!hotcell_job_run(job, &error) && error.code == HOTCELL_E_USAGE &&
+			strstr(error.text, "/nonexistent/folder"),
+		"a folder that is not there is named");
+	check(!hotcell_job_run(job, &error) && hotcell_job_set(job, "memory", "1M", &error) < 0 &&
+			strstr(error.text, "already"),
+		"a job is run once");
 	check(refused(hotcell, "memry", "1G", "memory"), "an unknown option is named, with the nearest");
-	check(refused(hotcell, "memory", "much", "much") && refused(hotcell, "memory", "9999999T", "--memory") && refused(hotcell, "memory", "", "--memory") &&
-			refused(hotcell, "memory", NULL, "--memory"), "sizes are sizes");
+	check(refused(hotcell, "memory", "much", "much") && refused(hotcell, "memory", "9999999T", "--memory") &&
+			refused(hotcell, "memory", "", "--memory") && refused(hotcell, "memory", NULL, "--memory"),
+		"sizes are sizes");
 	check(refused(hotcell, "tmp-exec", "yes", "tmp-exec"), "an option that takes no value gets none");
 	check(refused(hotcell, "mount", "/nonexistent/x:/x", "/nonexistent/x"), "a mount that is not there is named");
-	check(refused(hotcell, "--memory", "1G", "dashes") && refused(hotcell, "me mory", "1G", "no name") && refused(hotcell, "json", NULL, "own") &&
-			refused(hotcell, "help", NULL, "own") && refused(hotcell, "explain", NULL, "own"), "what the library says itself is refused");
+	check(refused(hotcell, "--memory", "1G", "dashes") && refused(hotcell, "me mory", "1G", "no name") &&
+			refused(hotcell, "json", NULL, "own") && refused(hotcell, "help", NULL, "own") &&
+			refused(hotcell, "explain", NULL, "own"),
+		"what the library says itself is refused");
 	hotcell_job_free(job);
 	job = hotcell_job_open(hotcell, HOTCELL_RUN, &error);
 	check(!hotcell_job_run(job, &error) && error.code == HOTCELL_E_USAGE && *error.text, "a command is needed");
 	hotcell_job_free(job);
 	job = hotcell_job_open(hotcell, HOTCELL_FUZZ_FUNCTION, &error);
-	check(hotcell_job_input(job, "x", 1, &error) < 0 && hotcell_job_add(job, "", &error) < 0, "fuzzing has no input, and targets have names");
-	check(hotcell_job_add(job, "/nonexistent/t.py:f", &error) == 0 && !hotcell_job_run(job, &error) && error.code == HOTCELL_E_USAGE &&
-			strstr(error.text, "/nonexistent/t.py"), "a target that is not there is named");
+	check(hotcell_job_input(job, "x", 1, &error) < 0 && hotcell_job_add(job, "", &error) < 0,
+		"fuzzing has no input, and targets have names");
+	check(hotcell_job_add(job, "/nonexistent/t.py:f", &error) == 0 && !hotcell_job_run(job, &error) &&
+			error.code == HOTCELL_E_USAGE && strstr(error.text, "/nonexistent/t.py"),
+		"a target that is not there is named");
 	hotcell_job_free(job);
 	job = job_of(hotcell, (const char *const[]){"true", NULL});
-	check(getrlimit(RLIMIT_NOFILE, &files) == 0 && setrlimit(RLIMIT_NOFILE, &(struct rlimit){entries("/proc/self/fd") - 1, files.rlim_max}) == 0 &&
-			!hotcell_open(&error) && error.code == HOTCELL_E_SYSTEM && !hotcell_job_run(job, &error) && error.code == HOTCELL_E_SYSTEM,
+	check(getrlimit(RLIMIT_NOFILE, &files) == 0 &&
+			setrlimit(RLIMIT_NOFILE, &(struct rlimit){entries("/proc/self/fd") - 1, files.rlim_max}) == 0 &&
+			!hotcell_open(&error) && error.code == HOTCELL_E_SYSTEM && !hotcell_job_run(job, &error) &&
+			error.code == HOTCELL_E_SYSTEM,
 		"descriptors that are used up are an error");
 	(void)setrlimit(RLIMIT_NOFILE, &files);
 	hotcell_job_free(job);
@@ -153,7 +170,9 @@ static void one_cell(void)
 		abort();
 	(void)snprintf(mount, sizeof(mount), "%s:/m", here);
 	check(hotcell_job_set(job, "env", "WORD=said", &error) == 0 && hotcell_job_set(job, "mount", mount, &error) == 0 &&
-			hotcell_job_set(job, "timeout", "20s", &error) == 0 && hotcell_job_input(job, "in\0put\n", 7, &error) == 0, "a job takes what it is given");
+			hotcell_job_set(job, "timeout", "20s", &error) == 0 &&
+			hotcell_job_input(job, "in\0put\n", 7, &error) == 0,
+		"a job takes what it is given");
 	struct hotcell_result *result = hotcell_job_run(job, &error);
 	const struct hotcell_cell *cell = hotcell_result_cell(result);
 	if (!cell) {
@@ -161,11 +180,14 @@ static void one_cell(void)
 		check(0, "a cell has a result");
 		return;
 	}
-	check(cell->outcome == HOTCELL_EXITED && strcmp(cell->outcome_name, "exited") == 0 && cell->exit_code == 7 && cell->signal == 0, "the outcome is told");
+	check(cell->outcome == HOTCELL_EXITED && strcmp(cell->outcome_name, "exited") == 0 && cell->exit_code == 7 &&
+			cell->signal == 0,
+		"the outcome is told");
 	check(cell->out_len >= 15 && memcmp(cell->out, "in\0put\nmounted\n", 15) == 0, "stdout is there, NULs too");
 	check(cell->err_len == 5 && strcmp(cell->err, "said\n") == 0, "stderr is there, and nothing else in it");
 	check(cell->wall_ms > 0 && cell->setup_ms > 0, "durations are told");
-	check(cell->full == (cell->gap_count == 0) && strstr(cell->receipt, "\"seccomp\""), "the receipt says what was isolated");
+	check(cell->full == (cell->gap_count == 0) && strstr(cell->receipt, "\"seccomp\""),
+		"the receipt says what was isolated");
 	check(strstr(hotcell_result_json(result), "\"outcome\":\"exited\"") != NULL, "the JSON is there");
 	for (size_t i = 0; i < cell->gap_count; i++)
 		printf("# gap: %s %s %s\n", cell->gaps[i].protection, cell->gaps[i].state, cell->gaps[i].note);
@@ -181,7 +203,8 @@ static atomic_int busy = 1;
 static unsigned good_cells;
 static pthread_mutex_t counting = PTHREAD_MUTEX_INITIALIZER;
 
-static void *other_things(void *data) /* whoever forked and went on in our memory would find the lock of malloc held, at times */
+static void *other_things(
+	void *data) /* whoever forked and went on in our memory would find the lock of malloc held, at times */
 {
 	(void)data;
 	while (busy)
@@ -200,7 +223,8 @@ static void *some_cells(void *data)
 		int len = snprintf(expected, sizeof(expected), "%s\n", word);
 		struct hotcell_result *result = run(hotcell, (const char *const[]){"echo", word, NULL}, &error);
 		const struct hotcell_cell *cell = hotcell_result_cell(result);
-		int good = cell && cell->outcome == HOTCELL_EXITED && cell->exit_code == 0 && cell->out_len == (size_t)len && memcmp(cell->out, expected, (size_t)len) == 0;
+		int good = cell && cell->outcome == HOTCELL_EXITED && cell->exit_code == 0 && cell->out_len == (size_t)len &&
+			memcmp(cell->out, expected, (size_t)len) == 0;
 		if (!good)
 			printf("# %s: %s\n", word, cell ? hotcell_result_json(result) : error.text);
 		hotcell_result_free(result);
@@ -306,7 +330,9 @@ static void stopping(void)
 	(void)pthread_join(thread, NULL);
 	hotcell_job_free(job);
 	job = job_of(hotcell, sleeper);
-	check(hotcell_job_watch(job, stop_third, NULL, &error) == 0 && was_cancelled(hotcell_job_run(job, &error)) && watch_calls == 3, "a cell is ended by its watch");
+	check(hotcell_job_watch(job, stop_third, NULL, &error) == 0 && was_cancelled(hotcell_job_run(job, &error)) &&
+			watch_calls == 3,
+		"a cell is ended by its watch");
 	hotcell_job_free(job);
 	job = job_of(hotcell, sleeper);
 	hotcell_job_stop(job);
@@ -343,7 +369,8 @@ static void forking(void)
 	struct hotcell_job *job = job_of(hotcell, (const char *const[]){"true", NULL});
 	hotcell_close(hotcell);
 	struct hotcell_result *result = hotcell_job_run(job, NULL);
-	check(hotcell_result_cell(result) && hotcell_result_cell(result)->exit_code == 0, "a job outlives the library's handle");
+	check(hotcell_result_cell(result) && hotcell_result_cell(result)->exit_code == 0,
+		"a job outlives the library's handle");
 	hotcell_job_free(job);
 	hotcell_result_free(result);
 }
@@ -396,11 +423,12 @@ static int fuzzing(int argc, char **argv)
 		printf("# problem: %s\n", fuzz->problems[i]);
 	check(fuzz && fuzz->execs > 0 && *fuzz->seed, "something was executed");
 	check(told > 0, "progress was told");
-	check(fuzz && fuzz->finding_count == 1 && fuzz->findings[0].input_len >= 1 && fuzz->findings[0].input[0] == 'a', "what was planted is found, and its input told");
+	check(fuzz && fuzz->finding_count == 1 && fuzz->findings[0].input_len >= 1 && fuzz->findings[0].input[0] == 'a',
+		"what was planted is found, and its input told");
 	if (fuzz && fuzz->finding_count) {
 		const struct hotcell_finding *finding = &fuzz->findings[0];
-		printf("found %s %s %s %s:%u %u/%u: %s\n", finding->severity, finding->oracle, finding->subject, finding->file, finding->line, finding->seen,
-			finding->tried, finding->message);
+		printf("found %s %s %s %s:%u %u/%u: %s\n", finding->severity, finding->oracle, finding->subject, finding->file,
+			finding->line, finding->seen, finding->tried, finding->message);
 		check(finding->is_new && strstr(finding->json, finding->id), "it is new, and whole");
 	}
 	hotcell_result_free(result);

@@ -49,8 +49,15 @@ static void texts_lose_their_escapes(void **state)
 	static const struct {
 		const char *json, *text;
 	} rows[] = {
-		{"\"plain\"", "plain"}, {"\"a\\n\\t\\\"\\\\\\/\"", "a\n\t\"\\/"}, {"\"\\u00e9\\u20ac\"", "\xc3\xa9\xe2\x82\xac"},
-		{"\"\\ud83d\\ude00!\"", "\xf0\x9f\x98\x80!"}, {"\"\\ud83d!\"", "\xef\xbf\xbd!"}, {"\"\\u12\"", "?12"}, {"12", ""}, {"\"open", ""}, {"", ""},
+		{"\"plain\"", "plain"},
+		{"\"a\\n\\t\\\"\\\\\\/\"", "a\n\t\"\\/"},
+		{"\"\\u00e9\\u20ac\"", "\xc3\xa9\xe2\x82\xac"},
+		{"\"\\ud83d\\ude00!\"", "\xf0\x9f\x98\x80!"},
+		{"\"\\ud83d!\"", "\xef\xbf\xbd!"},
+		{"\"\\u12\"", "?12"},
+		{"12", ""},
+		{"\"open", ""},
+		{"", ""},
 	};
 
 	(void)state;
@@ -90,7 +97,8 @@ static void a_cell_s_result_tells_what_was_not_isolated(void **state)
 	struct hotcell_result *result = read_json(HOTCELL_RUN,
 		"{\"outcome\":\"oom\",\"exit_code\":null,\"signal\":9,\"wall_ms\":1.500,\"refused\":{\"total\":3,\"calls\":{\"mount\":3}},"
 		"\"receipt\":{\"backend\":\"native\",\"full\":false,\"protections\":{\"landlock\":{\"state\":\"off\",\"note\":\"the kernel has none\"},"
-		"\"seccomp\":{\"state\":\"on\",\"note\":\"\"},\"cpu-limit\":{\"state\":\"weaker\",\"note\":\"pinned\"}}},\"error\":null}\n", &error);
+		"\"seccomp\":{\"state\":\"on\",\"note\":\"\"},\"cpu-limit\":{\"state\":\"weaker\",\"note\":\"pinned\"}}},\"error\":null}\n",
+		&error);
 	const struct hotcell_cell *cell = hotcell_result_cell(result);
 
 	(void)state;
@@ -117,7 +125,8 @@ static void findings_and_problems_are_read(void **state)
 	struct hotcell_result *result = read_json(HOTCELL_FUZZ_FUNCTION,
 		"{\"version\":\"0\",\"seed\":\"7\",\"execs\":12,\"wall_ms\":5,\"targets\":[{\"name\":\"a.py:f\",\"problems\":[\"it does\\nnot build\"]}],"
 		"\"findings\":[{\"id\":\"aa\",\"oracle\":\"crash\",\"severity\":\"high\",\"message\":\"m\",\"file\":null,\"line\":3,\"input\":\"aG90\","
-		"\"seen\":3,\"tried\":3},{\"id\":\"bb\",\"file\":\"x.py\",\"input\":\"\"}],\"new\":[\"bb\"],\"exit\":130}", &error);
+		"\"seen\":3,\"tried\":3},{\"id\":\"bb\",\"file\":\"x.py\",\"input\":\"\"}],\"new\":[\"bb\"],\"exit\":130}",
+		&error);
 	const struct hotcell_fuzz *fuzz = hotcell_result_fuzz(result);
 
 	(void)state;
