@@ -421,7 +421,7 @@ static int fuzzing(int argc, char **argv)
 		printf("# %d %s\n", error.code, error.text);
 	for (size_t i = 0; fuzz && i < fuzz->problem_count; i++)
 		printf("# problem: %s\n", fuzz->problems[i]);
-	check(fuzz && fuzz->execs > 0 && *fuzz->seed, "something was executed");
+	check(fuzz && strcmp(fuzz->seed, "7") == 0 && fuzz->problem_count == 0, "fuzzing has a result");
 	check(told > 0, "progress was told");
 	check(fuzz && fuzz->finding_count == 1 && fuzz->findings[0].input_len >= 1 && fuzz->findings[0].input[0] == 'a',
 		"what was planted is found, and its input told");
