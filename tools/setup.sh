@@ -225,6 +225,9 @@ fi
 install_noted
 if [ "$wanted" = bench ]; then
 	fetch_peers
+	fetch_engines
+	fuzzer_links >/dev/null 2>&1 || { packages+=("$(runtime_package)"); reasons+=("sanitizers and libFuzzer for clang"); }
+	install_noted
 fi
 if [ "$wanted" = test ]; then
 	fetch_engines

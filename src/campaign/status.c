@@ -275,14 +275,19 @@ static void put_alerts(struct json *json, const struct campaign_status *status)
 	json_close(json, ']');
 }
 
-void status_json(const struct campaign_status *status, struct json *json)
+void status_members(const struct campaign_status *status, struct json *json)
 {
-	json_open(json, '{');
 	put_campaign(json, status);
 	put_plan(json, &status->campaign);
 	put_derived(json, status);
 	put_sums(json, &status->campaign.sums);
 	put_live(json, status);
 	put_alerts(json, status);
+}
+
+void status_json(const struct campaign_status *status, struct json *json)
+{
+	json_open(json, '{');
+	status_members(status, json);
 	json_close(json, '}');
 }

@@ -44,5 +44,6 @@ uint64_t status_lived(const struct campaign_sums *sums); /* cells that were real
  *		 running_ms memory_bytes}]}, or null while no supervisor is at work; run is null when idle
  *	alerts	[names of the rules that are firing] */
 void status_json(const struct campaign_status *status, struct json *json);
+void status_members(const struct campaign_status *status, struct json *json); /* the same, into an open one */
 
 #endif

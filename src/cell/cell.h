@@ -51,6 +51,7 @@ struct cell_path {
 struct cell_limits {
 	uint64_t memory; /* bytes, swap included */
 	uint32_t cpus_milli; /* 1000 = one CPU */
+	uint32_t nice; /* 0 to 19: how far it steps back where others want the same CPU */
 	uint64_t timeout_ms;
 	uint64_t processes; /* tasks, threads too */
 	uint64_t tmp; /* size of /tmp */

@@ -114,6 +114,8 @@ static void child_run(const struct cell_backend_run *run, const struct cell_spec
 	limit(RLIMIT_FSIZE, spec->limits.file_size);
 	limit(RLIMIT_NOFILE, spec->limits.open_files);
 	limit(RLIMIT_CORE, 0);
+	if (spec->limits.nice > 0)
+		(void)!nice((int)spec->limits.nice);
 	if (chdir(run->workspace) < 0)
 		child_fail(report, "enter the workspace", NULL);
 	if (spec->cwd && strcmp(spec->cwd, CELL_WORKSPACE) != 0 && chdir(spec->cwd) < 0)

@@ -107,6 +107,8 @@ static int check_limits(const struct cell_limits *limits, struct err *err)
 	}
 	if (limits->cpus_milli < 10 || limits->cpus_milli > 4096 * 1000)
 		return err_set(err, ERR_USAGE, "cpus: not between 0.01 and 4096");
+	if (limits->nice > 19)
+		return err_set(err, ERR_USAGE, "nice: not between 0 and 19");
 	return 0;
 }
 

@@ -13,7 +13,10 @@
 #include "base/term.h"
 #include "base/out_file.h"
 #include "cli/function_coverage.h"
+#include "cli/function_export.h"
 #include "cli/function_schema.h"
+#include "cli/function_setup.h"
+#include "cli/function_status.h"
 #include "cli/function_view.h"
 #include "cli/fuzz_kept.h"
 #include "cli/fuzz_setup.h"
@@ -35,13 +38,16 @@ struct function_fuzz {
 	struct function_setup setup;
 	struct fuzz_kept kept;
 	struct finding_store known; /* what was there: the store of `kept` changes while it runs */
+	struct function_history history;
 	bool live;
-	uint64_t shown_ns, stats_ns;
+	int status_lock;
+	uint64_t shown_ns, stats_ns, status_ns;
 };
 
 static void function_fuzz_done(struct function_fuzz *it)
 {
 	redraw_end();
+	fd_close(&it->status_lock);
 	fuzz_kept_done(&it->kept);
 	store_done(&it->known);
 	function_setup_done(&it->setup);
@@ -54,7 +60,9 @@ static struct function_look look_of(const struct function_fuzz *it)
 	struct function_look look = {.targets = &it->setup.targets,
 		.duration_ns = it->setup.options.duration_ns,
 		.max_execs = it->setup.options.max_execs,
-		.severities = it->kept.severities};
+		.severities = it->kept.severities,
+		.history = &it->history,
+		.color = cli_color(STDERR_FILENO)};
 
 	if (!tty_size(&look.rows, &look.columns) || look.columns < 20 || look.rows < 4) {
 		look.columns = 80;
@@ -63,18 +71,40 @@ static struct function_look look_of(const struct function_fuzz *it)
 	return look;
 }
 
+/* On the second, as long as we keep up. */
+static bool is_due(uint64_t *last_ns, uint64_t every_ns, uint64_t now)
+{
+	if (*last_ns && now - *last_ns < every_ns)
+		return false;
+	*last_ns = *last_ns && now - *last_ns < 2 * every_ns ? *last_ns + every_ns : now;
+	return true;
+}
+
+static void put_stats(const struct function_progress *progress, struct function_look look)
+{
+	own(json_done) struct json json = {0};
+
+	look.history = NULL; /* each line is a sample of it */
+	json_open(&json, '{');
+	function_view_json(progress, &look, &json);
+	json_close(&json, '}');
+	buf_char(&json.out, '\n');
+	(void)cli_print(&json.out); /* a reader that is gone is told of in the end */
+}
+
 static void on_progress(void *data, const struct function_progress *progress)
 {
 	struct function_fuzz *it = data;
-	const struct function_look look = look_of(it);
-	own(buf_done) struct buf text = {0}, stats = {0};
+	own(buf_done) struct buf text = {0}, status = {0};
 	uint64_t now = clock_now();
 
-	if (it->cli->stats_json && (progress->covered || now - it->stats_ns >= STATS_NS)) {
-		it->stats_ns = now;
-		function_view_json(progress, &look, &stats);
-		buf_char(&stats, '\n');
-		(void)cli_print(&stats); /* a reader that is gone is told of in the end */
+	function_history_add(&it->history, progress);
+	const struct function_look look = look_of(it);
+	if (it->cli->stats_json && (is_due(&it->stats_ns, STATS_NS, now) || progress->covered))
+		put_stats(progress, look);
+	if (is_due(&it->status_ns, STATS_NS, now)) {
+		function_status_write(progress, &look, (int)getpid(), &status);
+		function_status_put(progress->folder, &status, &it->status_lock);
 	}
 	if (it->cli->run.quiet || now - it->shown_ns < (it->live ? FRAME_NS : LINE_NS))
 		return;
@@ -182,7 +212,11 @@ static void put_target(struct json *json, const struct function_target *target, 
 	json_put_uint(json, "features", total->features);
 	json_put_uint(json, "corpus", total->corpus);
 	json_put_uint(json, "crashes", total->crashes);
+	json_put_uint(json, "execs_per_s", (uint64_t)total->rate);
+	json_put_uint(json, "begun_ms", total->begun_ns / NS_PER_MS);
 	json_put_uint(json, "first_exec_ms", total->first_exec_ns / NS_PER_MS);
+	json_put_uint(json, "first_crash_ms", total->first_crash_ns / NS_PER_MS);
+	json_put_uint(json, "fuzzed_ms", total->fuzzed_ns / NS_PER_MS);
 	json_key(json, "covered");
 	json_open(json, '{');
 	coverage_put_sums(&result->covered[index], json);
@@ -211,6 +245,7 @@ static int print_json(const struct outcome *outcome)
 	json_open(&json, '{');
 	json_put_string(&json, "version", HOTCELL_VERSION);
 	json_put_string(&json, "backend", it->setup.backend);
+	json_put_uint(&json, "nice", it->setup.options.nice);
 	json_put_string(&json, "seed", seed);
 	json_put_uint(&json, "execs", execs_of(outcome->result));
 	json_put_uint(&json, "wall_ms", outcome->result->ns / NS_PER_MS);
@@ -219,6 +254,8 @@ static int print_json(const struct outcome *outcome)
 	for (size_t i = 0; i < outcome->result->target_count; i++)
 		put_target(&json, &it->setup.targets.list[i], outcome->result, i);
 	json_close(&json, ']');
+	json_key(&json, "coverage_over_time");
+	function_history_json(&it->history, &json);
 	coverage_put_json(outcome->result, &json);
 	json_key(&json, "findings");
 	json_open(&json, '[');
@@ -330,7 +367,7 @@ static int report(struct function_fuzz *it, const struct function_result *result
 	struct err err = {0};
 
 	judge(&outcome);
-	int told = it->cli->run.json ? print_json(&outcome) : print_text(&outcome);
+	int told = it->cli->run.json || it->cli->stats_json ? print_json(&outcome) : print_text(&outcome);
 	if (it->cli->sarif && write_sarif(&outcome))
 		told = FUZZ_EXIT_BROKEN;
 	if (it->cli->coverage_file && write_coverage(&outcome))
@@ -364,6 +401,8 @@ static int explore(struct function_fuzz *it)
 	if (it->live)
 		(void)!redraw_clear(look_of(it).columns);
 	redraw_end();
+	if (options->bare)
+		texts_add(&result.gaps, "there was no sandbox: the target ran unprotected, and what it did to this machine is not known");
 	return rc < 0 ? fuzz_setup_fail(&err) : report(it, &result);
 }
 
@@ -382,8 +421,12 @@ static int run_function(void *data, const struct cli_args *args)
 		cli->seed = (cli->seed >> 33) + 1; /* as large as the engines take them */
 	if (cli->schema)
 		return function_schema_run(cli, args);
-	own(function_fuzz_done) struct function_fuzz it = {.cli = cli};
-	if (function_setup_build(&it.setup, cli, args->words, args, &err) < 0 || fuzz_kept_gate(&it.kept, cli->fail_on, cli->baseline, cli->sarif, &err) < 0 ||
+	own(function_fuzz_done) struct function_fuzz it = {.cli = cli, .status_lock = -1};
+	if (function_setup_build(&it.setup, cli, args->words, args, &err) < 0)
+		return fuzz_setup_fail(&err);
+	if (cli->export_to)
+		return function_export_run(&it.setup, cli->export_to);
+	if (fuzz_kept_gate(&it.kept, cli->fail_on, cli->baseline, cli->sarif, &err) < 0 ||
 		function_setup_open(&it.setup, &err) < 0 || fuzz_kept_open(&it.kept, it.setup.store_folder, &err) < 0 ||
 		store_open(&it.known, it.setup.store_folder, &err) < 0)
 		return fuzz_setup_fail(&err);
@@ -402,6 +445,7 @@ static void defaults(void *options)
 
 	run_options_defaults(&cli->run);
 	cli->workers = 1;
+	cli->nice = NICE_NOT_GIVEN;
 	cli->fail_on = "warning";
 }
 
@@ -423,6 +467,9 @@ static const struct cli_option table[] = {
 	 .help = "time that one input may take; more is a hang"},
 	{.name = "workers", .value = "N", .kind = CLI_COUNT, OWN(workers), .min = 1, .max = 256, .fallback = "1",
 	 .help = "engines at once, each in a cell of its own, with one corpus a target"},
+	{.name = "nice", .value = "N", .kind = CLI_COUNT, OWN(nice), .min = 0, .max = 19,
+	 .fallback = "5 if the engines may take every processor, else 0",
+	 .help = "how far the engines step back where others want the processor"},
 	{.name = "seed", .value = "N", .kind = CLI_COUNT, OWN(seed), .min = 1, .max = 2147483647, .fallback = "random, and told",
 	 .help = "where the engines' choices come from"},
 	{.name = "seed-corpus", .value = "DIR", .kind = CLI_TEXT, OWN(seed_corpus), .hint = CLI_HINT_FOLDER,
@@ -461,7 +508,9 @@ static const struct cli_option table[] = {
 	{.name = "coverage-file", .value = "FILE", .kind = CLI_TEXT, OWN(coverage_file), .hint = CLI_HINT_FILE,
 	 .help = "write it as lcov, with the paths of this machine"},
 	{.name = "stats-json", .kind = CLI_FLAG, OWN(stats_json),
-	 .help = "print one JSON object a second, a line each"},
+	 .help = "print one JSON object a second, a line each, and that of --json as the last"},
+	{.name = "export-harness", .value = "DIR", .kind = CLI_TEXT, OWN(export_to), .hint = CLI_HINT_FOLDER,
+	 .help = "write the harness into DIR, print the commands that build and run it, and start nothing"},
 	{.name = "state", .value = "DIR", .kind = CLI_TEXT, OWN(state), .hint = CLI_HINT_FOLDER,
 	 .fallback = "the nearest .hotcell, here or above",
 	 .help = "folder of findings, corpora and the audit log"},

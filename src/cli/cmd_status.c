@@ -1,7 +1,8 @@
-/* hotcell status: how far a campaign is, once or until it is over.
+/* hotcell status: how far a campaign is, and which functions are fuzzed, once or until it is over.
  *
  * Everything shown is in the campaign's own row and in the one its supervisor overwrites at each pulse, so the
- * answer costs the same for ten runs and for a million. Only --grid looks at runs. */
+ * answer costs the same for ten runs and for a million. Only --grid looks at runs. Function fuzzers are no campaigns: each
+ * leaves its figures in a file (function_status.h). Where a campaign is named, they are left out. */
 #include <errno.h>
 #include <inttypes.h>
 #include <signal.h>
@@ -13,8 +14,10 @@
 #include "base/size.h"
 #include "base/term.h"
 #include "campaign/network.h"
+#include "campaign/state.h"
 #include "campaign/view.h"
 #include "cli/campaign_args.h"
+#include "cli/function_status.h"
 #include "cli/grid.h"
 #include "cli/redraw.h"
 #include "cli/signals.h"
@@ -33,7 +36,8 @@ struct status_options {
 struct watch {
 	const struct status_options *options;
 	struct campaign_place place;
-	char *name;
+	char *name; /* of the campaign; NULL: none, fuzzers alone */
+	char *fuzzing; /* the state folder to look for fuzzers in; NULL: not asked for */
 	struct grid grid;
 	bool drawn; /* on a terminal, in place; else lines */
 	struct loop *loop;
@@ -51,20 +55,38 @@ static void watch_done(struct watch *watch)
 	grid_done(&watch->grid);
 	campaign_place_done(&watch->place);
 	free(watch->name);
+	free(watch->fuzzing);
 	buf_done(&watch->key);
 }
 
 /* ---- reading ---- */
 
-static int watch_read(struct watch *watch, struct campaign_status *ret, struct err *err)
+struct seen {
+	struct campaign_status status; /* if there is a campaign */
+	struct function_statuses fuzzers;
+};
+
+static void seen_done(struct seen *seen)
 {
-	if (status_read(watch->place.ledger, watch->place.state, watch->name, ret, err) < 0)
+	status_done(&seen->status);
+	function_statuses_done(&seen->fuzzers);
+}
+
+static int watch_read(struct watch *watch, struct seen *ret, struct err *err)
+{
+	struct campaign_status *status = &ret->status;
+
+	if (watch->fuzzing)
+		function_statuses_read(watch->fuzzing, &ret->fuzzers);
+	if (!watch->name)
+		return 0;
+	if (status_read(watch->place.ledger, watch->place.state, watch->name, status, err) < 0)
 		return -1;
 	if (!watch->options->grid)
 		return 0;
 	if (!watch->grid.cells)
-		grid_init(&watch->grid, ret->campaign.plan.runs);
-	return grid_read(&watch->grid, watch->place.ledger, ret, err);
+		grid_init(&watch->grid, status->campaign.plan.runs);
+	return grid_read(&watch->grid, watch->place.ledger, status, err);
 }
 
 /* ---- showing ---- */
@@ -75,9 +97,9 @@ static unsigned screen_columns(void)
 	return tty_size(&rows, &columns) ? columns : 80;
 }
 
-static void put_view(const struct watch *watch, const struct campaign_status *status, const char *message,
-	struct buf *out)
+static void put_view(const struct watch *watch, const struct seen *seen, const char *message, struct buf *out)
 {
+	unsigned fuzzers = (unsigned)function_statuses_alive(&seen->fuzzers);
 	struct view_look look = {
 		.columns = 80,
 		.rows = PAGE_ROWS,
@@ -89,14 +111,30 @@ static void put_view(const struct watch *watch, const struct campaign_status *st
 
 	if (isatty(STDOUT_FILENO))
 		(void)tty_size(&look.rows, &look.columns);
-	view_status(status, &look, out);
+	unsigned rows = look.rows;
+	if (watch->name) {
+		look.rows = rows > 12 * fuzzers ? rows - 6 * fuzzers : rows / 2 + 1;
+		view_status(&seen->status, &look, out);
+		rows -= look.rows < rows ? look.rows : rows;
+		if (seen->fuzzers.count)
+			buf_char(out, '\n');
+	}
+	function_statuses_view(&seen->fuzzers, rows, look.columns, look.color, out);
 }
 
-static void put_json(const struct campaign_status *status, struct buf *out)
+/* A campaign's members come first, as they are without fuzzers. */
+static void put_json(const struct watch *watch, const struct seen *seen, struct buf *out)
 {
 	own(json_done) struct json json = {0};
 
-	status_json(status, &json);
+	json_open(&json, '{');
+	if (watch->name)
+		status_members(&seen->status, &json);
+	if (watch->fuzzing) {
+		json_key(&json, "fuzzing");
+		function_statuses_json(&seen->fuzzers, &json);
+	}
+	json_close(&json, '}');
 	buf_add(out, json.out.data, json.out.len);
 	buf_char(out, '\n');
 }
@@ -158,46 +196,52 @@ static void emit(struct watch *watch, const struct buf *text)
 	}
 }
 
-static void show_line(struct watch *watch, const struct campaign_status *status)
+static void show_line(struct watch *watch, const struct seen *seen)
 {
 	own(buf_done) struct buf out = {0}, key = {0};
 
-	put_key(status, &key);
+	if (watch->name)
+		put_key(&seen->status, &key);
+	for (size_t i = 0; i < seen->fuzzers.count; i++) /* these change each second */
+		buf_fmt(&key, " %d %" PRIu64, seen->fuzzers.list[i].alive, seen->fuzzers.list[i].progress.ns / NS_PER_S);
 	if (strcmp(buf_text(&key), buf_text(&watch->key)) == 0)
 		return;
 	watch->key.len = 0;
 	buf_add(&watch->key, key.data, key.len);
-	if (watch->options->json)
-		put_json(status, &out);
-	else
-		put_line(status, &out);
+	if (watch->options->json) {
+		put_json(watch, seen, &out);
+	} else {
+		if (watch->name)
+			put_line(&seen->status, &out);
+		function_statuses_lines(&seen->fuzzers, &out);
+	}
 	emit(watch, &out);
 }
 
-static void show_frame(struct watch *watch, const struct campaign_status *status)
+static void show_frame(struct watch *watch, const struct seen *seen)
 {
 	own(buf_done) struct buf out = {0};
 
-	put_view(watch, status, status->held ? "Ctrl-C ends this view; the campaign goes on" : NULL, &out);
+	put_view(watch, seen, seen->status.held ? "Ctrl-C ends this view; the campaign goes on" : NULL, &out);
 	if (redraw_frame(&out, screen_columns()) < 0)
 		watch_end(watch, EXIT_OURS);
 }
 
 static void show(struct watch *watch)
 {
-	own(status_done) struct campaign_status status = {0};
+	own(seen_done) struct seen seen = {0};
 	struct err err = {0};
 
-	if (watch_read(watch, &status, &err) < 0) {
+	if (watch_read(watch, &seen, &err) < 0) {
 		redraw_end();
 		watch_end(watch, cli_fail(&err));
 		return;
 	}
 	if (watch->drawn)
-		show_frame(watch, &status);
+		show_frame(watch, &seen);
 	else
-		show_line(watch, &status);
-	if (!status.held)
+		show_line(watch, &seen);
+	if (!seen.status.held && !function_statuses_alive(&seen.fuzzers))
 		watch->over = true;
 }
 
@@ -265,17 +309,41 @@ static int watch_run(struct watch *watch)
 
 static int once(struct watch *watch)
 {
-	own(status_done) struct campaign_status status = {0};
+	own(seen_done) struct seen seen = {0};
 	own(buf_done) struct buf out = {0};
 	struct err err = {0};
 
-	if (watch_read(watch, &status, &err) < 0)
+	if (watch_read(watch, &seen, &err) < 0)
 		return cli_fail(&err);
 	if (watch->options->json)
-		put_json(&status, &out);
+		put_json(watch, &seen, &out);
 	else
-		put_view(watch, &status, NULL, &out);
+		put_view(watch, &seen, NULL, &out);
 	return cli_print(&out);
+}
+
+/* Whether there is something to show without a campaign. */
+static bool fuzzers_alone(struct watch *watch, struct err *err)
+{
+	own(function_statuses_done) struct function_statuses fuzzers = {0};
+
+	watch->fuzzing = state_folder(watch->options->state, false, err);
+	if (watch->fuzzing)
+		function_statuses_read(watch->fuzzing, &fuzzers);
+	return fuzzers.count > 0;
+}
+
+/* The campaign that is meant, in its open ledger. Where none is named, none need be there. */
+static int choose(struct watch *watch, const char *named, struct err *err)
+{
+	bool alone = !named && fuzzers_alone(watch, err);
+	own(freep) char *ledger = alone ? state_ledger(watch->fuzzing) : NULL;
+
+	if (ledger && access(ledger, F_OK) < 0)
+		return 0;
+	if (campaign_place_open(&watch->place, watch->options->state, LEDGER_READ, err) == 0)
+		watch->name = named ? xstrdup(named) : campaign_default(&watch->place, err);
+	return watch->name || (alone && watch->place.ledger) ? 0 : -1;
 }
 
 static int run(void *data, const struct cli_args *args)
@@ -285,10 +353,7 @@ static int run(void *data, const struct cli_args *args)
 
 	if (args->word_count > 0 && plan_name_check(args->words[0], &err) < 0)
 		return cli_fail(&err);
-	if (campaign_place_open(&watch.place, watch.options->state, LEDGER_READ, &err) < 0)
-		return cli_fail(&err);
-	watch.name = args->word_count > 0 ? xstrdup(args->words[0]) : campaign_default(&watch.place, &err);
-	if (!watch.name)
+	if (choose(&watch, args->word_count > 0 ? args->words[0] : NULL, &err) < 0)
 		return cli_fail(&err);
 	return watch.options->watch ? watch_run(&watch) : once(&watch);
 }
@@ -306,9 +371,9 @@ static const struct cli_option options_table[] = {
 
 const struct cli_verb verb_status = {
 	.name = "status",
-	.summary = "show how far a campaign is",
+	.summary = "show how far a campaign is, and which functions are fuzzed",
 	.usage = "[options] [NAME]",
-	.details = "Without NAME, the newest campaign that is at work or, when none is, the newest.\n",
+	.details = "Without NAME, the newest campaign that is at work or, when none is, the newest; and each 'hotcell fuzz function' at work.\n",
 	.options = options_table,
 	.options_size = sizeof(struct status_options),
 	.words_max = 1,

@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <sched.h>
 #include <signal.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -14,6 +15,8 @@
 #include "cli/manifest_check.h"
 #include "cli/redraw.h"
 #include "cli/signals.h"
+
+#define NICE_CROWDED 5u
 
 static const char *const sanitizers[] = {
 	[SANITIZER_DEFAULT] = "default", [SANITIZER_ADDRESS] = "address", [SANITIZER_UNDEFINED] = "undefined",
@@ -38,7 +41,7 @@ void function_setup_done(struct function_setup *it)
 	free(it->here);
 }
 
-static int check_options(const struct function_cli *cli, const char *backend, struct err *err)
+static int check_options(const struct function_cli *cli, struct err *err)
 {
 	const struct door_options *doors = &cli->run.doors;
 
@@ -47,8 +50,6 @@ static int check_options(const struct function_cli *cli, const char *backend, st
 			"what is fuzzed gets no doors, by options or by a profile; leave out --allow, --service and --secret-door");
 	if (cli->run.stdin_file)
 		return err_set(err, ERR_USAGE, "--stdin: what is fuzzed has no stdin; leave the option out");
-	if (strcmp(backend, "none") == 0)
-		return err_set(err, ERR_USAGE, "functions are fuzzed in cells only; leave out --no-sandbox and --backend none");
 	if (cli->no_coverage && (cli->coverage || cli->coverage_file))
 		return err_set(err, ERR_USAGE, "--no-coverage contradicts %s; leave one of them out",
 			cli->coverage ? "--coverage" : "--coverage-file");
@@ -58,6 +59,15 @@ static int check_options(const struct function_cli *cli, const char *backend, st
 	}
 	if (strcmp(cli->run.image, "host") != 0)
 		return err_set(err, ERR_USAGE, "functions are fuzzed with this machine's own engines; leave out --image");
+	return 0;
+}
+
+/* Said once, and not by each command that fails. */
+static int check_bare(const char *backend, const struct cell_spec *spec, struct err *err)
+{
+	if (strcmp(backend, "none") == 0 &&
+		(spec->path_count > 0 || spec->no_exec || (spec->calls_deny && spec->calls_deny[0]) || (spec->forbid && spec->forbid[0])))
+		return err_set(err, ERR_USAGE, "without a sandbox nothing holds a target to a profile or to --forbid: leave them out, or --no-sandbox");
 	return 0;
 }
 
@@ -160,6 +170,17 @@ static int take_targets(struct function_setup *it, char *const *words, struct er
 	return 0;
 }
 
+/* Where the engines may take every processor of the machine, whoever sits at it comes first. */
+static unsigned nice_of(const struct function_cli *cli, const struct cell_limits *limits)
+{
+	cpu_set_t ours;
+	unsigned count = sched_getaffinity(0, sizeof(ours), &ours) == 0 ? (unsigned)CPU_COUNT(&ours) : 1;
+
+	if (cli->nice != NICE_NOT_GIVEN)
+		return (unsigned)cli->nice;
+	return cli->workers * limits->cpus_milli >= (uint64_t)count * 1000 ? NICE_CROWDED : 0;
+}
+
 static enum sanitizer sanitizer_of(const char *name)
 {
 	for (size_t i = 0; name && i < ARRAY_LEN(sanitizers); i++)
@@ -175,9 +196,10 @@ int function_setup_build(struct function_setup *ret, const struct function_cli *
 	static char *const command[] = {program, NULL}; /* each job brings its own */
 
 	*ret = (struct function_setup){.cli = cli, .here = getcwd(NULL, 0)};
-	if (backend_choose(&cli->run, &ret->backend, err) < 0 || check_options(cli, ret->backend, err) < 0 ||
+	if (backend_choose(&cli->run, &ret->backend, err) < 0 || check_options(cli, err) < 0 ||
 		take_targets(ret, words, err) < 0 || take_folder("--seed-corpus", cli->seed_corpus, &ret->seed_corpus, err) < 0 ||
 		manifest_check(&cli->run.manifests, err) < 0 || run_spec_build(&ret->built, &cli->run, command, err) < 0 ||
+		check_bare(ret->backend, &ret->built.spec, err) < 0 ||
 		fuzz_state_open(cli->state, cli->run.audit, ret->backend, &ret->built.spec, &ret->state, &ret->store_folder, &ret->audit, err) < 0 ||
 		take_engines(ret, err) < 0)
 		return -1;
@@ -203,6 +225,8 @@ int function_setup_build(struct function_setup *ret, const struct function_cli *
 		.serve = cli->schema != NULL,
 		.engines = ret->engines,
 		.coverage = cli->no_coverage || cli->schema ? COVER_NONE : cli->coverage ? COVER_WHOLE : COVER_BRIEF,
+		.nice = nice_of(cli, &ret->built.spec.limits),
+		.bare = strcmp(ret->backend, "none") == 0,
 	};
 	return 0;
 }
@@ -227,6 +251,8 @@ int function_setup_open(struct function_setup *it, struct err *err)
 	cli_hide(&(struct secrets){.env = it->built.spec.env, .names = it->cli->run.secret_env.items});
 	cli_env_forget();
 	it->options.hidden = cli_hidden();
+	if (it->options.bare)
+		backend_warn_none();
 	it->loop = loop_open(err);
 	if (!it->loop || signals_take(it->loop, ours, on_signal, it, err) < 0)
 		return -1;
@@ -264,6 +290,11 @@ void function_setup_finish(const struct function_setup *it, struct finding *find
 	}
 	texts_done(&finding->flags);
 	texts_copy(&finding->flags, &it->flags, SIZE_MAX);
+	if (it->options.bare) {
+		if (!texts_have(&finding->flags, "--no-sandbox") && !texts_have(&finding->flags, "--backend=none"))
+			texts_add(&finding->flags, "--no-sandbox"); /* the environment said so */
+		texts_add(&finding->evidence, "found without a sandbox");
+	}
 	texts_done(&finding->environment);
 	texts_copy(&finding->environment, &it->names, SIZE_MAX);
 	if (it->cli->run.profile && !finding->profile)

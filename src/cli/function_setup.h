@@ -9,12 +9,13 @@
 struct function_cli {
 	struct run_options run; /* first: its rows are shared with `hotcell run` */
 	struct cli_list targets, expect, engines;
-	uint64_t duration_ms, max_execs, max_findings, seed, workers, input_ms;
-	const char *seed_corpus, *dict, *sanitizer, *fuzzer, *venv, *fail_on, *baseline, *sarif, *state, *coverage_file, *schema;
+	uint64_t duration_ms, max_execs, max_findings, seed, workers, input_ms, nice;
+	const char *seed_corpus, *dict, *sanitizer, *fuzzer, *venv, *fail_on, *baseline, *sarif, *state, *coverage_file, *schema, *export_to;
 	bool stats_json, coverage, no_coverage, no_deepen;
 };
 
 #define ENGINES_MAX 8 /* languages */
+#define NICE_NOT_GIVEN UINT64_MAX
 
 struct function_setup {
 	const struct function_cli *cli;

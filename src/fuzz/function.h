@@ -71,7 +71,8 @@ struct function_options {
 	bool no_deepen; /* no inputs that nest deeper, and no words of the target's source */
 	bool serve; /* it is called with documents, by function_serve: nothing of an engine is built */
 	enum function_cover coverage; /* lines that the corpus reaches, measured at the end */
-	int nice;
+	unsigned nice; /* of all cells, 0 to 19 */
+	bool bare; /* there are no cells, and nothing is mounted: the host's own folders are named */
 	const struct redactor *hidden; /* values that are in nothing that is told; NULL: none */
 	/* known before: tried first. What was found with other `flags` that decide what is wrong is never said to be fixed. */
 	const struct finding_store *known;
@@ -94,7 +95,10 @@ struct target_progress {
 	uint64_t execs, corpus, features, coverage, crashes; /* features and coverage as the engine counts them */
 	double rate;
 	uint64_t since_new_ns; /* since its last new path */
+	uint64_t begun_ns; /* from the run's start to its own: engines are looked for, and all targets built */
 	uint64_t first_exec_ns; /* from its start to the first execution; 0: not yet */
+	uint64_t first_crash_ns; /* and to the first input that made it fail, whether confirmed or not; 0: none yet */
+	uint64_t fuzzed_ns; /* that its engines have run, of those that have ended */
 	double yield; /* new features a second, lately: what power is divided by */
 };
 
@@ -104,6 +108,10 @@ struct coverage_sums {
 
 struct function_progress {
 	uint64_t ns, execs;
+	uint64_t left_ns; /* to explore; 0: none, or no limit */
+	const char *doing; /* besides the workers: "building", "replaying", "minimising"; NULL: nothing */
+	const char *folder; /* of this run; it goes with it */
+	size_t waiting; /* crashes that are not confirmed yet */
 	const struct worker_progress *workers;
 	size_t worker_count;
 	const struct target_progress *targets; /* as in the options */
@@ -177,6 +185,16 @@ MUST_CHECK struct function_serve *function_serve_open(
 const struct cell_spec *function_serve_spec(const struct function_serve *serve);
 struct function_serve *function_serve_free(struct function_serve *serve); /* removes what was built; NULL is fine; returns NULL */
 void function_serve_freep(struct function_serve **serve);
+
+/* The commands that fuzz the first target, for a shell or another program, with what they need in `folder`, which is made. */
+struct function_commands {
+	struct finding_texts build, run; /* words; build may be empty */
+	struct finding_texts environment; /* K=V, beside what there is */
+	char *cwd, *corpus, *crashes;
+};
+MUST_CHECK int function_export(
+	const struct function_options *options, const char *folder, struct function_commands *ret, struct err *err);
+void function_commands_done(struct function_commands *commands);
 
 /* A finding's input, given to the first target so many times, each in a fresh cell. */
 struct function_again {

@@ -112,6 +112,9 @@ static void limits_out_of_range_are_named(void **state)
 	spec.limits.cpus_milli = 0;
 	refuses(&spec, "cpus");
 	spec = good();
+	spec.limits.nice = 20;
+	refuses(&spec, "nice");
+	spec = good();
 	spec.limits.open_files = 1 << 30;
 	refuses(&spec, "open files");
 	spec = good();

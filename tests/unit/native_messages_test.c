@@ -38,6 +38,7 @@ static struct template some_template(void)
 		.processes = 6,
 		.watch_memory = 7,
 		.pin_cpus = 8,
+		.nice = 9,
 		.limit_tasks = true,
 		.landlock = true,
 		.tty = true,
@@ -83,12 +84,12 @@ static void a_template_comes_back_as_it_was(void **state)
 		back.disk == UINT64_MAX && back.shm == 3);
 	assert_true(
 		back.file_size == UINT64_C(1) << 50 && back.open_files == 5 && back.processes == 6);
-	assert_true(back.watch_memory == 7 && back.pin_cpus == 8);
+	assert_true(back.watch_memory == 7 && back.pin_cpus == 8 && back.nice == 9);
 	assert_true(back.limit_tasks && back.landlock && back.tty);
 	assert_false(back.user_ns || back.overlay || back.tmp_exec || back.want_workspace);
 }
 
-#define VARIATIONS 35
+#define VARIATIONS 36
 
 static void vary(struct template *t, int which)
 {
@@ -139,6 +140,7 @@ static void vary(struct template *t, int which)
 	case 32: t->no_exec = true; break;
 	case 33: t->observe = true; break;
 	case 34: t->effects = true; break;
+	case 35: t->nice++; break;
 	default: break; /* as it is */
 	}
 }

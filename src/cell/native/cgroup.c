@@ -363,6 +363,19 @@ static int set_number(int dir, const char *file, uint64_t value, struct err *err
 
 #define CPU_PERIOD_US 100000
 
+/* Niceness counts among the tasks of one cgroup, and each cell has its own: that must weigh less as a whole. As the kernel
+ * weighs tasks. */
+static const uint16_t weights[] = {1024, 820, 655, 526, 423, 335, 272, 215, 172, 137, 110, 87, 70, 56, 45, 36, 29, 23, 18, 15};
+
+static void give_way(const struct cgroup_slot *slot, unsigned by)
+{
+	int dir = slot->dir[slot->v2 ? MEMORY : CPU];
+	struct err only_politeness;
+
+	if (by > 0 && by < ARRAY_LEN(weights) && dir >= 0)
+		(void)!set_number(dir, slot->v2 ? "cpu.weight.nice" : "cpu.shares", slot->v2 ? by : weights[by], &only_politeness);
+}
+
 static int limit_v1(const struct cgroup_slot *slot, const struct cell_limits *limits, struct err *err)
 {
 	if (slot->dir[MEMORY] >= 0) {
@@ -473,6 +486,8 @@ struct cgroup_slot *cgroup_slot_open(struct cgroup_host *host, unsigned index, c
 		failed = limit_v2(slot, limits, err);
 	else if (failed == 0)
 		failed = limit_v1(slot, limits, err);
+	if (failed == 0)
+		give_way(slot, limits->nice);
 	if (failed == 0 && pretend("cgroup-refuses"))
 		failed = err_set(err, EBUSY, "the cgroup refuses a limit: HOTCELL_PRETEND says so");
 	return failed == 0 ? slot : cgroup_slot_free(slot);

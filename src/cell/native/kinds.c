@@ -121,7 +121,7 @@ static void template_from_spec(const struct cell_backend_pool *pool, const struc
 		.hosts = spec->hosts != NULL && spec->hosts[0] != '\0' ? spec->hosts : NULL,
 		.calls_deny = spec->calls_deny, .calls_allow = spec->calls_allow,
 		.paths = (struct cell_path *)spec->paths, .path_count = spec->path_count, .no_exec = spec->no_exec,
-		.observe = spec->observe, .effects = spec->effects };
+		.observe = spec->observe, .effects = spec->effects, .nice = limits->nice };
 	if (!cgroup_memory(pool->cgroup) && !weakened("private-tmp")) /* which would count the host's files */
 		t->watch_memory = limits->memory;
 	if (!cgroup_cpu(pool->cgroup))

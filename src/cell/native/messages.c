@@ -49,7 +49,7 @@ void template_encode(const struct template *t, struct buf *buf)
 {
 	const uint64_t numbers[] = { t->uid, t->gid, t->tmp, t->disk, t->shm, t->file_size, t->open_files,
 		t->processes, t->watch_memory, t->pin_cpus, t->limit_tasks, t->user_ns, t->landlock, t->overlay,
-		t->tmp_exec, t->tty, t->want_workspace, t->no_exec, t->observe, t->effects };
+		t->tmp_exec, t->tty, t->want_workspace, t->no_exec, t->observe, t->effects, t->nice };
 
 	wire_put_str(buf, t->image);
 	for (size_t i = 0; i < ARRAY_LEN(numbers); i++)
@@ -120,6 +120,7 @@ int template_decode(struct template *t, struct wire_reader *reader, struct err *
 		&t->want_workspace, &t->no_exec, &t->observe, &t->effects };
 	for (size_t i = 0; i < ARRAY_LEN(flags); i++)
 		*flags[i] = wire_get_u64(reader) != 0;
+	t->nice = (uint32_t)wire_get_u64(reader);
 	t->hide = wire_get_list(reader, MAX_HIDE);
 	t->forbid = wire_get_list(reader, MAX_HIDE);
 	t->calls_deny = wire_get_list(reader, CELL_MAX_CALLS);

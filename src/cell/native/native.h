@@ -36,6 +36,7 @@ struct template {
 	uint64_t tmp, disk, shm, file_size, open_files, processes;
 	uint64_t watch_memory; /* bytes: init watches, for want of a cgroup; 0: no need */
 	uint32_t pin_cpus; /* CPUs to pin to, for want of a cgroup; 0: no need */
+	uint32_t nice;
 	bool limit_tasks; /* RLIMIT_NPROC, for want of a cgroup */
 	bool user_ns, landlock, overlay; /* to be used */
 	bool tmp_exec, tty, want_workspace;

@@ -62,6 +62,8 @@ static int limit_all(const struct birth *birth, uint32_t *facts, struct err *err
 			return -1;
 		*facts |= FACT_NPROC;
 	}
+	if (t->nice > 0) /* before the filter, which a profile may have refuse it; what fails is politeness only */
+		(void)!nice((int)t->nice);
 	if (t->pin_cpus > 0) {
 		cpu_set_t have, set;
 		CPU_ZERO(&set);

@@ -519,6 +519,7 @@ static int plan_any(const struct function_target *target, const struct function_
 	c_cover_plan(ret, options);
 	ret->memory = (uint64_t)2 << 30;
 	ret->deepest = (size_t)512 << 10; /* a frame may take no more than some ten bytes of 8 MB */
+	ret->build_proves = true;
 	if (options->afl && !options->serve)
 		c_plan_afl(options, cxx, ret);
 	return 0;

@@ -60,6 +60,10 @@ static bool is_met(const struct fuzzing *it, size_t place, enum engine_end end, 
 
 void crash_add(struct fuzzing *it, size_t place, enum engine_end end, const struct buf *input, const char *report, size_t len)
 {
+	struct target_progress *total = &it->result->totals[place];
+
+	if (!total->first_crash_ns)
+		total->first_crash_ns = clock_now() - it->places[place].begun_ns;
 	if (is_met(it, place, end, report, len))
 		return;
 	for (size_t i = 0; i < it->pending_count; i++) {
@@ -155,7 +159,9 @@ bool crash_replay(struct fuzzing *it, struct place *place, const char *name, str
 		fuzzing_gap(it, "%s: an input was not tried again: %s", place->target->name, err.text);
 		return false;
 	}
+	it->doing = "replaying";
 	bool wrong = job_wait(&job) && crash_judge(it, place, end_of(place, &job), buf_text(&job.said), job.said.len, ret);
+	it->doing = NULL;
 	job_end(&job);
 	return wrong;
 }
@@ -186,7 +192,9 @@ static void make_smaller(struct fuzzing *it, struct place *place, const char *na
 	}
 	if (job_start(&job, it, place, &spec, &err) < 0)
 		return;
+	it->doing = "minimising";
 	(void)job_wait(&job);
+	it->doing = NULL;
 	job_end(&job);
 }
 

@@ -70,6 +70,7 @@ static void on_done(void *data, struct cell *cell, const struct cell_result *res
 struct words {
 	const char **list;
 	size_t count;
+	struct finding_texts own; /* those that are not somebody else's */
 };
 
 static void words_add(struct words *words, const char *word)
@@ -79,17 +80,23 @@ static void words_add(struct words *words, const char *word)
 	words->list[words->count] = NULL;
 }
 
-static void words_add_texts(struct words *words, const struct finding_texts *texts)
+static void words_add_texts(
+	const struct fuzzing *it, const struct place *place, struct words *words, const struct finding_texts *texts)
 {
-	for (size_t i = 0; texts && i < texts->count; i++)
-		words_add(words, texts->items[i]);
+	for (size_t i = 0; texts && i < texts->count; i++) {
+		own(freep) char *text = place_text(it, place, texts->items[i]);
+		texts_add(&words->own, text);
+		words_add(words, words->own.items[words->own.count - 1]);
+	}
 }
 
 /* The plan's stand before the user's of the same name, which win. */
-static void environment_add(struct words *words, const char *const *base, const struct finding_texts *plan)
+static void environment_add(
+	const struct fuzzing *it, const struct place *place, struct words *words, const char *const *base)
 {
-	for (size_t i = 0; i < plan->count; i++)
-		words_add(words, plan->items[i]);
+	const struct finding_texts *plan = &place->plan.environment;
+
+	words_add_texts(it, place, words, plan);
 	for (; base && *base; base++) {
 		size_t name = strcspn(*base, "=") + 1, i = 0;
 		while (i < plan->count && strncmp(plan->items[i], *base, name) != 0)
@@ -132,32 +139,39 @@ void job_cell_build(struct job_cell *ret, const struct fuzzing *it, const struct
 {
 	struct cell_mount own_mounts[MOUNTS_MAX];
 	struct words argv = {0}, env = {0};
+	bool bare = it->options->bare;
 
 	*ret = (struct job_cell){.spec = *it->options->spec};
-	size_t count = mounts_add(place, spec, own_mounts, &ret->source, &ret->target);
-	ret->mounts = xcalloc(count + ret->spec.mount_count, sizeof(*ret->mounts));
-	memcpy(ret->mounts, own_mounts, count * sizeof(*ret->mounts));
+	size_t count = bare ? 0 : mounts_add(place, spec, own_mounts, &ret->source, &ret->target);
+	ret->mounts = xcalloc(count + ret->spec.mount_count + 1, sizeof(*ret->mounts));
+	if (count)
+		memcpy(ret->mounts, own_mounts, count * sizeof(*ret->mounts));
 	if (ret->spec.mount_count)
 		memcpy(ret->mounts + count, ret->spec.mounts, ret->spec.mount_count * sizeof(*ret->mounts));
-	words_add_texts(&argv, spec->words);
-	words_add_texts(&argv, spec->more);
-	environment_add(&env, ret->spec.env, &place->plan.environment);
+	words_add_texts(it, place, &argv, spec->words);
+	words_add_texts(it, place, &argv, spec->more);
+	environment_add(it, place, &env, ret->spec.env);
 	ret->argv = argv.list;
 	ret->env = env.list;
+	ret->words = argv.own;
+	ret->variables = env.own;
 	ret->spec.argv = argv.list;
 	ret->spec.env = env.list;
-	ret->spec.cwd = FUNCTION_ROOT;
+	ret->spec.cwd = bare ? place->target->root : FUNCTION_ROOT;
 	ret->spec.mounts = ret->mounts;
 	ret->spec.mount_count += count;
 	ret->spec.limits.timeout_ms = spec->timeout_ms;
 	ret->spec.limits.output = OUTPUT_MAX;
 	ret->spec.limits.memory = engine_memory(it, place);
+	ret->spec.limits.nice = it->options->nice;
 }
 
 void job_cell_done(struct job_cell *cell)
 {
 	free(cell->argv);
 	free(cell->env);
+	texts_done(&cell->words);
+	texts_done(&cell->variables);
 	free(cell->mounts);
 	free(cell->source);
 	free(cell->target);

@@ -44,6 +44,7 @@ struct function_plan {
 	struct finding_texts environment; /* K=V */
 	char *engine; /* on the host, seen as FUNCTION_ENGINE; set before the language plans, which may set another; NULL: none */
 	const struct language_need *needs; /* beside its language's; ends likewise; NULL: none */
+	bool build_proves; /* it takes all that running takes: what is missing is asked for only if it fails */
 	enum stats_kind stats;
 	uint64_t memory; /* that it needs at least; 0: the default */
 	size_t deepest; /* bytes of an input that nests deep; 0: the default */

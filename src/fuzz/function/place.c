@@ -77,7 +77,9 @@ static int folders_make(struct fuzzing *it, struct place *place, size_t index, s
 		if (i == PLACE_WORK)
 			continue;
 		own(freep) char *mount_point = xfmt("%s/%s", place->folders[PLACE_WORK], folder_names[i]);
-		if (fs_mkdirs(mount_point, err) < 0)
+		own(freep) char *beside = xfmt("../%s", folder_names[i]);
+		if (it->options->bare ? symlink(beside, mount_point) < 0 && err_errno(err, errno, "make '%s'", mount_point) < 0
+				      : fs_mkdirs(mount_point, err) < 0)
 			return -1;
 	}
 	return 0;
@@ -209,11 +211,12 @@ int place_open(struct fuzzing *it, size_t index, struct err *err)
 		place->language->plan(target, it->options, buf_text(&text), text.len, &place->plan, err) < 0)
 		return -1;
 	place->sum = sum_of(&text);
-	if (folders_make(it, place, index, err) < 0 || seeds_take(it, place, &text, err) < 0)
+	if (folders_make(it, place, index, err) < 0 || place_check_bare(it, place, err) < 0 || seeds_take(it, place, &text, err) < 0)
 		return -1;
 	for (size_t i = 0; i < place->plan.file_count; i++) {
 		const struct plan_file *file = &place->plan.files[i];
-		if (place_write(place->fds[PLACE_WORK], file->name, file->text, strlen(file->text), err) < 0)
+		own(freep) char *bytes = place_text(it, place, file->text);
+		if (place_write(place->fds[PLACE_WORK], file->name, bytes, strlen(bytes), err) < 0)
 			return -1;
 	}
 	return 0;

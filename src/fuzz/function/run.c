@@ -83,6 +83,10 @@ static void tell(struct fuzzing *it, uint64_t now)
 	struct function_progress progress = {.ns = now - it->started_ns,
 		.workers = it->shown,
 		.worker_count = it->worker_count,
+		.left_ns = it->deadline_ns && it->deadline_ns != UINT64_MAX && now < it->deadline_ns ? it->deadline_ns - now : 0,
+		.doing = it->doing,
+		.folder = it->folder,
+		.waiting = it->pending_count,
 		.targets = it->result->totals,
 		.target_count = it->place_count,
 		.findings = (unsigned)it->result->count,
@@ -95,7 +99,8 @@ static void tell(struct fuzzing *it, uint64_t now)
 		total->rate = it->over && it->places[i].fuzzed_ns
 			? (double)it->places[i].done_execs * 1e9 / (double)it->places[i].fuzzed_ns
 			: 0;
-		total->since_new_ns = it->places[i].new_ns ? now - it->places[i].new_ns : 0;
+		total->since_new_ns = it->places[i].new_ns && it->places[i].new_ns < now ? now - it->places[i].new_ns : 0;
+		total->fuzzed_ns = it->places[i].fuzzed_ns;
 	}
 	for (unsigned i = 0; i < it->worker_count; i++) {
 		const struct worker *worker = &it->workers[i];
@@ -103,15 +108,17 @@ static void tell(struct fuzzing *it, uint64_t now)
 		it->shown[i] = (struct worker_progress){.target = worker->place, .doing = it->doing ? it->doing : "waiting"};
 		if (!worker->busy)
 			continue;
-		double seconds = (double)(now - worker->started_ns) / (double)NS_PER_S;
 		it->shown[i].doing = stats->begun ? "fuzzing" : "starting";
-		it->shown[i].execs = stats->execs;
-		it->shown[i].rate = stats->rate ? (double)stats->rate : seconds > 0.5 ? (double)stats->execs / seconds : 0;
-		it->result->totals[worker->place].execs += stats->execs;
+		it->shown[i].execs = worker_execs(it, worker, now);
+		it->shown[i].rate = worker_rate(it, worker);
+		it->result->totals[worker->place].execs += it->shown[i].execs;
 		it->result->totals[worker->place].rate += it->shown[i].rate;
 	}
 	for (size_t i = 0; i < it->place_count; i++)
 		progress.execs += it->result->totals[i].execs;
+	if (!it->over && progress.execs < it->shown_execs)
+		progress.execs = it->shown_execs;
+	it->shown_execs = progress.execs;
 	history_point(it, now);
 	it->told_ns = now;
 	if (it->options->progress)
@@ -161,7 +168,10 @@ static bool run_words(
 		buf_str(said, err.text);
 		return false;
 	}
+	const char *before = it->doing;
+	it->doing = before ? before : build ? "building" : "looking for the engine";
 	bool good = job_wait(&job) && job.outcome == CELL_EXITED && job.exit_code == 0;
+	it->doing = before;
 	if (*job.why)
 		buf_str(said, job.why);
 	buf_add(said, buf_text(&job.said), job.said.len);
@@ -215,9 +225,10 @@ void fuzzing_prepare(struct fuzzing *it, size_t index)
 		fuzzing_problem(it, index, "%s", err.text);
 		return;
 	}
-	if (!needs_are_there(it, index) || !place->plan.build.count || it->stopped)
+	bool asked = !place->plan.build_proves;
+	if ((asked && !needs_are_there(it, index)) || !place->plan.build.count || it->stopped)
 		return;
-	if (run_words(it, index, &place->plan.build, true, BUILD_MS, &said) || it->stopped)
+	if (run_words(it, index, &place->plan.build, true, BUILD_MS, &said) || it->stopped || (!asked && !needs_are_there(it, index)))
 		return;
 	size_t from = said.len > LOG_SHOWN ? said.len - LOG_SHOWN : 0;
 	struct term_filter filter = {0};

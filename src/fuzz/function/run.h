@@ -62,6 +62,7 @@ struct worker {
 	size_t place;
 	uint64_t started_ns;
 	uint64_t news; /* seen so far */
+	uint64_t ready_ns, told_ns, told_execs; /* when it began to fuzz, when it told its count last, and that */
 };
 
 struct crash {
@@ -87,9 +88,10 @@ struct fuzzing {
 	int folder_fd; /* locked as long as the run lives */
 	uint64_t started_ns, begun_ns, deadline_ns, looked_ns, sized_ns, told_ns;
 	uint64_t starts; /* of engines */
+	uint64_t shown_execs; /* told last: what is about right never goes back, until all is known */
 	unsigned fresh;
 	bool plain; /* one input is tried: nothing else is needed */
-	const char *doing; /* shown of workers that do not fuzz; NULL: they wait */
+	const char *doing; /* besides the engines, and what workers without one show; NULL: they wait */
 	const struct coverage_sums *covered; /* to be told; NULL: not yet */
 	bool charted; /* the series have their last points */
 	bool over; /* no more exploring */
@@ -110,6 +112,20 @@ MUST_CHECK int place_write(int dir, const char *name, const void *bytes, size_t 
 /* A file that a stranger left: regular, no link, at most `max` bytes; false: it is none such. */
 bool place_read(int dir, const char *name, size_t max, struct buf *ret);
 
+/* ---- bare.c: where there are no cells ---- */
+
+/* A path inside a cell, and where that is outside. */
+struct bare_root {
+	const char *inside, *outside;
+};
+/* The text with each such path in it, whole or as the beginning of a longer one, as it is outside. Pure. The list ends with
+ * an `inside` of NULL. */
+void bare_put(const char *text, const struct bare_root *roots, struct buf *out);
+/* A word or a file of a place's plan as it is to be used: unchanged for cells. The caller frees. */
+char *place_text(const struct fuzzing *it, const struct place *place, const char *text);
+/* Whether its folders can be named in commands and programs. Errors are ERR_USAGE. */
+MUST_CHECK int place_check_bare(const struct fuzzing *it, const struct place *place, struct err *err);
+
 /* ---- job.c: a command in a cell ---- */
 
 struct job_spec {
@@ -128,6 +144,7 @@ struct job_cell {
 	const char **argv, **env;
 	struct cell_mount *mounts;
 	char *source, *target;
+	struct finding_texts words, variables; /* what argv and env are of */
 };
 void job_cell_build(struct job_cell *ret, const struct fuzzing *it, const struct place *place, const struct job_spec *spec);
 void job_cell_done(struct job_cell *cell);
@@ -192,6 +209,10 @@ void place_keep(struct fuzzing *it, struct place *place);
 void workers_tick(struct fuzzing *it); /* ends, starts, takes in */
 void workers_stop(struct fuzzing *it);
 uint64_t engine_input_ms(const struct fuzzing *it); /* that one input may take */
+double worker_rate(const struct fuzzing *it, const struct worker *worker); /* executions a second */
+uint64_t worker_execs(const struct fuzzing *it, const struct worker *worker, uint64_t now); /* so far, about */
+/* All flags of an engine that fuzzes; seconds 0: without end. */
+void engine_flags(const struct fuzzing *it, const struct place *place, uint64_t seconds, struct finding_texts *ret);
 uint64_t engine_memory(const struct fuzzing *it, const struct place *place); /* of its cell, bytes */
 void engine_limits(const struct fuzzing *it, const struct place *place, struct finding_texts *ret); /* of one input */
 

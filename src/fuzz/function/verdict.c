@@ -127,7 +127,10 @@ static void put_kind(struct finding *finding)
 static void place_file(const struct function_target *target, struct finding *finding)
 {
 	static const char root[] = FUNCTION_ROOT "/";
+	size_t len = strlen(target->root);
 
+	if (finding->file && strncmp(finding->file, target->root, len) == 0 && finding->file[len] == '/')
+		return; /* there was no cell */
 	if (finding->file && strncmp(finding->file, root, sizeof(root) - 1) == 0) {
 		char *host = xfmt("%s/%s", target->root, finding->file + sizeof(root) - 1);
 		free(finding->file);

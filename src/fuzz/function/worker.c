@@ -13,6 +13,11 @@
 #define SHORT_RUNS_MAX 20u
 #define EXTRA_MS 60000u /* of a cell beyond its engine's time */
 #define DAY_S 86400u
+#define GRACE_NS (1500 * NS_PER_MS) /* for engines to end by themselves, and say what they did */
+/* libFuzzer tells of itself when something is new and, some seconds after its start, when its count is a power of two. */
+#define PULSES_NS (3 * NS_PER_S)
+#define SURE_NS (100 * NS_PER_MS) /* over less, a rate is chance */
+#define WORTH_NS (500 * NS_PER_MS) /* with less left, none is begun */
 
 uint64_t engine_memory(const struct fuzzing *it, const struct place *place)
 {
@@ -82,7 +87,37 @@ static uint64_t execs_of(const struct fuzzing *it)
 	return execs;
 }
 
-static void flags_add(const struct fuzzing *it, const struct place *place, uint64_t seconds, struct finding_texts *ret)
+/* From its own count and our clock, since its own rate has whole seconds; at first, as the target's engines before it. */
+double worker_rate(const struct fuzzing *it, const struct worker *worker)
+{
+	const struct stats *stats = &worker->job.stats.now;
+	const struct place *place = &it->places[worker->place];
+	uint64_t ns = worker->ready_ns && worker->told_ns > worker->ready_ns ? worker->told_ns - worker->ready_ns : 0;
+
+	if (ns > SURE_NS)
+		return (double)stats->execs * 1e9 / (double)ns;
+	return stats->rate ? (double)stats->rate
+		: stats->begun && place->fuzzed_ns ? (double)place->done_execs * 1e9 / (double)place->fuzzed_ns
+						   : 0;
+}
+
+uint64_t worker_execs(const struct fuzzing *it, const struct worker *worker, uint64_t now)
+{
+	const struct stats *stats = &worker->job.stats.now;
+	double about = (double)stats->execs;
+	uint64_t next = 1;
+
+	if (it->places[worker->place].plan.stats != STATS_LIBFUZZER || !stats->begun || stats->done || worker->job.done || now < worker->told_ns)
+		return stats->execs;
+	about += worker_rate(it, worker) * (double)(now - worker->told_ns) / 1e9;
+	if (!worker->ready_ns || worker->told_ns < worker->ready_ns + PULSES_NS)
+		return about < 1e18 ? (uint64_t)about : stats->execs;
+	while (next <= stats->execs && next < UINT64_MAX / 4)
+		next *= 2;
+	return about < (double)next ? (uint64_t)about : stats->execs < next ? next - 1 : stats->execs;
+}
+
+void engine_flags(const struct fuzzing *it, const struct place *place, uint64_t seconds, struct finding_texts *ret)
 {
 	char text[64];
 
@@ -91,8 +126,8 @@ static void flags_add(const struct fuzzing *it, const struct place *place, uint6
 	if (!place->plan.tells_on_stdout)
 		texts_add(ret, "-close_fd_mask=1");
 	engine_limits(it, place, ret);
-	if (seconds) {
-		(void)snprintf(text, sizeof(text), "-max_total_time=%" PRIu64, seconds);
+	if (seconds) { /* it ends when more whole seconds than these are over */
+		(void)snprintf(text, sizeof(text), "-max_total_time=%" PRIu64, seconds > 1 ? seconds - 1 : 1);
 		texts_add(ret, text);
 	}
 	if (it->options->seed) {
@@ -119,7 +154,7 @@ static void worker_start(struct fuzzing *it, struct worker *worker, uint64_t now
 	if (index == it->place_count)
 		return;
 	struct place *place = &it->places[index];
-	flags_add(it, place, seconds, &flags);
+	engine_flags(it, place, seconds, &flags);
 	const struct job_spec spec = {.words = &place->plan.run, .more = &flags, .engine = true,
 		.timeout_ms = (seconds ? seconds : DAY_S) * 1000 + EXTRA_MS};
 	it->starts++;
@@ -130,9 +165,13 @@ static void worker_start(struct fuzzing *it, struct worker *worker, uint64_t now
 	worker->busy = true;
 	worker->place = index;
 	worker->started_ns = now;
-	worker->news = 0;
+	worker->news = worker->told_execs = worker->ready_ns = 0;
+	worker->told_ns = now;
 	place->running++;
-	place->begun_ns = place->begun_ns ? place->begun_ns : now;
+	if (!place->begun_ns) {
+		place->begun_ns = now;
+		it->result->totals[index].begun_ns = now - it->started_ns;
+	}
 }
 
 /* ---- the end of one ---- */
@@ -196,7 +235,7 @@ static void worker_end(struct fuzzing *it, struct worker *worker, uint64_t now)
 
 	total->yield = power_yield(total->yield, place->best_features - place->told_features, seconds);
 	place->told_features = place->best_features; /* of two workers, the first to end is given it */
-	place->done_execs += worker->job.stats.now.execs;
+	place->done_execs += worker_execs(it, worker, now);
 	place->fuzzed_ns += now - worker->started_ns;
 	place->running--;
 	worker->busy = false;
@@ -218,6 +257,12 @@ static void worker_look(struct fuzzing *it, struct worker *worker, uint64_t now)
 	if (stats->news > worker->news || !place->new_ns)
 		place->new_ns = now;
 	worker->news = stats->news;
+	if (stats->begun && !worker->ready_ns)
+		worker->ready_ns = now;
+	if (stats->execs != worker->told_execs) {
+		worker->told_execs = stats->execs;
+		worker->told_ns = now;
+	}
 	total->corpus = stats->corpus > total->corpus ? stats->corpus : total->corpus;
 	total->coverage = stats->coverage > total->coverage ? stats->coverage : total->coverage;
 	total->features = stats->features > total->features ? stats->features : total->features;
@@ -239,13 +284,23 @@ static void worker_cut(struct fuzzing *it, struct worker *worker, uint64_t now)
 	worker_end(it, worker, now);
 }
 
+static bool any_fuzzes(const struct fuzzing *it)
+{
+	for (unsigned i = 0; i < it->worker_count; i++)
+		if (it->workers[i].busy && it->workers[i].job.stats.now.begun)
+			return true;
+	return false;
+}
+
 void workers_tick(struct fuzzing *it)
 {
 	uint64_t now = clock_now();
+	bool late = now >= it->deadline_ns, worth = it->deadline_ns == UINT64_MAX || now + WORTH_NS < it->deadline_ns;
 
 	if (it->options->max_findings && it->result->count >= it->options->max_findings)
 		it->over = true;
-	if (!it->over && (now >= it->deadline_ns || (it->options->max_execs && execs_of(it) >= it->options->max_execs)))
+	if ((late && (now >= it->deadline_ns + GRACE_NS || !any_fuzzes(it))) ||
+		(it->options->max_execs && execs_of(it) >= it->options->max_execs))
 		it->over = true;
 	for (unsigned i = 0; i < it->worker_count; i++) {
 		struct worker *worker = &it->workers[i];
@@ -260,7 +315,7 @@ void workers_tick(struct fuzzing *it)
 		} else if (worker->busy && (it->over || it->places[worker->place].out)) {
 			worker_cut(it, worker, now);
 		}
-		if (!worker->busy && !it->over && !it->stopped)
+		if (!worker->busy && !it->over && !it->stopped && worth)
 			worker_start(it, worker, now);
 	}
 }

@@ -1,0 +1,3 @@
+module example.com/parser
+
+go 1.21
