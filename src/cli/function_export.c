@@ -60,7 +60,8 @@ int function_export_run(const struct function_setup *setup, const char *folder)
 	struct err err = {0};
 
 	if (setup->targets.count != 1) {
-		(void)err_set(&err, ERR_USAGE, "--export-harness is of one target, and these are %zu; name one", setup->targets.count);
+		(void)err_set(&err, ERR_USAGE, "--export-harness is of one target, and these are %zu; name one",
+			setup->targets.count);
 		return fuzz_setup_fail(&err);
 	}
 	if (fs_mkdirs(folder, &err) < 0 || !(whole = realpath(folder, NULL))) {

@@ -65,9 +65,12 @@ static int check_options(const struct function_cli *cli, struct err *err)
 /* Said once, and not by each command that fails. */
 static int check_bare(const char *backend, const struct cell_spec *spec, struct err *err)
 {
-	if (strcmp(backend, "none") == 0 &&
-		(spec->path_count > 0 || spec->no_exec || (spec->calls_deny && spec->calls_deny[0]) || (spec->forbid && spec->forbid[0])))
-		return err_set(err, ERR_USAGE, "without a sandbox nothing holds a target to a profile or to --forbid: leave them out, or --no-sandbox");
+	bool held = spec->path_count > 0 || spec->no_exec || (spec->calls_deny && spec->calls_deny[0]) ||
+		(spec->forbid && spec->forbid[0]);
+
+	if (held && strcmp(backend, "none") == 0)
+		return err_set(err, ERR_USAGE,
+			"without a sandbox nothing holds a target to a profile or to --forbid: leave them out, or --no-sandbox");
 	return 0;
 }
 

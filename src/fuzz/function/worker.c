@@ -107,7 +107,8 @@ uint64_t worker_execs(const struct fuzzing *it, const struct worker *worker, uin
 	double about = (double)stats->execs;
 	uint64_t next = 1;
 
-	if (it->places[worker->place].plan.stats != STATS_LIBFUZZER || !stats->begun || stats->done || worker->job.done || now < worker->told_ns)
+	bool over = stats->done || worker->job.done;
+	if (it->places[worker->place].plan.stats != STATS_LIBFUZZER || !stats->begun || over || now < worker->told_ns)
 		return stats->execs;
 	about += worker_rate(it, worker) * (double)(now - worker->told_ns) / 1e9;
 	if (!worker->ready_ns || worker->told_ns < worker->ready_ns + PULSES_NS)
