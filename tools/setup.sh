@@ -155,6 +155,33 @@ fetch_servers() {
 	echo "$all" >"$folder/installed"
 }
 
+# Go may be where PATH does not have it.
+has_go() { PATH=$PATH:/usr/local/go/bin command -v go; }
+
+# Go's own packages, compiled as they are for fuzzing, once, into build-engines: in each test it would take half a minute.
+warm_go() {
+	local folder program
+	folder=$(realpath "$(dirname "$0")/../build-engines")/go
+	local go
+	go=$(has_go) || return 1
+	[ "$(cat "$folder.installed" 2>/dev/null)" != "$("$go" version)" ] || return 0
+	echo "setup: compiling Go's packages for fuzzing into build-engines, 100 MB"
+	program=$(mktemp -d)
+	printf '%s\n' 'package main' 'import "C"' 'import (_ "context"; _ "flag"; _ "fmt"; _ "reflect"; _ "runtime/debug"; _ "testing")' \
+		'//export Nothing' 'func Nothing() {}' 'func main() {}' >"$program/main.go"
+	printf 'package main\nimport "testing"\nfunc FuzzNothing(f *testing.F) {}\n' >"$program/main_test.go"
+	printf 'module nothing\ngo 1.18\n' >"$program/go.mod"
+	rm -rf "$folder"
+	(
+		cd "$program"
+		export GOCACHE=$folder GOENV=off GOFLAGS=-buildvcs=false GOPROXY=off GOTOOLCHAIN=local GOWORK=off CC=clang CGO_ENABLED=1
+		"$go" build -buildmode=c-archive -tags=libfuzzer -gcflags=all=-d=libfuzzer -o "$program/a.a" . &&
+			CGO_ENABLED=0 "$go" test -c -vet=off -fuzz='^FuzzNothing$' -o "$program/a.test" .
+	) || return 1
+	rm -rf "$program"
+	"$go" version >"$folder.installed"
+}
+
 # Engines that functions are fuzzed with, once, into build-engines.
 engine_python=(atheris==3.0.0 coverage==7.10.7)
 fetch_engines() {
@@ -202,6 +229,7 @@ if [ "$wanted" != demo ]; then
 	lacks clang "builds the fuzz harnesses" has clang
 	lacks afl++ "an engine that C functions are fuzzed with" has afl-fuzz
 	lacks llvm "measures what functions in C reach" has llvm-cov
+	lacks golang-go "builds the functions in Go that are fuzzed" has_go
 	lacks bubblewrap "the sandbox that cells are compared with" has bwrap
 	lacks parallel "what campaigns are compared with" has parallel
 	lacks squid "a proxy that doors are compared with, and go through" test -x /usr/sbin/squid
@@ -236,4 +264,5 @@ if [ "$wanted" = test ]; then
 	fetch_servers
 	fuzzer_links >/dev/null 2>&1 || { packages+=("$(runtime_package)"); reasons+=("sanitizers and libFuzzer for clang"); }
 	install_noted
+	warm_go
 fi

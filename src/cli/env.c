@@ -10,6 +10,8 @@ extern char **environ;
 static const char *const needed[] = {
 	"PATH",
 	"HOME",
+	"GOMODCACHE",
+	"GOPATH",
 	"XDG_RUNTIME_DIR",
 	"TERM",
 	"NO_COLOR",

@@ -173,13 +173,21 @@ static void target_add(struct function_targets *ret, const struct language *lang
 		.function = xstrdup(function),
 		.harness = harness,
 		.alone = is_too_much(root),
-		.name = harness ? xstrdup(slash + 1) : xfmt("%s:%s", slash + 1, function),
+		.name = harness && !language->many ? xstrdup(slash + 1) : xfmt("%s:%s", slash + 1, function),
 	};
+}
+
+/* The only one of a file, or all. */
+static void harnesses_add(struct function_targets *ret, const struct language *language, const char *root, const char *path,
+	const struct names *names)
+{
+	for (size_t i = 0; i < (language->many ? names->harnesses.count : 1); i++)
+		target_add(ret, language, root, path, names->harnesses.items[i], true);
 }
 
 static int not_yet(const struct language *language, struct err *err)
 {
-	return err_set(err, ERR_USAGE, "%s targets are not fuzzed yet; Python, C and C++ are", language->title);
+	return err_set(err, ERR_USAGE, "%s targets are not fuzzed yet; Python, C, C++ and Go are", language->title);
 }
 
 static int read_names(const struct language *language, int dir, const char *path, struct names *ret, struct err *err)
@@ -199,7 +207,7 @@ static int no_language(const char *path, struct err *err)
 	own(buf_done) struct buf name = {0};
 
 	shown(path, &name);
-	return err_set(err, ERR_USAGE, "'%s' is in no language that can be fuzzed: .py, .c, .cc, .cpp and .cxx files can",
+	return err_set(err, ERR_USAGE, "'%s' is in no language that can be fuzzed: .py, .c, .cc, .cpp, .cxx and .go files can",
 		buf_text(&name));
 }
 
@@ -232,7 +240,10 @@ static int read_one(const char *typed, const char *function, struct function_tar
 			buf_text(&first));
 	}
 	own(freep) char *root = root_of(language, path);
-	target_add(ret, language, root, path, harness ? names.harnesses.items[0] : function, harness);
+	if (!harness || (function && language->many))
+		target_add(ret, language, root, path, function, harness);
+	else
+		harnesses_add(ret, language, root, path, &names);
 	return 0;
 }
 
@@ -267,13 +278,17 @@ static int look_at(void *data, int dir, const char *name, const char *path, stru
 	if (read_names(language, dir, name, &names, &unread) < 0 || !names.harnesses.count)
 		return 0; /* what cannot be read is no harness of ours */
 	own(freep) char *whole = xfmt("%s/%s", folder->root, path);
-	target_add(folder->ret, language, folder->root, whole, names.harnesses.items[0], true);
+	own(freep) char *root = language->own_root ? root_of(language, whole) : xstrdup(folder->root);
+	harnesses_add(folder->ret, language, root, whole, &names);
 	return 0;
 }
 
 static int by_file(const void *a, const void *b)
 {
-	return strcmp(((const struct function_target *)a)->file, ((const struct function_target *)b)->file);
+	const struct function_target *one = a, *other = b;
+	int by = strcmp(one->file, other->file);
+
+	return by ? by : strcmp(one->function, other->function);
 }
 
 static int read_folder(const char *typed, struct function_targets *ret, struct err *err)

@@ -130,6 +130,10 @@ static size_t mounts_add(const struct place *place, const struct job_spec *spec,
 		list[count++] = (struct cell_mount){place->folders[PLACE_CORPUS], FUNCTION_WORK "/corpus", false};
 		list[count++] = (struct cell_mount){place->folders[PLACE_MERGED], FUNCTION_WORK "/merged", true};
 	}
+	if (spec->words == &place->plan.build && place->plan.libraries)
+		list[count++] = (struct cell_mount){place->plan.libraries, FUNCTION_LIBRARIES, false};
+	if (spec->words == &place->plan.build && place->cache)
+		list[count++] = (struct cell_mount){place->cache, FUNCTION_CACHE, true};
 	if (place->plan.engine)
 		list[count++] = (struct cell_mount){place->plan.engine, FUNCTION_ENGINE, false};
 	return count;

@@ -9,6 +9,8 @@
 
 #define FUNCTION_ROOT "/target" /* where the cells see the target's folder, read-only */
 #define FUNCTION_WORK "/fuzz" /* a folder of ours, writable: what is built, corpus/, crashes/ */
+#define FUNCTION_LIBRARIES "/libraries" /* what a build needs of the host besides its tools */
+#define FUNCTION_CACHE "/cache" /* what builds keep for the next one */
 #define FUNCTION_ENGINE "/engine" /* the engine's own folder, where it is not the system's, read-only */
 
 /* What measuring coverage may take, of a target; a plan's own limits should end it a little sooner, with what it has. */
@@ -42,6 +44,8 @@ struct function_plan {
 	struct finding_texts merge; /* words that libFuzzer can start itself again by, to merge and to minimise; empty: replay or run */
 	struct finding_texts cover; /* words; the corpus' folder follows; leaves lcov in FUNCTION_WORK/coverage.info; empty: it cannot */
 	struct finding_texts environment; /* K=V */
+	char *libraries; /* on the host, seen by the build as FUNCTION_LIBRARIES, read-only; NULL: none */
+	const char *cache; /* a folder below the state's cache, which builds alone see, as FUNCTION_CACHE, and write; NULL: none */
 	char *engine; /* on the host, seen as FUNCTION_ENGINE; set before the language plans, which may set another; NULL: none */
 	const struct language_need *needs; /* beside its language's; ends likewise; NULL: none */
 	bool build_proves; /* it takes all that running takes: what is missing is asked for only if it fails */
@@ -65,6 +69,8 @@ struct language {
 	/* Names in a file's text that can be fuzzed: functions, and harnesses (*harness). Called with each; the text is a stranger's. */
 	void (*names)(const char *text, size_t len, void (*name)(void *data, const char *name, size_t len, bool harness), void *data);
 	bool (*is_harness_file)(const char *path); /* by its name: discovery looks in these first */
+	bool own_root; /* of what a folder holds, too, the project is the one that a root's file marks */
+	bool many; /* a file may hold many harnesses, each named */
 	/* NULL: targets of it are known, and not fuzzed yet. */
 	int (*plan)(const struct function_target *target, const struct function_options *options, const char *text, size_t len,
 		struct function_plan *ret, struct err *err);

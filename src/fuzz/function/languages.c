@@ -92,5 +92,6 @@ void function_plan_done(struct function_plan *plan)
 	texts_done(&plan->serve);
 	texts_done(&plan->environment);
 	free(plan->engine);
+	free(plan->libraries);
 	*plan = (struct function_plan){0};
 }

@@ -211,6 +211,11 @@ int place_open(struct fuzzing *it, size_t index, struct err *err)
 		place->language->plan(target, it->options, buf_text(&text), text.len, &place->plan, err) < 0)
 		return -1;
 	place->sum = sum_of(&text);
+	if (place->plan.cache) {
+		place->cache = xfmt("%s/cache/%s", it->options->state, place->plan.cache);
+		if (fs_mkdirs(place->cache, err) < 0)
+			return -1;
+	}
 	if (folders_make(it, place, index, err) < 0 || place_check_bare(it, place, err) < 0 || seeds_take(it, place, &text, err) < 0)
 		return -1;
 	for (size_t i = 0; i < place->plan.file_count; i++) {
@@ -225,6 +230,7 @@ int place_open(struct fuzzing *it, size_t index, struct err *err)
 void place_done(struct place *place)
 {
 	function_plan_done(&place->plan);
+	free(place->cache);
 	for (int i = 0; i < PLACE_FOLDER_COUNT; i++) {
 		free(place->folders[i]);
 		fd_close(&place->fds[i]);

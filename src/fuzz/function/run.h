@@ -25,6 +25,7 @@ struct place {
 	struct function_plan plan;
 	char *folders[PLACE_FOLDER_COUNT]; /* on the host; absolute */
 	int fds[PLACE_FOLDER_COUNT]; /* -1: none */
+	char *cache; /* the plan's, on the host; NULL: none */
 	bool dict;
 	bool out; /* it cannot be fuzzed, or no more: its problem is told */
 	struct finding_texts taken; /* names in crashes/ that were looked at */

@@ -121,6 +121,8 @@ void stats_line(struct stats *stats, const char *line, size_t len)
 
 	while (len && (line[len - 1] == '\r' || line[len - 1] == ' '))
 		len--;
+	if (go_stats_line(stats, line, len))
+		return;
 	if (len > 1 && *line == '#') {
 		read_event(stats, line, len);
 		return;

@@ -28,6 +28,9 @@ void stats_feed(struct stats_reader *reader, const char *bytes, size_t len);
 /* One line, without its end. */
 void stats_line(struct stats *stats, const char *line, size_t len);
 
+/* A line of `go test -fuzz`, which has another form; false: it is none. */
+bool go_stats_line(struct stats *stats, const char *line, size_t len);
+
 /* How an engine ended, by its exit code. */
 enum engine_end { ENGINE_DONE, ENGINE_CRASH, ENGINE_HANG, ENGINE_MEMORY, ENGINE_OTHER };
 enum engine_end engine_end(int exit_code);

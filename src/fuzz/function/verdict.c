@@ -9,6 +9,7 @@
 #define MESSAGE_MAX 300
 #define EVIDENCE_LINES 40
 #define LINE_MAX_SHOWN 240
+#define PANIC_WORDS 6u
 
 /* A line that says what happened, one row each; the first row that is there counts. */
 static const struct {
@@ -21,6 +22,10 @@ static const struct {
 } marks[] = {
 	{"ERROR: AddressSanitizer: ", "crash", "AddressSanitizer: ", .until = " on "},
 	{"MemorySanitizer: ", "crash", "MemorySanitizer: "},
+	{"\nfatal error: runtime: out of memory", "memory", "one input took too much memory"},
+	{"\nfatal error: ", "crash", "fatal error: "},
+	{"\npanic: ", "exception", "panic: ", .until = " [recovered"},
+	{"\n--- FAIL: ", "exception", "failed: "},
 	{": runtime error: ", "crash", "undefined behaviour: "},
 	{"ERROR: libFuzzer: timeout", "hang", "one input took too long"},
 	{"ALARM: working on the last Unit", "hang", "one input took too long"},
@@ -106,12 +111,27 @@ static void drop_harness(struct finding *finding)
 	frames->count = kept > 0 ? kept : frames->count;
 }
 
+/* Go's panics and failed tests have no types that are told, so their words count: up to what is in brackets or quotes, a number or another
+ * colon, which is where the input begins to speak. */
+static size_t panic_kind(const char *message)
+{
+	size_t len = strncmp(message, "panic: runtime error: ", 22) == 0 ? 22 : strcspn(message, ":") + 1, words = 0;
+
+	for (; message[len] && !strchr("[:'\"`0123456789", message[len]) && words < PANIC_WORDS; len++)
+		words += message[len] == ' ';
+	while (len > 5 && (message[len - 1] == ' ' || message[len - 1] == ':'))
+		len--;
+	return len;
+}
+
 /* Two kinds of failure in one function are two findings: the kind stands before the frames, of which ids are made. */
 static void put_kind(struct finding *finding)
 {
 	struct finding_texts all = {0};
 	const char *message = finding->message;
-	size_t len = strncmp(message, "AddressSanitizer: ", 18) == 0 ? strlen(message) : strcspn(message, ":");
+	bool whole = strncmp(message, "AddressSanitizer: ", 18) == 0 || strncmp(message, "fatal error: ", 13) == 0;
+	bool words = strncmp(message, "panic: ", 7) == 0 || strncmp(message, "failed: ", 8) == 0;
+	size_t len = whole ? strlen(message) : words ? panic_kind(message) : strcspn(message, ":");
 	own(freep) char *kind = xfmt("%.*s", (int)len, message);
 
 	if (!finding->frames.count)
@@ -183,6 +203,7 @@ bool verdict_read(const struct function_target *target, enum engine_end end, con
 			continue;
 		ret->oracle = xstrdup(marks[row].oracle);
 		put_message(row, at, stop, ret);
+		at += *at == '\n';
 		for (begin = at; begin > report && begin[-1] != '\n';)
 			begin--;
 	}

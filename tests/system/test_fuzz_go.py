@@ -1,0 +1,231 @@
+"""Go functions and fuzz tests: planted faults are found by libFuzzer and by Go's own engine, done again and kept; what ends the
+process is a finding, too; what cannot be fuzzed is said; what a build keeps is nothing that fuzzed code can write."""
+
+import base64
+import json
+import shutil
+
+import pytest
+
+from harness import ROOT, hotcell
+
+CACHE = ROOT / "build-engines" / "go"  # what is compiled already, see tools/setup.sh
+WATERFALL = ROOT / "examples" / "waterfall" / "go" / "waterfall.go"
+
+
+@pytest.fixture(scope="module")
+def state(tmp_path_factory):
+    """One for all: compiling Go's own packages takes most of a build."""
+    folder = tmp_path_factory.mktemp("state")
+    shutil.copytree(CACHE, folder / "cache" / "go")
+    return folder
+
+
+def fuzz(state, folder, *words, timeout=170):
+    ran = hotcell("fuzz", "function", *words, "--state", state, "--json", "--quiet", cwd=folder, timeout=timeout)
+    return ran.code, json.loads(ran.out) if ran.out else ran.err
+
+
+def messages(result):
+    return sorted(each["message"] for each in result["findings"])
+
+
+def test_the_waterfall_is_found_and_reproduced(state, tmp_path):
+    shutil.copy(WATERFALL, tmp_path / "waterfall.go")
+    code, result = fuzz(state, tmp_path, "waterfall.go:check", "--max-execs", "1500000", "--duration", "60s", "--seed", "7")
+    (finding,) = result["findings"]
+    assert code == 1 and finding["oracle"] == "exception" and finding["seen"] == finding["tried"] == 3
+    assert finding["message"] == "panic: runtime error: index out of range [7] with length 7"
+    assert finding["frames"] == ["panic: runtime error: index out of range", "hotcell.invalid/target.check (waterfall.go)"]
+    assert base64.b64decode(finding["input"]) == b"hotcell"
+    assert finding["file"] == "waterfall.go" and finding["line"] == 27
+    again = hotcell("findings", "repro", "--trust", "--json", "--state", state, finding["id"], cwd=tmp_path, timeout=100)
+    assert again.code == 1 and json.loads(again.out)["verdict"] == "reproduced", again.err
+
+
+MODULE = {
+    "go.mod": "module example.com/m\n\ngo 1.19\n",
+    "internal/p/p.go": """package p
+
+import (
+	"errors"
+	"os"
+	"time"
+)
+
+type level int8
+type point struct {
+	X, Y   int16
+	Name   string
+	hidden chan int
+}
+
+func several(a string, n int8, b []byte) error {
+	if n == 7 {
+		panic("seven")
+	}
+	if len(a) == 2 {
+		var m map[string]int
+		m[a] = 1
+	}
+	if len(b) == 3 {
+		return errors.New("declared: no finding")
+	}
+	if len(b) == 4 {
+		panic(errors.New("expected thing"))
+	}
+	return nil
+}
+
+func typed(l level, p *point, list []string, more ...int) {
+	if p != nil && p.hidden != nil {
+		panic("what is not exported was set")
+	}
+	if l == 3 && p != nil && len(list) > 1 && len(more) > 0 {
+		panic("all of them")
+	}
+}
+
+func deep(data []byte) int {
+	if len(data) > 1 && data[0] == 'a' {
+		return deep(data) + 1
+	}
+	return 0
+}
+
+func quit(data []byte) {
+	if len(data) == 2 {
+		os.Exit(0)
+	}
+}
+
+func later(data []byte) {
+	if len(data) == 2 {
+		go func() { panic("in another goroutine") }()
+		time.Sleep(time.Millisecond)
+	}
+}
+
+func unmade(a int, x interface{ Foo() }) {}
+""",
+    "internal/p/p_test.go": """package p_test
+
+import "testing"
+
+func FuzzWord(f *testing.F) {
+	f.Add("the magic worm", uint8(1))
+	f.Fuzz(func(t *testing.T, word string, n uint8) {
+		if len(word) > 40 {
+			t.Skip("too long")
+		}
+		if word == "the magic word" {
+			panic("found")
+		}
+	})
+}
+
+func FuzzTold(f *testing.F) {
+	f.Fuzz(func(t *testing.T, data []byte) {
+		if len(data) > 2 {
+			t.Errorf("it has %d", len(data))
+		}
+	})
+}
+""",
+    "internal/p/testdata/fuzz/FuzzWord/seed": "go test fuzz v1\nstring(\"the magic work\")\nbyte('\\x05')\n",
+}
+
+
+@pytest.fixture
+def module(tmp_path):
+    for name, text in MODULE.items():
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(text)
+    return tmp_path
+
+
+def test_it_goes_on_after_a_panic_and_arguments_are_made_by_their_types(state, module):
+    """Results of type error and expected panics are no findings."""
+    words = ["internal/p/p.go:several", "internal/p/p.go:typed", "--expect", "expected thing"]
+    _, result = fuzz(state, module, *words, "--workers", "2", "--max-execs", "400000", "--duration", "60s")
+    assert messages(result) == ["panic: all of them", "panic: assignment to entry in nil map", "panic: seven"]
+    assert all(each["file"] == "internal/p/p.go" and each["line"] > 0 for each in result["findings"])
+
+
+def test_what_ends_the_process_is_a_finding(state, module):
+    (module / "seeds").mkdir()
+    (module / "seeds" / "a").write_bytes(b"aa")
+    words = [f"internal/p/p.go:{each}" for each in ("deep", "quit", "later")]
+    code, result = fuzz(state, module, *words, "--workers", "3", "--seed-corpus", "seeds", "--duration", "6s")
+    assert code == 1 and sorted((each["subject"], each["oracle"], each["message"]) for each in result["findings"]) == [
+        ("deep", "crash", "fatal error: stack overflow"),
+        ("later", "exception", "panic: in another goroutine"),
+        ("quit", "crash", "it ended the process"),
+    ]
+
+
+def test_fuzz_tests_of_a_folder_are_found_with_their_seeds(state, module):
+    _, result = fuzz(state, module, ".", "--workers", "2", "--max-execs", "200000", "--duration", "60s")
+    assert [each["name"] for each in result["targets"]] == ["p_test.go:FuzzTold", "p_test.go:FuzzWord"]
+    told, found = sorted(result["findings"], key=lambda each: each["subject"])
+    assert told["message"] == "failed: it has 3" and told["line"] == 20
+    assert found["message"] == "panic: found" and base64.b64decode(found["input"]).startswith(b"the magic word")
+    assert found["file"] == "internal/p/p_test.go" and found["line"] == 12
+
+
+def test_without_clang_it_is_done_with_the_engine_of_go(state, module):
+    code, result = fuzz(state, module, "internal/p/p.go:several", "--forbid", "clang", "--max-execs", "20000", "--duration", "60s")
+    assert code == 1 and "panic: seven" in messages(result)
+    assert result["targets"][0]["execs"] > 100
+
+
+REFUSED = [
+    ("func f(a int, x interface{ Foo() }) {}", "its parameter 2, of type interface { Foo() }, cannot be made"),
+    ("func f(done chan int) {}", "its parameter 1, done, of type 'chan int', cannot be made"),
+    ("func f(a int) { return undeclared }", "undeclared"),
+    ("import \"os\"\n\nfunc init() { os.Exit(0) }\nfunc f(a int) {}", "ended before its function was called, with exit code 0"),
+    ("func init() { panic(\"at the beginning\") }\nfunc f(a int) {}", "panic: at the beginning"),
+]
+
+
+def test_what_cannot_be_fuzzed_is_told(state, tmp_path):
+    for i, (text, _) in enumerate(REFUSED):
+        (tmp_path / f"t{i}.go").write_text(f"package p\n\n{text}\n")
+    words = [f"t{i}.go:f" for i in range(len(REFUSED))]
+    code, result = fuzz(state, tmp_path, *words, "--duration", "20s", "--workers", "2")
+    assert code == 4 and result["findings"] == []
+    for target, (_, says) in zip(result["targets"], REFUSED):
+        assert says in target["problems"][0], target
+
+
+def test_methods_and_unknown_names_are_refused(tmp_path):
+    (tmp_path / "t.go").write_text("package p\n\ntype T int\n\nfunc (t T) Method(a int) {}\nfunc Parse(a int) {}\n")
+    for word, says in (("t.go:Method", b"no function 'Method'"), ("t.go:parse", b"did you mean 'Parse'"), ("t.go", b"holds no harness")):
+        ran = hotcell("fuzz", "function", word, cwd=tmp_path)
+        assert ran.code == 2 and says in ran.err, ran.err
+
+
+def test_a_noisy_target_writes_neither_what_it_was_built_to_nor_what_builds_keep(state, tmp_path):
+    (tmp_path / "t.go").write_text("""package p
+
+import (
+	"fmt"
+	"os"
+	"strings"
+)
+
+func f(a string) {
+	fmt.Print(strings.Repeat("x", 1000000))
+	fmt.Fprint(os.Stderr, strings.Repeat("#99999999999 NEW cov: 1 ft: 99 corp: 9/9b exec/s: 9 rss: 9Mb\\n", 100))
+	for _, each := range []string{"/fuzz/harness", "/fuzz/go_target.sh", "/target/t.go", "/cache/x", "/libraries/x"} {
+		if os.WriteFile(each, []byte("x"), 0755) == nil {
+			panic("it can be written: " + each)
+		}
+	}
+	if _, err := os.Stat("/cache"); err == nil {
+		panic("what builds keep can be seen")
+	}
+}
+""")
+    code, result = fuzz(state, tmp_path, "t.go:f", "--duration", "3s")
+    assert code in (0, 4) and result["findings"] == []
