@@ -165,7 +165,7 @@ warm_go() {
 	local go
 	go=$(has_go) || return 1
 	[ "$(cat "$folder.installed" 2>/dev/null)" != "$("$go" version)" ] || return 0
-	echo "setup: compiling Go's packages for fuzzing into build-engines, 100 MB"
+	echo "setup: compiling Go's packages for fuzzing into build-engines, 130 MB"
 	program=$(mktemp -d)
 	printf '%s\n' 'package main' 'import "C"' 'import (_ "context"; _ "flag"; _ "fmt"; _ "reflect"; _ "runtime/debug"; _ "testing")' \
 		'//export Nothing' 'func Nothing() {}' 'func main() {}' >"$program/main.go"
@@ -176,6 +176,7 @@ warm_go() {
 		cd "$program"
 		export GOCACHE=$folder GOENV=off GOFLAGS=-buildvcs=false GOPROXY=off GOTOOLCHAIN=local GOWORK=off CC=clang CGO_ENABLED=1
 		"$go" build -buildmode=c-archive -tags=libfuzzer -gcflags=all=-d=libfuzzer -o "$program/a.a" . &&
+			"$go" test -c -vet=off -cover -o "$program/a.test" . &&
 			CGO_ENABLED=0 "$go" test -c -vet=off -fuzz='^FuzzNothing$' -o "$program/a.test" .
 	) || return 1
 	rm -rf "$program"

@@ -22,7 +22,8 @@ def state(tmp_path_factory):
 
 
 def fuzz(state, folder, *words, timeout=170):
-    ran = hotcell("fuzz", "function", *words, "--state", state, "--json", "--quiet", cwd=folder, timeout=timeout)
+    cover = () if "--coverage" in words else ("--no-coverage",)
+    ran = hotcell("fuzz", "function", *words, *cover, "--state", state, "--json", "--quiet", cwd=folder, timeout=timeout)
     return ran.code, json.loads(ran.out) if ran.out else ran.err
 
 
@@ -32,7 +33,9 @@ def messages(result):
 
 def test_the_waterfall_is_found_and_reproduced(state, tmp_path):
     shutil.copy(WATERFALL, tmp_path / "waterfall.go")
-    code, result = fuzz(state, tmp_path, "waterfall.go:check", "--max-execs", "1500000", "--duration", "60s", "--seed", "7")
+    code, result = fuzz(state, tmp_path, "waterfall.go:check", "--max-execs", "1500000", "--duration", "60s", "--seed", "7",
+                        "--coverage")
+    assert result["coverage"]["files"][0]["file"].endswith("waterfall.go") and result["coverage"]["files"][0]["lines_hit"] > 10
     (finding,) = result["findings"]
     assert code == 1 and finding["oracle"] == "exception" and finding["seen"] == finding["tried"] == 3
     assert finding["message"] == "panic: runtime error: index out of range [7] with length 7"

@@ -204,7 +204,7 @@ static char *script_settings(const struct function_target *target, const struct 
 	struct go_span package)
 {
 	return xfmt("FILE='%s'\nDIR='%s'\nKIND=%s\nPACKAGE='%.*s'\nCOVER=%d\nMEMORY=%" PRIu64 "\n", target->file, folder,
-		target->harness ? "fuzz" : "function", (int)package.len, package.at, options->coverage, go_memory(options) / 8 * 5);
+		target->harness ? "fuzz" : "function", (int)package.len, package.at, options->coverage != COVER_NONE, go_memory(options) / 8 * 5);
 }
 
 static void put_environment(const struct function_options *options, struct function_plan *ret)
@@ -212,7 +212,6 @@ static void put_environment(const struct function_options *options, struct funct
 	uint64_t stack = go_memory(options) / 8;
 	own(buf_done) struct buf expect = {0};
 	own(freep) char *limit = xfmt("HOTCELL_STACK=%" PRIu64, stack < STACK_MAX ? stack : STACK_MAX);
-
 	own(freep) char *seconds = xfmt("HOTCELL_SECONDS=%" PRIu64,
 		((options->input_ms ? options->input_ms : FUNCTION_INPUT_MS) + 999) / 1000);
 
@@ -248,7 +247,7 @@ static int go_plan(const struct function_target *target, const struct function_o
 	texts_add_all(&ret->replay, LIST("sh", FUNCTION_WORK "/" SCRIPT, "replay"));
 	texts_add_all(&ret->minimise, LIST("sh", FUNCTION_WORK "/" SCRIPT, "minimise"));
 	texts_add_all(&ret->merge, LIST("sh", FUNCTION_WORK "/" SCRIPT, "merge"));
-	if (options->coverage)
+	if (options->coverage != COVER_NONE)
 		texts_add_all(&ret->cover, LIST("sh", FUNCTION_WORK "/" SCRIPT, "cover"));
 	put_environment(options, ret);
 	ret->libraries = module_cache(target);

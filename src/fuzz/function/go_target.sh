@@ -126,15 +126,15 @@ build() {
 		prepare_test
 		go test -c -vet=off -overlay $OVERLAY -fuzz='^FuzzHotcell$' -o $WORK/harness.test "$IMPORT"
 	fi
-	[ "$COVER" = 0 ] || build_cover
+	[ "$COVER" = 0 ] || build_cover || echo "it can be fuzzed, and its coverage cannot be measured" >&2
 	rm -rf $WORK/tmp $WORK/cache
 }
 
 build_cover() {
 	prepare_test
 	packages=$(go list -overlay $OVERLAY -deps -f '{{if .Module}}{{if .Module.Main}}{{.ImportPath}}{{end}}{{end}}' "$IMPORT" | tr '\n' ,)
-	go test -c -vet=off -overlay $OVERLAY -cover -covermode=set -coverpkg="${packages%,}" -o $WORK/cover.test "$IMPORT"
-	printf '%s\n' "$MODULE" >$WORK/module
+	go test -c -vet=off -overlay $OVERLAY -cover -covermode=set -coverpkg="${packages%,}" -o $WORK/cover.test "$IMPORT" &&
+		printf '%s\n' "$MODULE" >$WORK/module
 }
 
 # ---- running ----
