@@ -33,7 +33,7 @@ def messages(result):
 
 def test_the_waterfall_is_found_and_reproduced(state, tmp_path):
     shutil.copy(WATERFALL, tmp_path / "waterfall.go")
-    code, result = fuzz(state, tmp_path, "waterfall.go:check", "--max-execs", "1500000", "--duration", "60s", "--seed", "7",
+    code, result = fuzz(state, tmp_path, "waterfall.go:check", "--max-execs", "1000000", "--duration", "60s", "--seed", "7",
                         "--coverage")
     assert result["coverage"]["files"][0]["file"].endswith("waterfall.go") and result["coverage"]["files"][0]["lines_hit"] > 10
     (finding,) = result["findings"]
@@ -168,7 +168,7 @@ def test_what_ends_the_process_is_a_finding(state, module):
 
 
 def test_fuzz_tests_of_a_folder_are_found_with_their_seeds(state, module):
-    _, result = fuzz(state, module, ".", "--workers", "2", "--max-execs", "200000", "--duration", "60s")
+    _, result = fuzz(state, module, ".", "--workers", "2", "--max-execs", "100000", "--duration", "60s")
     assert [each["name"] for each in result["targets"]] == ["p_test.go:FuzzTold", "p_test.go:FuzzWord"]
     told, found = sorted(result["findings"], key=lambda each: each["subject"])
     assert told["message"] == "failed: it has 3" and told["line"] == 20
