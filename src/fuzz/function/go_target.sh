@@ -9,7 +9,8 @@ WORK=/fuzz ROOT=/target
 . $WORK/target.sh
 PACKAGE_DIR=$ROOT${DIR:+/$DIR}
 export HOME=/tmp GO111MODULE=on GOENV=off GOFLAGS=-buildvcs=false GOPROXY=off GOSUMDB=off GOTOOLCHAIN=local GOWORK=off GOTELEMETRY=off
-export GOMODCACHE=/libraries GOTRACEBACK=single
+if [ -d /libraries ]; then GOMODCACHE=/libraries; else GOMODCACHE=$WORK/modules; fi
+export GOMODCACHE GOTRACEBACK=single
 
 # ---- building ----
 
