@@ -192,6 +192,14 @@ static bool read_go(struct span line, struct span before, struct frame *ret)
 	return read_place(line, 1, ret);
 }
 
+/* Its hash, which changes with the compiler: "::h" and 16 digits. */
+static struct span without_hash(struct span function)
+{
+	if (function.len > 19 && memcmp(function.at + function.len - 19, "::h", 3) == 0)
+		function.len -= 19;
+	return function;
+}
+
 /* "   3: tool::inner::pick", then "             at ./src/tool.rs:1:51" */
 static bool read_rust(struct span line, struct span before, struct frame *ret)
 {
@@ -201,9 +209,7 @@ static bool read_rust(struct span line, struct span before, struct frame *ret)
 	before = span_trim(before);
 	if (!span_begins(line, "at ") || !read_number(before, &number, &used) || !span_begins(skip(before, used), ": "))
 		return false;
-	ret->function = span_trim(skip(before, used + 2));
-	if (ret->function.len > 19 && memcmp(ret->function.at + ret->function.len - 19, "::h", 3) == 0)
-		ret->function.len -= 19; /* its hash, which changes with the compiler */
+	ret->function = without_hash(span_trim(skip(before, used + 2)));
 	return read_place(skip(line, 3), 2, ret);
 }
 
@@ -223,12 +229,12 @@ static bool read_sanitizer(struct span line, struct span before, struct frame *r
 	line = skip(line, (size_t)(in + 4 - line.at));
 	const char *module = span_find(line, " (/", 3), *space;
 	if (module) {
-		ret->function = until(line, module);
+		ret->function = without_hash(until(line, module));
 		return ret->function.len > 0;
 	}
 	if (!(space = find_last(line, ' ')))
 		return false;
-	ret->function = until(line, space);
+	ret->function = without_hash(until(line, space));
 	struct span place = skip(line, (size_t)(space + 1 - line.at));
 	return read_place(place, 2, ret) || read_place(place, 1, ret);
 }
@@ -299,7 +305,8 @@ static const struct language languages[] = {
 	{"c", read_sanitizer, .cause_first = true,
 		.files = LIST("/compiler-rt/", "../sysdeps/", "/csu/", "sanitizer_common", "../csu/", "/./"), /* the last: Debian's libc */
 		.functions = LIST("__asan_", "__interceptor_", "__pthread_kill", "__assert_fail", "__ubsan_", "__msan_", "__sanitizer", "__libc_", "__GI_",
-			"_start", "fuzzer::", "operator new", "operator delete", "std::", "malloc", "calloc", "realloc",
+			"_start", "fuzzer::", "core::", "alloc::", "<core::", "<alloc::", "<std::", "operator new", "operator delete", "std::", "malloc", "calloc",
+			"realloc",
 			"free", "abort", "raise", "memcpy", "memmove", "memset", "strlen", "strcpy", "strdup")},
 	{"php", read_php, .cause_first = true},
 	{"ruby", read_ruby, .files = LIST("/lib/ruby/", "<internal:")},

@@ -9,6 +9,7 @@
 #include "base/fs.h"
 #include "base/term.h"
 #include "fuzz/function/language.h"
+#include "fuzz/function/rust_host.h"
 
 #define ENTRIES_MAX 200000u /* of a folder */
 #define TARGETS_MAX 1000u
@@ -55,21 +56,29 @@ static bool has_file(const char *folder, const char *name)
 	return lstat(path, &st) == 0 && S_ISREG(st.st_mode);
 }
 
-/* The project's top, if a file marks one above; else the folder of the file, or of its package. */
+/* The project's top, if a file marks one above; else the folder of the file, or of its package. Packages of Rust lie in one
+ * another, and name each other: of those, the outermost. */
 static char *root_of(const struct language *language, const char *file)
 {
-	own(freep) char *top = xstrdup(file), *at = NULL;
+	own(freep) char *top = xstrdup(file), *at = NULL, *found = NULL;
 
 	*strrchr(top, '/') = '\0';
 	while (language == &language_python && *top && has_file(top, "__init__.py"))
 		*strrchr(top, '/') = '\0';
 	at = xstrdup(top);
 	while (*at && !is_too_much(at)) {
-		for (size_t i = 0; language->roots[i]; i++)
-			if (has_file(at, language->roots[i]))
+		for (size_t i = 0; language->roots[i]; i++) {
+			if (!has_file(at, language->roots[i]))
+				continue;
+			if (language != &language_rust)
 				return ptr_take(&at);
+			free(found);
+			found = xstrdup(at);
+		}
 		*strrchr(at, '/') = '\0';
 	}
+	if (found)
+		return ptr_take(&found);
 	return *top ? ptr_take(&top) : xstrdup("/");
 }
 
@@ -327,11 +336,12 @@ int function_targets_read(const char *text, struct function_targets *ret, struct
 
 	if (stat(text, &st) == 0)
 		return S_ISDIR(st.st_mode) ? read_folder(text, ret, err) : read_one(text, NULL, ret, err);
-	const char *colon = strrchr(text, ':');
+	const char *rust = strstr(text, ".rs:"), *colon = rust ? rust + 3 : strrchr(text, ':');
 	if (!colon || colon == text)
 		return read_one(text, NULL, ret, err);
-	if (colon[-1] == ':')
-		return not_yet(language_find("rust"), err);
-	own(freep) char *file = xfmt("%.*s", (int)(colon - text), text);
+	own(freep) char *file = NULL, *function = NULL;
+	if (!rust && colon[-1] == ':')
+		return rust_crate_read(text, &file, &function, err) < 0 ? -1 : read_one(file, function, ret, err);
+	file = xfmt("%.*s", (int)(colon - text), text);
 	return read_one(file, colon + 1, ret, err);
 }

@@ -136,6 +136,8 @@ static size_t mounts_add(const struct place *place, const struct job_spec *spec,
 		list[count++] = (struct cell_mount){place->cache, FUNCTION_CACHE, true};
 	if (place->plan.engine)
 		list[count++] = (struct cell_mount){place->plan.engine, FUNCTION_ENGINE, false};
+	if (place->plan.packages)
+		list[count++] = (struct cell_mount){place->plan.packages, FUNCTION_PACKAGES, false};
 	return count;
 }
 

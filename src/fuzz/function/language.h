@@ -11,6 +11,7 @@
 #define FUNCTION_WORK "/fuzz" /* a folder of ours, writable: what is built, corpus/, crashes/ */
 #define FUNCTION_LIBRARIES "/libraries" /* what a build needs of the host besides its tools */
 #define FUNCTION_CACHE "/cache" /* what builds keep for the next one */
+#define FUNCTION_PACKAGES "/packages" /* what was fetched for its language before, read-only */
 #define FUNCTION_ENGINE "/engine" /* the engine's own folder, where it is not the system's, read-only */
 
 /* What measuring coverage may take, of a target; a plan's own limits should end it a little sooner, with what it has. */
@@ -47,6 +48,7 @@ struct function_plan {
 	char *libraries; /* on the host, seen by the build as FUNCTION_LIBRARIES, read-only; NULL: none */
 	const char *cache; /* a folder below the state's cache, which builds alone see, as FUNCTION_CACHE, and write; NULL: none */
 	char *engine; /* on the host, seen as FUNCTION_ENGINE; set before the language plans, which may set another; NULL: none */
+	char *packages; /* likewise, seen as FUNCTION_PACKAGES; NULL: none */
 	const struct language_need *needs; /* beside its language's; ends likewise; NULL: none */
 	bool build_proves; /* it takes all that running takes: what is missing is asked for only if it fails */
 	enum stats_kind stats;

@@ -93,5 +93,6 @@ void function_plan_done(struct function_plan *plan)
 	texts_done(&plan->environment);
 	free(plan->engine);
 	free(plan->libraries);
+	free(plan->packages);
 	*plan = (struct function_plan){0};
 }

@@ -27,6 +27,7 @@ static const struct {
 	{"\npanic: ", "exception", "panic: ", .until = " [recovered"},
 	{"\n--- FAIL: ", "exception", "failed: "},
 	{": runtime error: ", "crash", "undefined behaviour: "},
+	{"ERROR: UndefinedBehaviorSanitizer: ", "crash", "", .until = " on "}, /* Rust: it watches for signals */
 	{"ERROR: libFuzzer: timeout", "hang", "one input took too long"},
 	{"ALARM: working on the last Unit", "hang", "one input took too long"},
 	{HANG_MARK, "hang", "one input took too long"},
@@ -34,6 +35,9 @@ static const struct {
 	{"=== Uncaught Python exception: ===", "exception", "", .next = true},
 	{"Fatal Python error: ", "crash", "Fatal Python error: "},
 	{"Traceback (most recent call last)", "exception", "", .last = true},
+	{" has overflowed its stack", "crash", "stack-overflow"}, /* Rust's own words, from here on */
+	{"memory allocation of ", "memory", "one input asked for too much memory"},
+	{"panicked at ", "exception", "", .next = true},
 	{"ERROR: libFuzzer: deadly signal", "crash", "a signal ended it"},
 	{"ERROR: libFuzzer: fuzz target exited", "crash", "it ended the process"},
 	{"ERROR: libFuzzer: ", "crash", ""},
@@ -93,7 +97,7 @@ static void put_message(size_t row, const char *at, const char *end, struct find
 
 static bool is_harness_frame(const char *frame)
 {
-	return strstr(frame, "harness_of_hotcell") || strncmp(frame, "LLVMFuzzerTestOneInput", 22) == 0;
+	return strstr(frame, "harness_of_hotcell") || strstr(frame, "hotcell_fuzz_one") || strncmp(frame, "LLVMFuzzerTestOneInput", 22) == 0;
 }
 
 /* What called the target's code is no part of it. A harness that the user wrote is, where nothing else is left. */

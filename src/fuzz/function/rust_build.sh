@@ -1,0 +1,218 @@
+# Builds a Rust target in a cell, beside its harness:  build.sh            -> /fuzz/harness, with libFuzzer
+#                                                      build.sh cover DIR  -> /fuzz/coverage.info, of the files of DIR
+# What is asked for stands in target.sh: file, manifest (the folder of its Cargo.toml, or "-"), root (the first file of its crate, or
+# "lib"), made (the file is ours, changed: what calls the function is put into it), sanitizer.
+set -eu
+work=/fuzz own=/fuzz
+mode=${1:-fuzz}
+. $work/target.sh
+export RUSTC_BOOTSTRAP=1 HOME=/tmp TMPDIR=/tmp
+build=$work/build/$mode
+mkdir -p "$build"
+say() { echo "$*" >&2; }
+
+host=$(rustc -vV | sed -n 's/^host: //p')
+flags="-Cdebuginfo=1 -Ccodegen-units=1 -Cpanic=unwind -Cdebug-assertions=on -Coverflow-checks=on --remap-path-prefix=$work/src=/target"
+if [ "$mode" = cover ]; then
+	flags="$flags -Copt-level=1 -Cinstrument-coverage --cfg hotcell_cover"
+	link=""
+	out=$build/measured
+else
+	flags="$flags -Copt-level=3 -Clink-dead-code -Cpasses=sancov-module -Cllvm-args=-sanitizer-coverage-level=4"
+	for each in inline-8bit-counters pc-table trace-compares; do
+		flags="$flags -Cllvm-args=-sanitizer-coverage-$each"
+	done
+	link="-Clinker=clang -Clink-arg=-fsanitize=fuzzer,undefined -Clink-arg=-Wl,-u,LLVMFuzzerInitialize"
+	if [ "$sanitizer" = address ]; then
+		flags="$flags -Zsanitizer=address"
+		link="-Clinker=clang -Clink-arg=-fsanitize=fuzzer"
+		ls "$(rustc --print sysroot)"/lib/rustlib/*/lib/librustc*_rt.asan.a >/dev/null 2>&1 || {
+			say "this toolchain has no AddressSanitizer for Rust: rustup's have, Debian's has not; leave out --sanitizer address"
+			exit 1
+		}
+	fi
+	out=$work/harness
+fi
+
+# The target's folder by links, but for the file that is ours: what leads to it are folders of ours.
+tree() {
+	rm -rf $work/src
+	mkdir -p $work/src
+	local at="" part left=$file each name
+	while :; do
+		part=${left%%/*}
+		for each in "/target$at"/* "/target$at"/.[!.]*; do
+			name=${each##*/}
+			[ "$name" = "$part" ] || [ "$name" = Cargo.lock ] || [ "$name" = target ] || [ ! -e "$each" ] || ln -s "$each" "$work/src$at/$name"
+		done
+		[ "$part" != "$left" ] || break
+		at=$at/$part
+		left=${left#*/}
+		mkdir -p "$work/src$at"
+	done
+	if [ $made = yes ]; then cp $work/made.rs "$work/src/$file"; else ln -s "/target/$file" "$work/src/$file"; fi
+}
+
+derives() { grep -qE 'derive\(.*Arbitrary' "/target/$file" && echo yes || echo no; }
+
+# One file and nothing else: no cargo.
+alone() {
+	local with=""
+	cd "$build"
+	if [ "$(derives)" = yes ]; then
+		rustc --edition 2021 --crate-type proc-macro --crate-name derive_arbitrary $own/rust_derive.rs
+		with="--cfg hotcell_derive --extern derive_arbitrary=$build/libderive_arbitrary.so"
+	fi
+	rustc --edition 2021 --crate-type rlib --crate-name arbitrary -Copt-level=3 -Cpanic=unwind $with $own/rust_arbitrary.rs
+	rustc --edition 2021 --crate-type rlib --crate-name libfuzzer_sys --cap-lints allow $(plain_flags) -L . --extern arbitrary=libarbitrary.rlib $own/rust_harness.rs
+	rustc --edition 2021 --crate-type bin --crate-name "$(name)" --cap-lints allow -Zcrate-attr=no_main $flags $link -L . \
+		--extern libfuzzer_sys=liblibfuzzer_sys.rlib --extern arbitrary=libarbitrary.rlib -o $out "$work/src/$file"
+}
+
+# The harness's own code is not what is measured.
+plain_flags() {
+	if [ "$mode" = cover ]; then echo "-Copt-level=1 -Cpanic=unwind --cfg hotcell_cover"; else echo "-Copt-level=3 -Cpanic=unwind -Ccodegen-units=1"; fi
+}
+
+name() {
+	local stem=${file##*/}
+	stem=$(printf %s "${stem%.rs}" | tr -c 'a-zA-Z0-9' _)
+	case $stem in [0-9]*) echo "_$stem" ;; *) echo "$stem" ;; esac
+}
+
+# Crates that a cell can have: ours, the project's vendor folder, and what cargo has fetched before.
+packages() {
+	local folder=$build/packages each name
+	rm -rf "$folder"
+	mkdir -p "$folder"
+	for each in /target/vendor/* "/target/$manifest"/vendor/* /packages/*/*; do
+		name=${each##*/}
+		case $name in libfuzzer-sys|libfuzzer-sys-[0-9]*|arbitrary|arbitrary-[0-9]*|derive_arbitrary|derive_arbitrary-[0-9]*) continue ;; esac
+		[ -e "$each/Cargo.toml" ] && [ ! -e "$folder/$name" ] || continue
+		mkdir "$folder/$name"
+		ln -s "$each"/* "$folder/$name/"
+		echo '{"files":{}}' >"$folder/$name/.cargo-checksum.json"
+	done
+	package libfuzzer-sys 0.4.99 harness.rs '[features]
+default = []
+arbitrary-derive = ["arbitrary/derive"]
+link_libfuzzer = []
+[dependencies]
+arbitrary = { version = "1", features = ["derive"] }'
+	package arbitrary 1.99.0 arbitrary.rs '[features]
+default = []
+derive = ["derive_arbitrary"]
+[dependencies]
+derive_arbitrary = { version = "1", optional = true }'
+	package derive_arbitrary 1.99.0 derive.rs '[lib]
+proc-macro = true'
+	sed -i 's/cfg(hotcell_derive)/cfg(feature = "derive")/' "$folder/arbitrary/src/lib.rs"
+}
+
+package() {
+	local to=$build/packages/$1
+	mkdir -p "$to/src"
+	cp $own/rust_$3 "$to/src/lib.rs"
+	printf '[package]\nname = "%s"\nversion = "%s"\nedition = "2021"\n%s\n' "$1" "$2" "$4" >"$to/Cargo.toml"
+	echo '{"files":{}}' >"$to/.cargo-checksum.json"
+}
+
+# The program of a package whose first file is this one.
+bin_name() {
+	local below=$root found
+	[ "$manifest" = . ] || below=${root#"$manifest"/}
+	found=$(awk -F'"' -v path="$below" '/^ *\[/ { name = at = "" } /^ *name *=/ { name = $2 } /^ *path *=/ { at = $2 }
+		name != "" && at == path { print name; exit }' "/target/$manifest/Cargo.toml")
+	case $found:$below in
+	:src/main.rs) found=$(awk -F'"' '/^ *\[/ { own = /\[package\]/ } own && /^ *name *=/ { print $2; exit }' "/target/$manifest/Cargo.toml") ;;
+	:*/main.rs) found=${below%/main.rs} ;;
+	:*) found=${below%.rs} ;;
+	esac
+	echo "${found##*/}"
+}
+
+# What cargo calls for rustc: paths whole, and the crate that is wanted as a program with the engine, after which there is
+# nothing left for cargo to do.
+wrapper() {
+	cat >"$build/rustc.sh" <<'END'
+#!/bin/sh
+rustc=$1
+shift
+count=$# root=""
+for each in "$@"; do
+	case $each in *.rs) root=$each ;; esac
+done
+case $root in "" | /*) ;; *) root=$PWD/$root ;; esac
+wanted=no
+[ "$root" = "$HOTCELL_ROOT_FILE" ] && wanted=yes
+[ "$HOTCELL_ROOT_FILE" = lib ] && [ "${CARGO_MANIFEST_DIR:-}" = "$HOTCELL_MANIFEST" ] && [ "${CARGO_CRATE_NAME:-}" != build_script_build ] && wanted=yes
+caps=no
+while [ $count -gt 0 ]; do
+	each=$1
+	shift
+	count=$((count - 1))
+	case $each in --cap-lints*) caps=yes ;; esac
+	if [ $wanted = yes ]; then
+		case $each in
+		--crate-type | --out-dir) shift; count=$((count - 1)); continue ;;
+		--crate-type=* | --emit=* | --out-dir=*) continue ;;
+		-C) case $1 in metadata=* | extra-filename=* | embed-bitcode=*) shift; count=$((count - 1)); continue ;; esac ;;
+		esac
+	fi
+	case $each in *.rs) each=$root ;; esac
+	set -- "$@" "$each"
+done
+[ $wanted = yes ] || exec "$rustc" "$@"
+[ $caps = yes ] || set -- "$@" --cap-lints allow
+"$rustc" "$@" --crate-type bin -Zcrate-attr=no_main $HOTCELL_LINK -o "$HOTCELL_OUT" && : >"$HOTCELL_OUT.done"
+exit 1
+END
+	chmod 755 "$build/rustc.sh"
+}
+
+with_cargo() {
+	command -v cargo >/dev/null || { say "cargo is not there, and this is a package; to install it: apt-get install cargo"; exit 1; }
+	local top=$work/src log=$build/log
+	[ "$manifest" = . ] || top=$work/src/$manifest
+	packages
+	wrapper
+	export CARGO_HOME=$build/home CARGO_TARGET_DIR=$build/target
+	mkdir -p "$CARGO_HOME"
+	printf '[source.crates-io]\nreplace-with = "cell"\n[source.cell]\ndirectory = "%s"\n' "$build/packages" >"$CARGO_HOME/config.toml"
+	if [ $made = yes ]; then # the line that calls the function needs our crate
+		cp --remove-destination "/target/$manifest/Cargo.toml" "$top/Cargo.toml"
+		printf '\n[dependencies.libfuzzer-sys]\nversion = "0.4"\n' >>"$top/Cargo.toml"
+	fi
+	export CARGO_PROFILE_DEV_PANIC=unwind CARGO_PROFILE_DEV_INCREMENTAL=false CARGO_PROFILE_DEV_LTO=off RUSTC_WRAPPER=$build/rustc.sh
+	export HOTCELL_LINK="$link" HOTCELL_OUT=$out HOTCELL_MANIFEST=$top HOTCELL_ROOT_FILE=$work/src/$root RUSTFLAGS=$flags
+	[ "$root" != lib ] || HOTCELL_ROOT_FILE=lib
+	rm -f "$out.done"
+	cd /
+	set -- --lib
+	[ "$root" = lib ] || set -- --bin "$(bin_name)"
+	cargo build --offline --quiet --target "$host" --manifest-path "$top/Cargo.toml" "$@" 2>"$log" || :
+	[ ! -e "$out.done" ] || return 0
+	if grep -q 'no matching package' "$log"; then
+		say "the crate $(sed -n 's/.*no matching package named `\([^`]*\)` found.*/\1/p' "$log" | head -n 1) is not here, and a cell has no network: 'cargo vendor' in the project, or 'cargo fetch', gets what it needs"
+	fi
+	cat "$log" >&2
+	exit 1
+}
+
+# The tools must know what this compiler writes: its own, or those of its LLVM's version.
+cover() {
+	local tools="" major each
+	major=$(rustc -vV | sed -n 's/^LLVM version: \([0-9]*\).*/\1/p')
+	for each in "$(rustc --print sysroot)/lib/rustlib/$host/bin" "/usr/lib/llvm-$major/bin"; do
+		[ ! -x "$each/llvm-cov" ] || tools=${tools:-$each}
+	done
+	[ -n "$tools" ] || { say "coverage of Rust needs llvm-cov of LLVM $major: rustup component add llvm-tools, or apt-get install llvm-$major"; exit 1; }
+	rm -f "$build"/*.profraw
+	LLVM_PROFILE_FILE=$build/%p.profraw $out "$1"
+	"$tools/llvm-profdata" merge -sparse -o "$build/all.profdata" "$build"/*.profraw
+	"$tools/llvm-cov" export -format=lcov -instr-profile "$build/all.profdata" $out /target >$work/coverage.info
+}
+
+tree
+if [ "$manifest" = - ]; then alone; else with_cargo; fi
+if [ "$mode" = cover ]; then cover "$2"; else rm -rf "$work/build"; fi
