@@ -63,7 +63,7 @@ alone() {
 		rustc --edition 2021 --crate-type proc-macro --crate-name derive_arbitrary $own/rust_derive.rs
 		with="--cfg hotcell_derive --extern derive_arbitrary=$build/libderive_arbitrary.so"
 	fi
-	rustc --edition 2021 --crate-type rlib --crate-name arbitrary -Copt-level=3 -Cpanic=unwind $with $own/rust_arbitrary.rs
+	rustc --edition 2021 --crate-type rlib --crate-name arbitrary -Copt-level=1 -Cpanic=unwind $with $own/rust_arbitrary.rs
 	rustc --edition 2021 --crate-type rlib --crate-name libfuzzer_sys --cap-lints allow $(plain_flags) -L . --extern arbitrary=libarbitrary.rlib $own/rust_harness.rs
 	rustc --edition 2021 --crate-type bin --crate-name "$(name)" --cap-lints allow -Zcrate-attr=no_main $flags $link -L . \
 		--extern libfuzzer_sys=liblibfuzzer_sys.rlib --extern arbitrary=libarbitrary.rlib -o $out "$work/src/$file"
@@ -71,7 +71,7 @@ alone() {
 
 # The harness's own code is not what is measured.
 plain_flags() {
-	if [ "$mode" = cover ]; then echo "-Copt-level=1 -Cpanic=unwind --cfg hotcell_cover"; else echo "-Copt-level=3 -Cpanic=unwind -Ccodegen-units=1"; fi
+	if [ "$mode" = cover ]; then echo "-Copt-level=1 -Cpanic=unwind --cfg hotcell_cover"; else echo "-Copt-level=1 -Cpanic=unwind -Ccodegen-units=1"; fi
 }
 
 name() {
@@ -98,7 +98,7 @@ default = []
 arbitrary-derive = ["arbitrary/derive"]
 link_libfuzzer = []
 [dependencies]
-arbitrary = { version = "1", features = ["derive"] }'
+arbitrary = { version = "1" }'
 	package arbitrary 1.99.0 arbitrary.rs '[features]
 default = []
 derive = ["derive_arbitrary"]
@@ -131,8 +131,8 @@ bin_name() {
 	echo "${found##*/}"
 }
 
-# What cargo calls for rustc: paths whole, and the crate that is wanted as a program with the engine, after which there is
-# nothing left for cargo to do.
+# What cargo calls for rustc: paths whole; and the crate that is wanted is not built but noted, to be built as a program with the
+# engine when cargo has ended, which it does when what it depends on is there.
 wrapper() {
 	cat >"$build/rustc.sh" <<'END'
 #!/bin/sh
@@ -146,25 +146,40 @@ case $root in "" | /*) ;; *) root=$PWD/$root ;; esac
 wanted=no
 [ "$root" = "$HOTCELL_ROOT_FILE" ] && wanted=yes
 [ "$HOTCELL_ROOT_FILE" = lib ] && [ "${CARGO_MANIFEST_DIR:-}" = "$HOTCELL_MANIFEST" ] && [ "${CARGO_CRATE_NAME:-}" != build_script_build ] && wanted=yes
+case $root in */packages/libfuzzer-sys/src/lib.rs | */packages/arbitrary/src/lib.rs) ours=yes ;; *) ours=no ;; esac
 caps=no
 while [ $count -gt 0 ]; do
 	each=$1
 	shift
 	count=$((count - 1))
 	case $each in --cap-lints*) caps=yes ;; esac
+	if [ $ours = yes ]; then # it is not what is to be explored
+		case $each in -Cpasses=sancov* | -Cllvm-args=-sanitizer* | -Cinstrument-coverage) continue ;; esac
+	fi
 	if [ $wanted = yes ]; then
 		case $each in
 		--crate-type | --out-dir) shift; count=$((count - 1)); continue ;;
-		--crate-type=* | --emit=* | --out-dir=*) continue ;;
+		--crate-type=* | --emit=* | --out-dir=* | --json=* | --error-format=*) continue ;;
 		-C) case $1 in metadata=* | extra-filename=* | embed-bitcode=*) shift; count=$((count - 1)); continue ;; esac ;;
+		*=*.rmeta) each=${each%.rmeta}.rlib ;;
 		esac
 	fi
 	case $each in *.rs) each=$root ;; esac
 	set -- "$@" "$each"
 done
+[ $ours = no ] || set -- "$@" -Copt-level=1
 [ $wanted = yes ] || exec "$rustc" "$@"
 [ $caps = yes ] || set -- "$@" --cap-lints allow
-"$rustc" "$@" --crate-type bin -Zcrate-attr=no_main $HOTCELL_LINK -o "$HOTCELL_OUT" && : >"$HOTCELL_OUT.done"
+quoted() {
+	for each in "$@"; do printf %s "$each" | sed "s/'/'\\\\''/g; 1s/^/'/; \$s/\$/' /"; done
+}
+{
+	export -p
+	quoted cd "$PWD"
+	printf '\n'
+	quoted "$rustc" "$@"
+} >"$HOTCELL_NOTE.part"
+mv "$HOTCELL_NOTE.part" "$HOTCELL_NOTE"
 exit 1
 END
 	chmod 755 "$build/rustc.sh"
@@ -184,14 +199,17 @@ with_cargo() {
 		printf '\n[dependencies.libfuzzer-sys]\nversion = "0.4"\n' >>"$top/Cargo.toml"
 	fi
 	export CARGO_PROFILE_DEV_PANIC=unwind CARGO_PROFILE_DEV_INCREMENTAL=false CARGO_PROFILE_DEV_LTO=off RUSTC_WRAPPER=$build/rustc.sh
-	export HOTCELL_LINK="$link" HOTCELL_OUT=$out HOTCELL_MANIFEST=$top HOTCELL_ROOT_FILE=$work/src/$root RUSTFLAGS=$flags
+	export HOTCELL_NOTE=$build/final.sh HOTCELL_MANIFEST=$top HOTCELL_ROOT_FILE=$work/src/$root RUSTFLAGS=$flags
 	[ "$root" != lib ] || HOTCELL_ROOT_FILE=lib
-	rm -f "$out.done"
 	cd /
 	set -- --lib
 	[ "$root" = lib ] || set -- --bin "$(bin_name)"
 	cargo build --offline --quiet --target "$host" --manifest-path "$top/Cargo.toml" "$@" 2>"$log" || :
-	[ ! -e "$out.done" ] || return 0
+	if [ -e "$build/final.sh" ]; then
+		printf '%s\n' "--crate-type bin -Zcrate-attr=no_main $link -o $out" >>"$build/final.sh"
+		sh "$build/final.sh"
+		return
+	fi
 	if grep -q 'no matching package' "$log"; then
 		say "the crate $(sed -n 's/.*no matching package named `\([^`]*\)` found.*/\1/p' "$log" | head -n 1) is not here, and a cell has no network: 'cargo vendor' in the project, or 'cargo fetch', gets what it needs"
 	fi

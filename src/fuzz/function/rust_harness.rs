@@ -186,11 +186,13 @@ fn take_panics() {
     set_hook(Box::new(|info| {
         let mut frames = (0usize, DefaultHasher::new());
         unsafe { _Unwind_Backtrace(add_frame, &mut frames as *mut _ as *mut c_void) };
+        let quick = frames.1.finish();
+        let told_before = KNOWN.try_lock().map_or(false, |known| known.as_ref().map_or(false, |known| known.quick.contains(&quick)));
         let panic = Panic {
             message: payload_text(info.payload()),
             place: info.location().map(|at| at.to_string()).unwrap_or_default(),
-            trace: Some(Backtrace::force_capture()),
-            quick: frames.1.finish(),
+            trace: if told_before { None } else { Some(Backtrace::force_capture()) },
+            quick,
         };
         if panic.message.starts_with("panic in a ") { // it aborts now: what led to it is told
             let before = LAST.try_with(|last| last.borrow_mut().take()).ok().flatten();

@@ -48,7 +48,7 @@ static void scope_pop(struct scan *scan)
 {
 	scan->depth -= scan->depth > 0;
 	scan->hidden = scan->is_async = false;
-	if (scan->wanted && scan->depth <= scan->wanted_depth) {
+	if (scan->wanted && scan->wanted->params && scan->depth <= scan->wanted_depth) {
 		scan->wanted->after = (size_t)(scan->reader.at - scan->reader.text);
 		scan->wanted = NULL;
 	}
