@@ -307,15 +307,15 @@ made! {
     impl [T: Arbitrary<'a>] VecDeque<T>: |u| u.items(|all: &mut VecDeque<T>, each| all.push_back(each));
     impl [T: Arbitrary<'a>] LinkedList<T>: |u| u.items(|all: &mut LinkedList<T>, each| all.push_back(each));
     impl [T: Arbitrary<'a> + Ord] BinaryHeap<T>: |u| u.items(|all: &mut BinaryHeap<T>, each| all.push(each));
-    impl [T: Arbitrary<'a> + Ord] BTreeSet<T>: |u| u.items(|all: &mut BTreeSet<T>, each| drop(all.insert(each)));
+    impl [T: Arbitrary<'a> + Ord] BTreeSet<T>: |u| u.items(|all: &mut BTreeSet<T>, each| { all.insert(each); });
     impl [T: Arbitrary<'a> + Eq + Hash, S: BuildHasher + Default] HashSet<T, S>: |u| {
-        u.items(|all: &mut HashSet<T, S>, each| drop(all.insert(each)))
+        u.items(|all: &mut HashSet<T, S>, each| { all.insert(each); })
     };
     impl [K: Arbitrary<'a> + Ord, V: Arbitrary<'a>] BTreeMap<K, V>: |u| {
-        u.items(|all: &mut BTreeMap<K, V>, (key, value): (K, V)| drop(all.insert(key, value)))
+        u.items(|all: &mut BTreeMap<K, V>, (key, value): (K, V)| { all.insert(key, value); })
     };
     impl [K: Arbitrary<'a> + Eq + Hash, V: Arbitrary<'a>, S: BuildHasher + Default] HashMap<K, V, S>: |u| {
-        u.items(|all: &mut HashMap<K, V, S>, (key, value): (K, V)| drop(all.insert(key, value)))
+        u.items(|all: &mut HashMap<K, V, S>, (key, value): (K, V)| { all.insert(key, value); })
     };
     impl [T: Arbitrary<'a> + PartialOrd] std::ops::Range<T>: |u| {
         let (a, b) = (T::arbitrary(u)?, T::arbitrary(u)?);

@@ -17,6 +17,16 @@ if [ "$mode" = cover ]; then
 	flags="$flags -Copt-level=1 -Cinstrument-coverage --cfg hotcell_cover"
 	link=""
 	out=$build/measured
+	# The tools must know what this compiler writes: its own, or those of its LLVM's version. Debian's has no runtime for it; clang's is the same.
+	major=$(rustc -vV | sed -n 's/^LLVM version: \([0-9]*\).*/\1/p') tools=""
+	for each in "$(rustc --print sysroot)/lib/rustlib/$host/bin" "/usr/lib/llvm-$major/bin"; do
+		[ ! -x "$each/llvm-cov" ] || tools=${tools:-$each}
+	done
+	[ -n "$tools" ] || { say "coverage of Rust needs llvm-cov of LLVM $major: rustup component add llvm-tools, or apt-get install llvm-$major"; exit 1; }
+	if ! ls "$(rustc --print sysroot)/lib/rustlib/$host/lib"/libprofiler_builtins*.rlib >/dev/null 2>&1; then
+		flags="$flags -Zno-profiler-runtime"
+		link="-Clinker=clang -Clink-arg=$(clang -print-resource-dir)/lib/linux/libclang_rt.profile-${host%%-*}.a -Clink-arg=-lc"
+	fi
 else
 	flags="$flags -Copt-level=3 -Clink-dead-code -Cpasses=sancov-module -Cllvm-args=-sanitizer-coverage-level=4"
 	for each in inline-8bit-counters pc-table trace-compares; do
@@ -63,7 +73,7 @@ alone() {
 		rustc --edition 2021 --crate-type proc-macro --crate-name derive_arbitrary $own/rust_derive.rs
 		with="--cfg hotcell_derive --extern derive_arbitrary=$build/libderive_arbitrary.so"
 	fi
-	rustc --edition 2021 --crate-type rlib --crate-name arbitrary -Copt-level=1 -Cpanic=unwind $with $own/rust_arbitrary.rs
+	rustc --edition 2021 --crate-type rlib --crate-name arbitrary --cap-lints allow -Copt-level=1 -Cpanic=unwind $with $own/rust_arbitrary.rs
 	rustc --edition 2021 --crate-type rlib --crate-name libfuzzer_sys --cap-lints allow $(plain_flags) -L . --extern arbitrary=libarbitrary.rlib $own/rust_harness.rs
 	rustc --edition 2021 --crate-type bin --crate-name "$(name)" --cap-lints allow -Zcrate-attr=no_main $flags $link -L . \
 		--extern libfuzzer_sys=liblibfuzzer_sys.rlib --extern arbitrary=libarbitrary.rlib -o $out "$work/src/$file"
@@ -217,18 +227,12 @@ with_cargo() {
 	exit 1
 }
 
-# The tools must know what this compiler writes: its own, or those of its LLVM's version.
 cover() {
-	local tools="" major each
-	major=$(rustc -vV | sed -n 's/^LLVM version: \([0-9]*\).*/\1/p')
-	for each in "$(rustc --print sysroot)/lib/rustlib/$host/bin" "/usr/lib/llvm-$major/bin"; do
-		[ ! -x "$each/llvm-cov" ] || tools=${tools:-$each}
-	done
-	[ -n "$tools" ] || { say "coverage of Rust needs llvm-cov of LLVM $major: rustup component add llvm-tools, or apt-get install llvm-$major"; exit 1; }
 	rm -f "$build"/*.profraw
 	LLVM_PROFILE_FILE=$build/%p.profraw $out "$1"
 	"$tools/llvm-profdata" merge -sparse -o "$build/all.profdata" "$build"/*.profraw
-	"$tools/llvm-cov" export -format=lcov -instr-profile "$build/all.profdata" $out /target >$work/coverage.info
+	"$tools/llvm-cov" export -format=lcov -instr-profile "$build/all.profdata" $out /target >"$build/all.info"
+	"$tools/llvm-cxxfilt" <"$build/all.info" >$work/coverage.info 2>/dev/null || cp "$build/all.info" $work/coverage.info
 }
 
 tree
