@@ -171,7 +171,7 @@ def test_too_much_memory_is_a_finding(tmp_path):
     ("t.py:prase", b"did you mean 'parse'"),
     ("t.py", b"holds no harness"),
     ("t.js:f", b"JavaScript targets are not fuzzed yet"),
-    ("crate::f", b"Rust targets are not fuzzed yet"),
+    ("crate::f", b"no folder of a Rust package"),
     ("t.txt:f", b"no language"),
 ])
 def test_wrong_targets_are_refused_by_name(tmp_path, word, what):

@@ -337,7 +337,7 @@ static void wrong_targets_are_told_apart(void **state)
 	static const struct {
 		const char *word, *says;
 	} cases[] = {{"nope.py:f", "No such file"}, {"t.py:prase", "did you mean 'parse'"}, {"t.py:other", "it has parse"}, {"t.py", "holds no harness"},
-		{"t.rs:f", "Rust targets are not fuzzed yet"}, {"crate::f", "Rust targets"}, {"plain.c:f", "has no function"}, {"", ""}};
+		{"t.rs:f", "has no function 'f'"}, {"crate::f", "no folder of a Rust package"}, {"plain.c:f", "has no function"}, {"", ""}};
 
 	for (size_t i = 0; *cases[i].word; i++) {
 		own(function_targets_done) struct function_targets targets = {0};

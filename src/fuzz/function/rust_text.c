@@ -207,7 +207,7 @@ static void read_macro(struct scan *scan)
 
 static void scan_token(struct scan *scan, struct rust_token token)
 {
-	bool item = scope_now(scan) != SCOPE_OTHER;
+	bool item = scope_now(scan) != SCOPE_OTHER, module = scope_now(scan) == SCOPE_MODULE;
 
 	if (token_is(token, "{")) {
 		scope_push(scan, SCOPE_OTHER, token);
@@ -221,9 +221,9 @@ static void scan_token(struct scan *scan, struct rust_token token)
 		return;
 	} else if (token_is(token, "fn")) {
 		read_function(scan);
-	} else if (token_is(token, "mod")) {
+	} else if (module && token_is(token, "mod")) {
 		read_module(scan);
-	} else if (token_is(token, "impl")) {
+	} else if (module && token_is(token, "impl")) {
 		read_impl(scan);
 	} else if (token_is(token, "async")) {
 		scan->is_async = true;
