@@ -231,6 +231,8 @@ if [ "$wanted" != demo ]; then
 	lacks afl++ "an engine that C functions are fuzzed with" has afl-fuzz
 	lacks llvm "measures what functions in C reach" has llvm-cov
 	lacks golang-go "builds the functions in Go that are fuzzed" has_go
+	lacks rustc "builds Rust functions to be fuzzed, as an ordinary user" test -x /usr/bin/rustc
+	lacks cargo "builds Rust packages to be fuzzed, as an ordinary user" test -x /usr/bin/cargo
 	lacks bubblewrap "the sandbox that cells are compared with" has bwrap
 	lacks parallel "what campaigns are compared with" has parallel
 	lacks squid "a proxy that doors are compared with, and go through" test -x /usr/sbin/squid

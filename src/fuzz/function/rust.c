@@ -86,7 +86,8 @@ static void put_file(struct function_plan *plan, const char *name, const char *f
 static void put_commands(const struct function_options *options, struct function_plan *ret)
 {
 	uint64_t memory = options->spec ? options->spec->limits.memory : 0;
-	own(freep) char *limit = NULL;
+	uint64_t input_ms = options->input_ms ? options->input_ms : FUNCTION_INPUT_MS;
+	own(freep) char *limit = NULL, *timeout = xfmt("-timeout=%" PRIu64, (input_ms + 999) / 1000);
 
 	memory = options->memory_fixed || memory > MEMORY ? memory : MEMORY;
 	limit = xfmt("-rss_limit_mb=%" PRIu64, (memory >> 20) * 7 / 8);
@@ -94,7 +95,8 @@ static void put_commands(const struct function_options *options, struct function
 	ret->goes_on = true;
 	texts_add_all(&ret->build, LIST("sh", FUNCTION_WORK "/rust_build.sh"));
 	texts_add_all(&ret->run, LIST(FUNCTION_WORK "/harness"));
-	texts_add_all(&ret->replay, LIST(FUNCTION_WORK "/harness", "replay", "-timeout=10", "-artifact_prefix=/tmp/", limit));
+	texts_add_all(&ret->replay, LIST(FUNCTION_WORK "/harness", "replay", timeout, "-artifact_prefix=/tmp/", limit));
+	texts_add_all(&ret->merge, LIST(FUNCTION_WORK "/harness"));
 	texts_add_all(&ret->minimise, LIST(FUNCTION_WORK "/harness", "minimise"));
 	texts_add_all(&ret->cover, LIST("sh", FUNCTION_WORK "/rust_build.sh", "cover"));
 	texts_add_all(&ret->environment,
@@ -146,6 +148,7 @@ const struct language language_rust = {
 	.suffixes = LIST(".rs"),
 	.needs = needs,
 	.roots = LIST("Cargo.toml"),
+	.own_root = true,
 	.names = rust_names,
 	.is_harness_file = is_harness_file,
 	.plan = rust_plan,
