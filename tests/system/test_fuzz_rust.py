@@ -102,7 +102,7 @@ fn main() {
     make(folder, "src/deep.rs", """
 struct Table { rows: Vec<u8> }
 impl Table { fn row(rows: Vec<u8>, at: Option<u16>) -> u8 { let table = Table { rows }; at.map_or(0, |at| table.rows[at as usize]) } }
-pub fn sum(list: &[u8]) -> u8 { if list.len() > crate::N { tiny::add(list) } else { 0 } }
+pub fn sum(list: &[u8]) -> u8 { if list.len() > crate::N { tiny::add(list).wrapping_add(1) } else { 0 } }
 """)
     make(folder, "vendor/tiny/Cargo.toml", '[package]\nname = "tiny"\nversion = "0.3.1"\n')
     make(folder, "vendor/tiny/src/lib.rs", "pub fn add(list: &[u8]) -> u8 { list.iter().sum() }\n")

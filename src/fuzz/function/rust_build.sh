@@ -11,6 +11,15 @@ build=$work/build/$mode
 mkdir -p "$build"
 say() { echo "$*" >&2; }
 
+# A library of clang's own: its folder has had two forms.
+runtime() {
+	local folder each
+	folder=$(clang -print-resource-dir)/lib
+	for each in "$folder/linux/libclang_rt.$1-${host%%-*}.a" "$folder"/*/libclang_rt.$1.a; do
+		[ ! -e "$each" ] || { echo "$each"; return; }
+	done
+}
+
 host=$(rustc -vV | sed -n 's/^host: //p')
 flags="-Cdebuginfo=1 -Ccodegen-units=1 -Cpanic=unwind -Cdebug-assertions=on -Coverflow-checks=on --remap-path-prefix=$work/src=/target"
 if [ "$mode" = cover ]; then
@@ -25,7 +34,7 @@ if [ "$mode" = cover ]; then
 	[ -n "$tools" ] || { say "coverage of Rust needs llvm-cov of LLVM $major: rustup component add llvm-tools, or apt-get install llvm-$major"; exit 1; }
 	if ! ls "$(rustc --print sysroot)/lib/rustlib/$host/lib"/libprofiler_builtins*.rlib >/dev/null 2>&1; then
 		flags="$flags -Zno-profiler-runtime"
-		link="-Clinker=clang -Clink-arg=$(clang -print-resource-dir)/lib/linux/libclang_rt.profile-${host%%-*}.a -Clink-arg=-lc"
+		link="-Clinker=clang -Clink-arg=$(runtime profile) -Clink-arg=-lc"
 	fi
 else
 	flags="$flags -Copt-level=3 -Clink-dead-code -Cpasses=sancov-module -Cllvm-args=-sanitizer-coverage-level=4"
@@ -35,7 +44,9 @@ else
 	link="-Clinker=clang -Clink-arg=-fsanitize=fuzzer,undefined -Clink-arg=-Wl,-u,LLVMFuzzerInitialize"
 	if [ "$sanitizer" = address ]; then
 		flags="$flags -Zsanitizer=address"
-		link="-Clinker=clang -Clink-arg=-fsanitize=fuzzer"
+		# clang's own flag brings another sanitizer's runtime, which is not the same
+		link="-Clinker=clang -Clink-arg=-Wl,--whole-archive,$(runtime fuzzer),--no-whole-archive -Clink-arg=-lstdc++ -Clink-arg=-lm"
+		link="$link -Clink-arg=-Wl,-u,LLVMFuzzerInitialize"
 		ls "$(rustc --print sysroot)"/lib/rustlib/*/lib/librustc*_rt.asan.a >/dev/null 2>&1 || {
 			say "this toolchain has no AddressSanitizer for Rust: rustup's have, Debian's has not; leave out --sanitizer address"
 			exit 1

@@ -240,14 +240,19 @@ fn kind_of(message: &str) -> &str {
     KINDS.iter().find(|kind| message.starts_with(**kind)).copied().unwrap_or("panic")
 }
 
+/// A crate that the target depends on.
+fn is_other(file: &str) -> bool {
+    ["/packages/", "/vendor/", "/fuzz/build/"].iter().any(|part| file.contains(part))
+}
+
 fn is_runtime(function: &str, file: &str) -> bool {
-    ["/rustc/", "/usr/src/rustc", "/library/std/src/", "/library/core/src/", "/library/alloc/src/", "/.cargo/registry/", "/fuzz/build/"]
+    ["/rustc/", "/usr/src/rustc", "/library/std/src/", "/library/core/src/", "/library/alloc/src/"]
         .iter().any(|part| file.contains(part))
         || ["std::", "core::", "alloc::", "<std::", "<core::", "<alloc::", "__rust", "rust_begin_unwind", "rust_panic", "_start", "__libc", "fuzzer::"]
             .iter().any(|begin| function.starts_with(begin))
 }
 
-/// Its frames as "function", "file:line:column", innermost first: the target's own, or all where none is.
+/// Its frames as "function", "file:line:column", innermost first: the target's own; or those of other crates, and the harness's; or all.
 fn frames_of(panic: &Panic) -> Vec<(String, String)> {
     let whole = panic.trace.as_ref().map(|trace| trace.to_string()).unwrap_or_default();
     let here = std::env::current_dir().map(|path| path.display().to_string()).unwrap_or_default();
@@ -269,12 +274,13 @@ fn frames_of(panic: &Panic) -> Vec<(String, String)> {
     let end = all.iter().position(|each| each.0.contains("hotcell_fuzz_one")).unwrap_or(all.len());
     let harness = all.get(end).cloned();
     all.truncate(end);
-    let own: Vec<_> = all.iter().filter(|each| !is_runtime(&each.0, &each.1)).cloned().collect();
+    let mut known: Vec<_> = all.iter().filter(|each| !is_runtime(&each.0, &each.1)).cloned().collect();
+    let own: Vec<_> = known.iter().filter(|each| !is_other(&each.1)).cloned().collect();
     if !own.is_empty() {
         return own;
     }
-    /* in a harness's own lines, and not in those that were made for a function */
-    harness.filter(|each| each.1.starts_with("/target/")).map(|each| vec![("fuzz_target".into(), each.1)]).unwrap_or(all)
+    known.extend(harness.filter(|each| each.1.starts_with("/target/")).map(|each| ("fuzz_target".into(), each.1)));
+    if known.is_empty() { all } else { known }
 }
 
 fn told(panic: &Panic) -> String {
