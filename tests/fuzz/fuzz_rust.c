@@ -1,5 +1,5 @@
-/* A file of Rust, by anybody: each function that is found is in the text, is found by its name, and where it can be called the text
- * is the same with something put into it, and no line more. */
+/* A file of Rust, by anybody: each function that is found is in the text, is found by its name, and where it can be
+ * called the text is the same with something put into it, and no line more. */
 #include <assert.h>
 #include <string.h>
 

@@ -1,6 +1,7 @@
-/* Rust, by clang's libFuzzer and rustc's own coverage of it. A function is called from a module that is put into its file, so
- * that one nobody else sees can be called; harnesses are those of cargo-fuzz, built with crates of ours that stand for
- * libfuzzer-sys and arbitrary, so that no network is needed. What is built, and how, is said by rust_build.sh, in the cell. */
+/* Rust, by clang's libFuzzer and rustc's own coverage of it. A function is called from a module that is put into its
+ * file, so that one nobody else sees can be called; harnesses are those of cargo-fuzz, built with crates of ours that
+ * stand for libfuzzer-sys and arbitrary, so that no network is needed. What is built, and how, is said by
+ * rust_build.sh, in the cell. */
 #include <inttypes.h>
 #include <string.h>
 
@@ -12,8 +13,8 @@
 #define MEMORY ((uint64_t)2 << 30)
 #define BIN "/usr/local/bin:/usr/bin:/bin:/usr/lib/llvm-19/bin:/usr/lib/llvm-16/bin:/usr/lib/llvm-14/bin"
 
-extern const char rust_harness_rs[], rust_harness_rs_end[], rust_arbitrary_rs[], rust_arbitrary_rs_end[], rust_derive_rs[],
-	rust_derive_rs_end[], rust_build_sh[], rust_build_sh_end[]; /* the files beside this one */
+extern const char rust_harness_rs[], rust_harness_rs_end[], rust_arbitrary_rs[], rust_arbitrary_rs_end[],
+	rust_derive_rs[], rust_derive_rs_end[], rust_build_sh[], rust_build_sh_end[]; /* the files beside this one */
 
 /* ---- names ---- */
 
@@ -101,16 +102,18 @@ static void put_commands(const struct function_options *options, struct function
 	texts_add_all(&ret->cover, LIST("sh", FUNCTION_WORK "/rust_build.sh", "cover"));
 	texts_add_all(&ret->environment,
 		LIST(ret->engine ? "PATH=" FUNCTION_ENGINE "/bin:" BIN : "PATH=" BIN, "RUSTC_BOOTSTRAP=1",
-			"UBSAN_OPTIONS=exitcode=77:symbolize=1:handle_abort=0", "ASAN_OPTIONS=detect_leaks=0:exitcode=77:symbolize=1"));
+			"UBSAN_OPTIONS=exitcode=77:symbolize=1:handle_abort=0",
+			"ASAN_OPTIONS=detect_leaks=0:exitcode=77:symbolize=1"));
 }
 
-static int rust_plan(const struct function_target *target, const struct function_options *options, const char *text, size_t len,
-	struct function_plan *ret, struct err *err)
+static int rust_plan(const struct function_target *target, const struct function_options *options, const char *text,
+	size_t len, struct function_plan *ret, struct err *err)
 {
 	struct rust_function function;
 
 	if (options->sanitizer == SANITIZER_UNDEFINED || options->sanitizer == SANITIZER_MEMORY)
-		return err_set(err, ERR_USAGE, "Rust is built with checks of its own, and with --sanitizer address or none; there is no other");
+		return err_set(err, ERR_USAGE,
+			"Rust is built with checks of its own, and with --sanitizer address or none; there is no other");
 	if (!target->harness) {
 		if (!rust_find(text, len, target->function, &function))
 			return err_set(err, ERR_USAGE, "%s is not in its file any more", target->name);
@@ -135,9 +138,10 @@ static int rust_plan(const struct function_target *target, const struct function
 static const struct language_need needs[] = {
 	{"Rust's compiler", LIST("rustc", "--version"), "apt-get install rustc cargo, or rustup"},
 	{"clang", LIST("clang", "--version"), "apt-get install clang llvm"},
-	{"clang's libFuzzer", LIST("sh", "-c",
-		"echo 'int LLVMFuzzerTestOneInput(const char *d, unsigned long n) { return 0; }' >/tmp/f.c && "
-		"clang -w -fsanitize=fuzzer,undefined -o /tmp/f /tmp/f.c"),
+	{"clang's libFuzzer",
+		LIST("sh", "-c",
+			"echo 'int LLVMFuzzerTestOneInput(const char *d, unsigned long n) { return 0; }' >/tmp/f.c && "
+			"clang -w -fsanitize=fuzzer,undefined -o /tmp/f /tmp/f.c"),
 		"apt-get install libclang-rt-14-dev libfuzzer-14-dev (with the number of your clang)"},
 	{0},
 };

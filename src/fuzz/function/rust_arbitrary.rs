@@ -149,8 +149,12 @@ impl<'a> Unstructured<'a> {
         Ok(all.into_iter())
     }
 
-    pub fn arbitrary_loop(&mut self, min: Option<u32>, max: Option<u32>,
-        mut body: impl FnMut(&mut Self) -> Result<ControlFlow<(), ()>>) -> Result<()> {
+    pub fn arbitrary_loop(
+        &mut self,
+        min: Option<u32>,
+        max: Option<u32>,
+        mut body: impl FnMut(&mut Self) -> Result<ControlFlow<(), ()>>,
+    ) -> Result<()> {
         let min = min.unwrap_or(0);
         for turn in 0..max.unwrap_or(u32::MAX) {
             if turn >= min && !bool::arbitrary(self)? {
@@ -365,6 +369,10 @@ pub mod size_hint {
     }
 
     pub fn recursion_guard(depth: usize, f: impl FnOnce(usize) -> Hint) -> Hint {
-        if depth > 20 { (0, None) } else { f(depth + 1) }
+        if depth > 20 {
+            (0, None)
+        } else {
+            f(depth + 1)
+        }
     }
 }

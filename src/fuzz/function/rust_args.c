@@ -1,5 +1,5 @@
-/* Arguments of a Rust function from bytes, by the text of its parameters. What is made is inferred by the compiler from the call;
- * here it is only decided how, and whether it can be at all. */
+/* Arguments of a Rust function from bytes, by the text of its parameters. What is made is inferred by the compiler from
+ * the call; here it is only decided how, and whether it can be at all. */
 #include <ctype.h>
 #include <stdio.h>
 #include <string.h>
@@ -27,7 +27,8 @@ struct text {
 static void type_put(struct param *param, struct rust_token token)
 {
 	size_t used = strlen(param->type);
-	bool blank = used && token_is_word(token) && (isalnum((unsigned char)param->type[used - 1]) || param->type[used - 1] == '_');
+	bool blank = used && token_is_word(token) &&
+		(isalnum((unsigned char)param->type[used - 1]) || param->type[used - 1] == '_');
 
 	if (*token.at == '\'' && token.len > 1) {
 		param->bad = param->bad || token_is(token, "'static");
@@ -37,7 +38,8 @@ static void type_put(struct param *param, struct rust_token token)
 		param->bad = true;
 		return;
 	}
-	(void)snprintf(param->type + used, sizeof(param->type) - used, "%s%.*s", blank ? " " : "", (int)token.len, token.at);
+	(void)snprintf(
+		param->type + used, sizeof(param->type) - used, "%s%.*s", blank ? " " : "", (int)token.len, token.at);
 }
 
 /* More than PARAMS_MAX: there are too many. */
@@ -79,10 +81,11 @@ static size_t params_read(const struct rust_function *function, struct param *re
 
 /* ---- what can be made ---- */
 
-static const char *const plain[] = {"u8", "u16", "u32", "u64", "u128", "usize", "i8", "i16", "i32", "i64", "i128", "isize", "f32",
-	"f64", "bool", "char", "String", "Duration", "PathBuf", "OsString", NULL};
-static const char *const holders[] = {"Option", "Vec", "Box", "Rc", "Arc", "VecDeque", "BTreeMap", "BTreeSet", "HashMap", "HashSet",
-	"Result", "Cell", "RefCell", "LinkedList", "BinaryHeap", "Cow", "Wrapping", "Range", NULL};
+static const char *const plain[] = {"u8", "u16", "u32", "u64", "u128", "usize", "i8", "i16", "i32", "i64", "i128",
+	"isize", "f32", "f64", "bool", "char", "String", "Duration", "PathBuf", "OsString", NULL};
+static const char *const holders[] = {"Option", "Vec", "Box", "Rc", "Arc", "VecDeque", "BTreeMap", "BTreeSet",
+	"HashMap", "HashSet", "Result", "Cell", "RefCell", "LinkedList", "BinaryHeap", "Cow", "Wrapping", "Range",
+	NULL};
 
 static bool in_list(const char *at, size_t len, const char *const *list)
 {
@@ -272,7 +275,8 @@ static bool put_value(struct making *making, const struct text *text, const char
 	if (*at && (!type_ok(&at, text, 0) || *at))
 		return false;
 	buf_fmt(&making->first,
-		"let mut p%zu%s = match u.make() { self::std::option::Option::Some(v) => v, _ => return -1 }; ", place, as);
+		"let mut p%zu%s = match u.make() { self::std::option::Option::Some(v) => v, _ => return -1 }; ", place,
+		as);
 	buf_fmt(&making->call, "%sp%zu%s", before, place, behind);
 	return true;
 }
@@ -284,16 +288,20 @@ static int refuse(struct err *err, const char *shown, const struct param *param,
 	term_line(param->name, strlen(param->name), 60, &name);
 	term_line(param->type, strlen(param->type), 120, &type);
 	if (strcmp(param->name, "self") == 0)
-		return err_set(err, ERR_USAGE, "%s is called on a value of its type, which cannot be made from bytes; write a fuzz_target!", shown);
-	return err_set(err, ERR_USAGE, "%s: its parameter %zu, '%s: %s', cannot be made from bytes; write a fuzz_target!, or derive Arbitrary "
-				       "for a type of this file",
+		return err_set(err, ERR_USAGE,
+			"%s is called on a value of its type, which cannot be made from bytes; write a fuzz_target!",
+			shown);
+	return err_set(err, ERR_USAGE,
+		"%s: its parameter %zu, '%s: %s', cannot be made from bytes; write a fuzz_target!, or derive Arbitrary "
+		"for a type of this file",
 		shown, place + 1, buf_text(&name), buf_text(&type));
 }
 
 /* "&'a mut[u8]" and "std::io::Read" as the table has them. */
 static void type_simplify(struct param *param)
 {
-	static const char *const left_out[] = {"std::io::", "io::", "std::path::", "std::string::", "std::vec::", "std::ffi::", NULL};
+	static const char *const left_out[] = {
+		"std::io::", "io::", "std::path::", "std::string::", "std::vec::", "std::ffi::", NULL};
 	char *at = param->type;
 
 	for (size_t i = 0; left_out[i]; i++)
@@ -305,7 +313,8 @@ static void type_simplify(struct param *param)
 	}
 }
 
-static int making_put(struct making *making, const struct text *text, struct param *params, size_t count, const char *shown, struct err *err)
+static int making_put(struct making *making, const struct text *text, struct param *params, size_t count,
+	const char *shown, struct err *err)
 {
 	size_t last = count;
 
@@ -325,7 +334,8 @@ static int making_put(struct making *making, const struct text *text, struct par
 	return 0;
 }
 
-char *rust_harness(const char *text, size_t len, const struct rust_function *function, const char *shown, struct err *err)
+char *rust_harness(
+	const char *text, size_t len, const struct rust_function *function, const char *shown, struct err *err)
 {
 	own(making_done) struct making making = {0};
 	struct param params[PARAMS_MAX + 1];
@@ -335,11 +345,13 @@ char *rust_harness(const char *text, size_t len, const struct rust_function *fun
 
 	if (function->generic || function->is_async) {
 		(void)err_set(err, ERR_USAGE, "%s %s; write a fuzz_target! that calls it", shown,
-			function->generic ? "has type parameters, which nothing tells" : "is async, and there is nothing that runs it");
+			function->generic ? "has type parameters, which nothing tells"
+					  : "is async, and there is nothing that runs it");
 		return NULL;
 	}
 	if (count == 0 || count > PARAMS_MAX) {
-		(void)err_set(err, ERR_USAGE, "%s takes %s", shown, count ? "more parameters than can be made" : "nothing, so there is nothing to fuzz");
+		(void)err_set(err, ERR_USAGE, "%s takes %s", shown,
+			count ? "more parameters than can be made" : "nothing, so there is nothing to fuzz");
 		return NULL;
 	}
 	if (making_put(&making, &whole, params, count, shown, err) < 0)

@@ -1,7 +1,7 @@
 # Builds a Rust target in a cell, beside its harness:  build.sh            -> /fuzz/harness, with libFuzzer
 #                                                      build.sh cover DIR  -> /fuzz/coverage.info, of the files of DIR
-# What is asked for stands in target.sh: file, manifest (the folder of its Cargo.toml, or "-"), root (the first file of its crate, or
-# "lib"), made (the file is ours, changed: what calls the function is put into it), sanitizer.
+# What is asked for stands in target.sh: file, manifest (the folder of its Cargo.toml, or "-"), root (the first file of its
+# crate, or "lib"), made (the file is ours, changed: what calls the function is put into it), sanitizer.
 set -eu
 work=/fuzz own=/fuzz
 mode=${1:-fuzz}
@@ -21,17 +21,22 @@ runtime() {
 }
 
 host=$(rustc -vV | sed -n 's/^host: //p')
-flags="-Cdebuginfo=1 -Ccodegen-units=1 -Cpanic=unwind -Cdebug-assertions=on -Coverflow-checks=on --remap-path-prefix=$work/src=/target"
+flags="-Cdebuginfo=1 -Ccodegen-units=1 -Cpanic=unwind -Cdebug-assertions=on -Coverflow-checks=on"
+flags="$flags --remap-path-prefix=$work/src=/target"
 if [ "$mode" = cover ]; then
 	flags="$flags -Copt-level=1 -Cinstrument-coverage --cfg hotcell_cover"
 	link=""
 	out=$build/measured
-	# The tools must know what this compiler writes: its own, or those of its LLVM's version. Debian's has no runtime for it; clang's is the same.
+	# The tools must know what this compiler writes: its own, or those of its LLVM's version. Debian's has no runtime for it;
+	# clang's is the same.
 	major=$(rustc -vV | sed -n 's/^LLVM version: \([0-9]*\).*/\1/p') tools=""
 	for each in "$(rustc --print sysroot)/lib/rustlib/$host/bin" "/usr/lib/llvm-$major/bin"; do
 		[ ! -x "$each/llvm-cov" ] || tools=${tools:-$each}
 	done
-	[ -n "$tools" ] || { say "coverage of Rust needs llvm-cov of LLVM $major: rustup component add llvm-tools, or apt-get install llvm-$major"; exit 1; }
+	[ -n "$tools" ] || {
+		say "coverage of Rust needs llvm-cov of LLVM $major: rustup component add llvm-tools, or apt-get install llvm-$major"
+		exit 1
+	}
 	if ! ls "$(rustc --print sysroot)/lib/rustlib/$host/lib"/libprofiler_builtins*.rlib >/dev/null 2>&1; then
 		flags="$flags -Zno-profiler-runtime"
 		link="-Clinker=clang -Clink-arg=$(runtime profile) -Clink-arg=-lc"
@@ -48,7 +53,8 @@ else
 		link="-Clinker=clang -Clink-arg=-Wl,--whole-archive,$(runtime fuzzer),--no-whole-archive -Clink-arg=-lstdc++ -Clink-arg=-lm"
 		link="$link -Clink-arg=-Wl,-u,LLVMFuzzerInitialize"
 		ls "$(rustc --print sysroot)"/lib/rustlib/*/lib/librustc*_rt.asan.a >/dev/null 2>&1 || {
-			say "this toolchain has no AddressSanitizer for Rust: rustup's have, Debian's has not; leave out --sanitizer address"
+			say "this toolchain has no AddressSanitizer for Rust: rustup's have, Debian's has not;" \
+				"leave out --sanitizer address"
 			exit 1
 		}
 	fi
@@ -64,7 +70,8 @@ tree() {
 		part=${left%%/*}
 		for each in "/target$at"/* "/target$at"/.[!.]*; do
 			name=${each##*/}
-			[ "$name" = "$part" ] || [ "$name" = Cargo.lock ] || [ "$name" = target ] || [ ! -e "$each" ] || ln -s "$each" "$work/src$at/$name"
+			case $name in "$part" | Cargo.lock | target) continue ;; esac
+			[ ! -e "$each" ] || ln -s "$each" "$work/src$at/$name"
 		done
 		[ "$part" != "$left" ] || break
 		at=$at/$part
@@ -84,15 +91,18 @@ alone() {
 		rustc --edition 2021 --crate-type proc-macro --crate-name derive_arbitrary $own/rust_derive.rs
 		with="--cfg hotcell_derive --extern derive_arbitrary=$build/libderive_arbitrary.so"
 	fi
-	rustc --edition 2021 --crate-type rlib --crate-name arbitrary --cap-lints allow -Copt-level=1 -Cpanic=unwind $with $own/rust_arbitrary.rs
-	rustc --edition 2021 --crate-type rlib --crate-name libfuzzer_sys --cap-lints allow $(plain_flags) -L . --extern arbitrary=libarbitrary.rlib $own/rust_harness.rs
+	rustc --edition 2021 --crate-type rlib --crate-name arbitrary --cap-lints allow -Copt-level=1 -Cpanic=unwind \
+		$with $own/rust_arbitrary.rs
+	rustc --edition 2021 --crate-type rlib --crate-name libfuzzer_sys --cap-lints allow $(plain_flags) -L . \
+		--extern arbitrary=libarbitrary.rlib $own/rust_harness.rs
 	rustc --edition 2021 --crate-type bin --crate-name "$(name)" --cap-lints allow -Zcrate-attr=no_main $flags $link -L . \
 		--extern libfuzzer_sys=liblibfuzzer_sys.rlib --extern arbitrary=libarbitrary.rlib -o $out "$work/src/$file"
 }
 
 # The harness's own code is not what is measured.
 plain_flags() {
-	if [ "$mode" = cover ]; then echo "-Copt-level=1 -Cpanic=unwind --cfg hotcell_cover"; else echo "-Copt-level=1 -Cpanic=unwind -Ccodegen-units=1"; fi
+	echo "-Copt-level=1 -Cpanic=unwind -Ccodegen-units=1"
+	[ "$mode" != cover ] || echo "--cfg hotcell_cover"
 }
 
 name() {
@@ -108,7 +118,8 @@ packages() {
 	mkdir -p "$folder"
 	for each in /target/vendor/* "/target/$manifest"/vendor/* /packages/*/*; do
 		name=${each##*/}
-		case $name in libfuzzer-sys|libfuzzer-sys-[0-9]*|arbitrary|arbitrary-[0-9]*|derive_arbitrary|derive_arbitrary-[0-9]*) continue ;; esac
+		case $name in libfuzzer-sys | arbitrary | derive_arbitrary) continue ;; esac
+		case $name in libfuzzer-sys-[0-9]* | arbitrary-[0-9]* | derive_arbitrary-[0-9]*) continue ;; esac
 		[ -e "$each/Cargo.toml" ] && [ ! -e "$folder/$name" ] || continue
 		mkdir "$folder/$name"
 		ln -s "$each"/* "$folder/$name/"
@@ -145,15 +156,18 @@ bin_name() {
 	found=$(awk -F'"' -v path="$below" '/^ *\[/ { name = at = "" } /^ *name *=/ { name = $2 } /^ *path *=/ { at = $2 }
 		name != "" && at == path { print name; exit }' "/target/$manifest/Cargo.toml")
 	case $found:$below in
-	:src/main.rs) found=$(awk -F'"' '/^ *\[/ { own = /\[package\]/ } own && /^ *name *=/ { print $2; exit }' "/target/$manifest/Cargo.toml") ;;
+	:src/main.rs)
+		found=$(awk -F'"' '/^ *\[/ { own = /\[package\]/ } own && /^ *name *=/ { print $2; exit }' \
+			"/target/$manifest/Cargo.toml")
+		;;
 	:*/main.rs) found=${below%/main.rs} ;;
 	:*) found=${below%.rs} ;;
 	esac
 	echo "${found##*/}"
 }
 
-# What cargo calls for rustc: paths whole; and the crate that is wanted is not built but noted, to be built as a program with the
-# engine when cargo has ended, which it does when what it depends on is there.
+# What cargo calls for rustc: paths whole; and the crate that is wanted is not built but noted, to be built as a program
+# with the engine when cargo has ended, which it does when what it depends on is there.
 wrapper() {
 	cat >"$build/rustc.sh" <<'END'
 #!/bin/sh
@@ -166,7 +180,8 @@ done
 case $root in "" | /*) ;; *) root=$PWD/$root ;; esac
 wanted=no
 [ "$root" = "$HOTCELL_ROOT_FILE" ] && wanted=yes
-[ "$HOTCELL_ROOT_FILE" = lib ] && [ "${CARGO_MANIFEST_DIR:-}" = "$HOTCELL_MANIFEST" ] && [ "${CARGO_CRATE_NAME:-}" != build_script_build ] && wanted=yes
+[ "$HOTCELL_ROOT_FILE" = lib ] && [ "${CARGO_MANIFEST_DIR:-}" = "$HOTCELL_MANIFEST" ] &&
+	[ "${CARGO_CRATE_NAME:-}" != build_script_build ] && wanted=yes
 case $root in */packages/libfuzzer-sys/src/lib.rs | */packages/arbitrary/src/lib.rs) ours=yes ;; *) ours=no ;; esac
 caps=no
 while [ $count -gt 0 ]; do
@@ -208,19 +223,21 @@ END
 
 with_cargo() {
 	command -v cargo >/dev/null || { say "cargo is not there, and this is a package; to install it: apt-get install cargo"; exit 1; }
-	local top=$work/src log=$build/log
+	local top=$work/src log=$build/log missing
 	[ "$manifest" = . ] || top=$work/src/$manifest
 	packages
 	wrapper
 	export CARGO_HOME=$build/home CARGO_TARGET_DIR=$build/target
 	mkdir -p "$CARGO_HOME"
-	printf '[source.crates-io]\nreplace-with = "cell"\n[source.cell]\ndirectory = "%s"\n' "$build/packages" >"$CARGO_HOME/config.toml"
+	printf '[source.crates-io]\nreplace-with = "cell"\n[source.cell]\ndirectory = "%s"\n' "$build/packages" \
+		>"$CARGO_HOME/config.toml"
 	if [ $made = yes ]; then # the line that calls the function needs our crate
 		cp --remove-destination "/target/$manifest/Cargo.toml" "$top/Cargo.toml"
 		printf '\n[dependencies.libfuzzer-sys]\nversion = "0.4"\n' >>"$top/Cargo.toml"
 	fi
-	export CARGO_PROFILE_DEV_PANIC=unwind CARGO_PROFILE_DEV_INCREMENTAL=false CARGO_PROFILE_DEV_LTO=off RUSTC_WRAPPER=$build/rustc.sh
-	export HOTCELL_NOTE=$build/final.sh HOTCELL_MANIFEST=$top HOTCELL_ROOT_FILE=$work/src/$root RUSTFLAGS=$flags
+	export CARGO_PROFILE_DEV_PANIC=unwind CARGO_PROFILE_DEV_INCREMENTAL=false CARGO_PROFILE_DEV_LTO=off
+	export HOTCELL_NOTE=$build/final.sh HOTCELL_MANIFEST=$top HOTCELL_ROOT_FILE=$work/src/$root
+	export RUSTC_WRAPPER=$build/rustc.sh RUSTFLAGS=$flags
 	[ "$root" != lib ] || HOTCELL_ROOT_FILE=lib
 	cd /
 	set -- --lib
@@ -232,7 +249,9 @@ with_cargo() {
 		return
 	fi
 	if grep -q 'no matching package' "$log"; then
-		say "the crate $(sed -n 's/.*no matching package named `\([^`]*\)` found.*/\1/p' "$log" | head -n 1) is not here, and a cell has no network: 'cargo vendor' in the project, or 'cargo fetch', gets what it needs"
+		missing=$(sed -n 's/.*no matching package named `\([^`]*\)` found.*/\1/p' "$log" | head -n 1)
+		say "the crate $missing is not here, and a cell has no network: 'cargo vendor' in the project," \
+			"or 'cargo fetch', gets what it needs"
 	fi
 	cat "$log" >&2
 	exit 1

@@ -14,7 +14,9 @@ fn read(input: TokenStream) -> Result<String, String> {
     let mut at = input.into_iter().peekable();
     let kind = loop {
         match at.next() {
-            Some(TokenTree::Ident(word)) if ["struct", "enum"].contains(&word.to_string().as_str()) => break word.to_string(),
+            Some(TokenTree::Ident(word)) if ["struct", "enum"].contains(&word.to_string().as_str()) => {
+                break word.to_string()
+            }
             Some(TokenTree::Ident(word)) if word.to_string() == "union" => return Err("a union cannot be made".into()),
             Some(_) => continue,
             None => return Err("no struct or enum".into()),
@@ -28,7 +30,11 @@ fn read(input: TokenStream) -> Result<String, String> {
         while depth > 0 {
             let token = at.next().ok_or("generics without an end")?;
             if let TokenTree::Punct(p) = &token {
-                depth += match p.as_char() { '<' => 1, '>' => -1, _ => 0 };
+                depth += match p.as_char() {
+                    '<' => 1,
+                    '>' => -1,
+                    _ => 0,
+                };
             }
             if depth > 0 {
                 generics.push(token);
@@ -39,8 +45,12 @@ fn read(input: TokenStream) -> Result<String, String> {
     let mut body = None;
     for token in at {
         match &token {
-            TokenTree::Group(group) if group.delimiter() == Delimiter::Brace
-                || (group.delimiter() == Delimiter::Parenthesis && bounds.is_empty()) => body = Some(group.clone()),
+            TokenTree::Group(group)
+                if group.delimiter() == Delimiter::Brace
+                    || (group.delimiter() == Delimiter::Parenthesis && bounds.is_empty()) =>
+            {
+                body = Some(group.clone())
+            }
             TokenTree::Punct(p) if p.as_char() == ';' => {}
             _ => bounds.push_str(&format!("{} ", token)),
         }
@@ -55,9 +65,15 @@ fn read(input: TokenStream) -> Result<String, String> {
     let borrowed = names.iter().find(|each| each.starts_with('\'')).cloned();
     let life = borrowed.clone().unwrap_or_else(|| "'arbitrary".into());
     let front = if borrowed.is_some() { params.clone() } else { [vec![life.clone()], params].concat() };
-    let front: Vec<String> = front.iter()
-        .map(|each| if each.starts_with('\'') || each.starts_with("const ") { each.clone() }
-            else { format!("{}{} ::arbitrary::Arbitrary<{}>", each, if each.contains(':') { " +" } else { ":" }, life) })
+    let front: Vec<String> = front
+        .iter()
+        .map(|each| {
+            if each.starts_with('\'') || each.starts_with("const ") {
+                each.clone()
+            } else {
+                format!("{}{} ::arbitrary::Arbitrary<{}>", each, if each.contains(':') { " +" } else { ":" }, life)
+            }
+        })
         .collect();
     let names = if names.is_empty() { String::new() } else { format!("<{}>", names.join(", ")) };
     Ok(format!("#[automatically_derived] #[allow(warnings)] impl<{}> ::arbitrary::Arbitrary<{life}> for {}{} {} {{ \
@@ -98,7 +114,10 @@ fn text(tokens: &[TokenTree]) -> String {
 fn params(tokens: &[TokenTree]) -> Result<(Vec<String>, Vec<String>), String> {
     let (mut whole, mut names) = (Vec::new(), Vec::new());
     for part in split(tokens) {
-        let end = part.iter().position(|each| matches!(each, TokenTree::Punct(p) if p.as_char() == '=')).unwrap_or(part.len());
+        let end = part
+            .iter()
+            .position(|each| matches!(each, TokenTree::Punct(p) if p.as_char() == '='))
+            .unwrap_or(part.len());
         let text = text(&part[..end]).trim().replace("' ", "'");
         let name = text.trim_start_matches("const ").split(':').next().unwrap_or("").trim().to_string();
         whole.push(text);
@@ -119,7 +138,8 @@ fn plain(part: &[TokenTree]) -> (&[TokenTree], bool) {
             }
             TokenTree::Ident(word) if word.to_string() == "pub" => {
                 at += 1;
-                at += matches!(part.get(at), Some(TokenTree::Group(g)) if g.delimiter() == Delimiter::Parenthesis) as usize;
+                at += matches!(part.get(at), Some(TokenTree::Group(g)) if g.delimiter() == Delimiter::Parenthesis)
+                    as usize;
             }
             _ => break,
         }
@@ -138,7 +158,11 @@ fn fields(name: &str, delimiter: Delimiter, stream: TokenStream) -> String {
         if delimiter == Delimiter::Brace {
             text.push_str(&format!("{}: ", part[0]));
         }
-        text.push_str(if default { "::core::default::Default::default(), " } else { "::arbitrary::Arbitrary::arbitrary(u)?, " });
+        text.push_str(if default {
+            "::core::default::Default::default(), "
+        } else {
+            "::arbitrary::Arbitrary::arbitrary(u)?, "
+        });
     }
     text.push(if delimiter == Delimiter::Brace { '}' } else { ')' });
     text

@@ -48,7 +48,11 @@ impl From<()> for Corpus {
 
 #[doc(hidden)]
 pub fn kept(corpus: impl Into<Corpus>) -> i32 {
-    if corpus.into() == Corpus::Keep { 0 } else { -1 }
+    if corpus.into() == Corpus::Keep {
+        0
+    } else {
+        -1
+    }
 }
 
 /// One symbol is all that the target's crate gives: it may be in a module that nobody else sees.
@@ -177,7 +181,9 @@ extern "C" fn add_frame(context: *mut c_void, data: *mut c_void) -> c_int {
 }
 
 fn payload_text(payload: &(dyn std::any::Any + Send)) -> String {
-    payload.downcast_ref::<&str>().map(|text| text.to_string())
+    payload
+        .downcast_ref::<&str>()
+        .map(|text| text.to_string())
         .or_else(|| payload.downcast_ref::<String>().cloned())
         .unwrap_or_else(|| "a value that is no text".into())
 }
@@ -187,14 +193,16 @@ fn take_panics() {
         let mut frames = (0usize, DefaultHasher::new());
         unsafe { _Unwind_Backtrace(add_frame, &mut frames as *mut _ as *mut c_void) };
         let quick = frames.1.finish();
-        let told_before = KNOWN.try_lock().map_or(false, |known| known.as_ref().map_or(false, |known| known.quick.contains(&quick)));
+        let told_before =
+            KNOWN.try_lock().map_or(false, |known| known.as_ref().map_or(false, |known| known.quick.contains(&quick)));
         let panic = Panic {
             message: payload_text(info.payload()),
             place: info.location().map(|at| at.to_string()).unwrap_or_default(),
             trace: if told_before { None } else { Some(Backtrace::force_capture()) },
             quick,
         };
-        if panic.message.starts_with("panic in a ") { // it aborts now: what led to it is told
+        if panic.message.starts_with("panic in a ") {
+            // it aborts now: what led to it is told
             let before = LAST.try_with(|last| last.borrow_mut().take()).ok().flatten();
             say(&told(before.as_ref().unwrap_or(&panic)));
         }
@@ -213,14 +221,17 @@ fn call(data: &[u8]) -> (Option<Panic>, i32) {
         Err(payload) => {
             let said = payload_text(&*payload);
             let panic = LAST.with(|last| last.borrow_mut().take()).filter(|last| last.message == said);
-            if panic.is_none() { // the target has a hook of its own
+            if panic.is_none() {
+                // the target has a hook of its own
                 take_panics();
             }
             let quick = said.len() as u64;
             let panic = panic.unwrap_or(Panic { message: said, place: String::new(), trace: None, quick });
             let _ = catch_unwind(AssertUnwindSafe(|| drop(payload)));
             let known = KNOWN.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
-            let expected = known.as_ref().map_or(false, |known| known.expected.iter().any(|each| panic.message.contains(each.as_str())));
+            let expected = known
+                .as_ref()
+                .map_or(false, |known| known.expected.iter().any(|each| panic.message.contains(each.as_str())));
             (if expected { None } else { Some(panic) }, 0)
         }
     }
@@ -228,11 +239,31 @@ fn call(data: &[u8]) -> (Option<Panic>, i32) {
 
 /// What the compiler and the library say is a kind of its own; what a target says is one kind: it has values in it.
 fn kind_of(message: &str) -> &str {
-    const KINDS: &[&str] = &["index out of bounds", "called `Option::unwrap()` on a `None` value",
-        "called `Result::unwrap()` on an `Err` value", "called `Result::unwrap_err()` on an `Ok` value", "assertion failed",
-        "assertion `left == right` failed", "assertion `left != right` failed", "range end index", "range start index", "slice index starts at",
-        "byte index", "end byte index", "start byte index", "explicit panic", "not yet implemented", "not implemented", "internal error", "capacity overflow",
-        "already borrowed", "already mutably borrowed", "RefCell already borrowed", "unsafe precondition", "misaligned pointer"];
+    const KINDS: &[&str] = &[
+        "index out of bounds",
+        "called `Option::unwrap()` on a `None` value",
+        "called `Result::unwrap()` on an `Err` value",
+        "called `Result::unwrap_err()` on an `Ok` value",
+        "assertion failed",
+        "assertion `left == right` failed",
+        "assertion `left != right` failed",
+        "range end index",
+        "range start index",
+        "slice index starts at",
+        "byte index",
+        "end byte index",
+        "start byte index",
+        "explicit panic",
+        "not yet implemented",
+        "not implemented",
+        "internal error",
+        "capacity overflow",
+        "already borrowed",
+        "already mutably borrowed",
+        "RefCell already borrowed",
+        "unsafe precondition",
+        "misaligned pointer",
+    ];
 
     if message.starts_with("attempt to ") {
         return message;
@@ -247,9 +278,24 @@ fn is_other(file: &str) -> bool {
 
 fn is_runtime(function: &str, file: &str) -> bool {
     ["/rustc/", "/usr/src/rustc", "/library/std/src/", "/library/core/src/", "/library/alloc/src/"]
-        .iter().any(|part| file.contains(part))
-        || ["std::", "core::", "alloc::", "<std::", "<core::", "<alloc::", "__rust", "rust_begin_unwind", "rust_panic", "_start", "__libc", "fuzzer::"]
-            .iter().any(|begin| function.starts_with(begin))
+        .iter()
+        .any(|part| file.contains(part))
+        || [
+            "std::",
+            "core::",
+            "alloc::",
+            "<std::",
+            "<core::",
+            "<alloc::",
+            "__rust",
+            "rust_begin_unwind",
+            "rust_panic",
+            "_start",
+            "__libc",
+            "fuzzer::",
+        ]
+        .iter()
+        .any(|begin| function.starts_with(begin))
 }
 
 /// Its frames as "function", "file:line:column", innermost first: the target's own; or those of other crates, and the harness's; or all.
@@ -280,15 +326,25 @@ fn frames_of(panic: &Panic) -> Vec<(String, String)> {
         return own;
     }
     known.extend(harness.filter(|each| each.1.starts_with("/target/")).map(|each| ("fuzz_target".into(), each.1)));
-    if known.is_empty() { all } else { known }
+    if known.is_empty() {
+        all
+    } else {
+        known
+    }
 }
 
 fn told(panic: &Panic) -> String {
     let kind = kind_of(&panic.message);
     let named = panic.message == kind || panic.message.starts_with(&format!("{}:", kind));
     let message: String = panic.message.chars().take(2000).collect();
-    let mut text = format!("\nthread '{}' panicked at {}:\n{}{}{}\nstack backtrace:\n", std::thread::current().name().unwrap_or("main"),
-        panic.place, if named { "" } else { kind }, if named { "" } else { ": " }, message.replace('\n', " "));
+    let mut text = format!(
+        "\nthread '{}' panicked at {}:\n{}{}{}\nstack backtrace:\n",
+        std::thread::current().name().unwrap_or("main"),
+        panic.place,
+        if named { "" } else { kind },
+        if named { "" } else { ": " },
+        message.replace('\n', " ")
+    );
     for (place, (function, file)) in frames_of(panic).iter().enumerate() {
         if text.len() > TEXT_MAX {
             break;
@@ -320,7 +376,10 @@ fn leave(name: &str, data: &[u8]) {
 fn note(panic: &Panic, data: &[u8]) {
     {
         let mut known = KNOWN.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
-        let known = match known.as_mut() { Some(known) => known, None => return };
+        let known = match known.as_mut() {
+            Some(known) => known,
+            None => return,
+        };
         if known.keys.len() >= CRASHES_MAX || known.quick.contains(&panic.quick) {
             return;
         }
@@ -354,8 +413,11 @@ pub extern "C" fn LLVMFuzzerTestOneInput(data: *const u8, size: usize) -> c_int 
 
 fn begin() {
     let expected = std::fs::read_to_string(format!("{}/expect", WORK)).unwrap_or_default();
-    *KNOWN.lock().unwrap() = Some(Known { quick: HashSet::new(), keys: HashSet::new(),
-        expected: expected.lines().filter(|line| !line.is_empty()).map(String::from).collect() });
+    *KNOWN.lock().unwrap() = Some(Known {
+        quick: HashSet::new(),
+        keys: HashSet::new(),
+        expected: expected.lines().filter(|line| !line.is_empty()).map(String::from).collect(),
+    });
     take_panics();
     unsafe { hotcell_fuzz_init() };
 }
@@ -369,7 +431,8 @@ pub extern "C" fn LLVMFuzzerInitialize(argc: *mut c_int, argv: *mut *mut *mut c_
     match words.get(1).map(String::as_str) {
         Some("replay") => unsafe {
             REPLAYS.store(true, Ordering::Relaxed);
-            for i in 1..*argc as usize { // the word is no flag of libFuzzer's
+            for i in 1..*argc as usize {
+                // the word is no flag of libFuzzer's
                 *(*argv).add(i) = *(*argv).add(i + 1);
             }
             *argc -= 1;
@@ -393,7 +456,10 @@ fn trial(data: &[u8]) -> String {
         let pid = fork();
         if pid == 0 {
             alarm(1);
-            let said = match call(data).0 { Some(panic) => format!("{:016x}", key_of(&panic)), None => "-".into() };
+            let said = match call(data).0 {
+                Some(panic) => format!("{:016x}", key_of(&panic)),
+                None => "-".into(),
+            };
             let _ = std::fs::File::from_raw_fd(fds[1]).write_all(said.as_bytes());
             _exit(0);
         }
@@ -414,7 +480,8 @@ fn trial(data: &[u8]) -> String {
 
 fn minimise(from: &str, out: &str, seconds: f64) -> ! {
     let mut best = std::fs::read(from).unwrap_or_default();
-    for number in [4, 6, 7, 8, 11] { // as the system treats them: how it ended is all that is asked
+    for number in [4, 6, 7, 8, 11] {
+        // as the system treats them: how it ended is all that is asked
         unsafe { signal(number, 0) };
     }
     let end = Instant::now() + Duration::from_secs_f64(seconds);
@@ -471,7 +538,8 @@ pub extern "C" fn main(_argc: c_int, _argv: *mut *mut c_char) -> c_int {
     for number in [4, 6, 7, 8, 11] {
         unsafe { signal(number, 0) };
     }
-    let mut names: Vec<_> = std::fs::read_dir(folder).map(|all| all.flatten().map(|each| each.path()).collect()).unwrap_or_default();
+    let mut names: Vec<_> =
+        std::fs::read_dir(folder).map(|all| all.flatten().map(|each| each.path()).collect()).unwrap_or_default();
     names.sort();
     for name in names {
         let plain = std::fs::symlink_metadata(&name).map_or(false, |meta| meta.is_file() && meta.len() <= 1 << 20);

@@ -213,9 +213,11 @@ static char *module_file(const char *first, const char *folder, const char **pat
 {
 	own(freep) char *file = xstrdup(first), *at = xstrdup(folder);
 
-	for (const char *next; (next = strstr(*path, "::")) && is_name(*path, (size_t)(next - *path)); *path = next + 2) {
+	for (const char *next; (next = strstr(*path, "::")) && is_name(*path, (size_t)(next - *path));
+		*path = next + 2) {
 		int len = (int)(next - *path);
-		own(freep) char *plain = xfmt("%s/%.*s.rs", at, len, *path), *inside = xfmt("%s/%.*s/mod.rs", at, len, *path);
+		own(freep) char *plain = xfmt("%s/%.*s.rs", at, len, *path),
+				*inside = xfmt("%s/%.*s/mod.rs", at, len, *path);
 		if (!is_file(plain) && !is_file(inside))
 			break;
 		free(file);
@@ -238,11 +240,14 @@ int rust_crate_read(const char *text, char **ret_file, char **ret_function, stru
 
 	term_line(crate, strlen(crate), NAME_MAX_SHOWN, &shown);
 	if (!is_file(manifest))
-		return err_set(err, ERR_USAGE, "'%s' is no folder of a Rust package with a Cargo.toml, and no package that is here; a function is named as "
-					       "path/to/package::module::function, or as FILE.rs:FUNCTION",
+		return err_set(err, ERR_USAGE,
+			"'%s' is no folder of a Rust package with a Cargo.toml, and no package that is here; a function is named as "
+			"path/to/package::module::function, or as FILE.rs:FUNCTION",
 			buf_text(&shown));
 	if (!is_file(lib) && !is_file(main))
-		return err_set(err, ERR_USAGE, "'%s' has neither src/lib.rs nor src/main.rs: name the function as FILE.rs:FUNCTION", buf_text(&shown));
+		return err_set(err, ERR_USAGE,
+			"'%s' has neither src/lib.rs nor src/main.rs: name the function as FILE.rs:FUNCTION",
+			buf_text(&shown));
 	path += 2;
 	*ret_file = module_file(is_file(lib) ? lib : main, source, &path);
 	*ret_function = xstrdup(path);

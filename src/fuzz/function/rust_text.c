@@ -1,5 +1,5 @@
-/* Functions in the text of a Rust file. Comments, texts and attributes are skipped; braces are followed, so that what is inside
- * of functions, traits, macros and tests is left out. */
+/* Functions in the text of a Rust file. Comments, texts and attributes are skipped; braces are followed, so that what
+ * is inside of functions, traits, macros and tests is left out. */
 #include "fuzz/function/rust_text.h"
 
 #include <ctype.h>
@@ -31,7 +31,9 @@ struct scan {
 
 static enum scope_kind scope_now(const struct scan *scan)
 {
-	return scan->depth == 0 ? SCOPE_MODULE : scan->depth > DEPTH_MAX ? SCOPE_OTHER : scan->scopes[scan->depth - 1].kind;
+	return scan->depth == 0           ? SCOPE_MODULE
+		: scan->depth > DEPTH_MAX ? SCOPE_OTHER
+					  : scan->scopes[scan->depth - 1].kind;
 }
 
 static void scope_push(struct scan *scan, enum scope_kind kind, struct rust_token name)
@@ -65,10 +67,12 @@ static bool names_put(const struct scan *scan, struct rust_token name, struct ru
 		if (used + part.len + 3 > sizeof(ret->name))
 			return false;
 		if (last || scan->scopes[i].kind == SCOPE_TYPE) {
-			(void)snprintf(ret->local + local, sizeof(ret->local) - local, "%s%.*s", local ? "::" : "", (int)part.len, part.at);
+			(void)snprintf(ret->local + local, sizeof(ret->local) - local, "%s%.*s", local ? "::" : "",
+				(int)part.len, part.at);
 			local = strlen(ret->local);
 		}
-		(void)snprintf(ret->name + used, sizeof(ret->name) - used, "%s%.*s", used ? "::" : "", (int)part.len, part.at);
+		(void)snprintf(
+			ret->name + used, sizeof(ret->name) - used, "%s%.*s", used ? "::" : "", (int)part.len, part.at);
 		used = strlen(ret->name);
 	}
 	return true;
@@ -182,7 +186,8 @@ static void read_attribute(struct scan *scan)
 	struct rust_reader before = scan->reader;
 	struct rust_token token;
 
-	if (!rust_next(&scan->reader, &token) || (token_is(token, "!") && !rust_next(&scan->reader, &token)) || !token_is(token, "[")) {
+	if (!rust_next(&scan->reader, &token) || (token_is(token, "!") && !rust_next(&scan->reader, &token)) ||
+		!token_is(token, "[")) {
 		scan->reader = before;
 		return;
 	}

@@ -124,8 +124,9 @@ bool rust_next(struct rust_reader *reader, struct rust_token *ret)
 		ret->len = (size_t)(reader->at - ret->at);
 		bool raw = token_is(*ret, "r") || token_is(*ret, "br") || token_is(*ret, "cr");
 		bool prefix = token_is(*ret, "b") || token_is(*ret, "c");
-		if (left(reader) && ((raw && (*reader->at == '"' || *reader->at == '#') && skip_raw(reader)) ||
-				    (prefix && (*reader->at == '"' || *reader->at == '\'')))) {
+		if (left(reader) &&
+			((raw && (*reader->at == '"' || *reader->at == '#') && skip_raw(reader)) ||
+				(prefix && (*reader->at == '"' || *reader->at == '\'')))) {
 			if (prefix)
 				skip_text(reader, *reader->at);
 			*ret = (struct rust_token){"\"", 1};
