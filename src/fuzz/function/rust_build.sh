@@ -233,7 +233,8 @@ with_cargo() {
 		>"$CARGO_HOME/config.toml"
 	if [ $made = yes ]; then # the line that calls the function needs our crate
 		cp --remove-destination "/target/$manifest/Cargo.toml" "$top/Cargo.toml"
-		printf '\n[dependencies.libfuzzer-sys]\nversion = "0.4"\n' >>"$top/Cargo.toml"
+		grep -q '^ *libfuzzer-sys *=\|dependencies.libfuzzer-sys' "$top/Cargo.toml" ||
+			printf '\n[dependencies.libfuzzer-sys]\nversion = "0.4"\n' >>"$top/Cargo.toml"
 	fi
 	export CARGO_PROFILE_DEV_PANIC=unwind CARGO_PROFILE_DEV_INCREMENTAL=false CARGO_PROFILE_DEV_LTO=off
 	export HOTCELL_NOTE=$build/final.sh HOTCELL_MANIFEST=$top HOTCELL_ROOT_FILE=$work/src/$root

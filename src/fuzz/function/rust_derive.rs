@@ -71,13 +71,13 @@ fn read(input: TokenStream) -> Result<String, String> {
             if each.starts_with('\'') || each.starts_with("const ") {
                 each.clone()
             } else {
-                format!("{}{} ::arbitrary::Arbitrary<{}>", each, if each.contains(':') { " +" } else { ":" }, life)
+                format!("{}{} arbitrary::Arbitrary<{}>", each, if each.contains(':') { " +" } else { ":" }, life)
             }
         })
         .collect();
     let names = if names.is_empty() { String::new() } else { format!("<{}>", names.join(", ")) };
-    Ok(format!("#[automatically_derived] #[allow(warnings)] impl<{}> ::arbitrary::Arbitrary<{life}> for {}{} {} {{ \
-        fn arbitrary(u: &mut ::arbitrary::Unstructured<{life}>) -> ::arbitrary::Result<Self> {{ u.deeper(|u| {{ {} }}) }} }}",
+    Ok(format!("#[automatically_derived] #[allow(warnings)] impl<{}> arbitrary::Arbitrary<{life}> for {}{} {} {{ \
+        fn arbitrary(u: &mut arbitrary::Unstructured<{life}>) -> arbitrary::Result<Self> {{ u.deeper(|u| {{ {} }}) }} }}",
         front.join(", "), name, names, bounds, make, life = life))
 }
 
@@ -161,7 +161,7 @@ fn fields(name: &str, delimiter: Delimiter, stream: TokenStream) -> String {
         text.push_str(if default {
             "::core::default::Default::default(), "
         } else {
-            "::arbitrary::Arbitrary::arbitrary(u)?, "
+            "arbitrary::Arbitrary::arbitrary(u)?, "
         });
     }
     text.push(if delimiter == Delimiter::Brace { '}' } else { ')' });
