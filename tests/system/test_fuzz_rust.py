@@ -13,7 +13,7 @@ WATERFALL = ROOT / "examples" / "waterfall" / "rust" / "waterfall.rs"
 
 
 def fuzz(folder, *words, timeout=170):
-    return hotcell("fuzz", "function", *words, "--json", "--quiet", "--seed", "7", cwd=folder, timeout=timeout)
+    return hotcell("fuzz", "function", *words, "--json", "--quiet", "--no-coverage", "--seed", "7", cwd=folder, timeout=timeout)
 
 
 def said(ran):

@@ -292,7 +292,8 @@ fn is_runtime(function: &str, file: &str) -> bool {
             "rust_panic",
             "_start",
             "__libc",
-            "fuzzer::", "libfuzzer_sys::",
+            "fuzzer::",
+            "libfuzzer_sys::",
         ]
         .iter()
         .any(|begin| function.starts_with(begin))
