@@ -196,6 +196,23 @@ fetch_engines() {
 	echo "${engine_python[*]}" >"$folder/installed"
 }
 
+# Node's, beside it.
+engine_javascript=@jazzer.js/core@4.0.0
+fetch_engine_javascript() {
+	local folder tries=0
+	folder=$(dirname "$0")/../build-engines/javascript
+	[ "$(cat "$folder/installed" 2>/dev/null)" != "$engine_javascript" ] || return 0
+	echo "setup: installing $engine_javascript with npm into build-engines, 30 MB: what JavaScript functions are fuzzed with"
+	rm -rf "$folder"
+	mkdir -p "$folder"
+	until npm install --prefix "$folder" --no-audit --no-fund --loglevel=error "$engine_javascript" >/dev/null; do
+		tries=$((tries + 1))
+		[ $tries -lt 3 ] || return 1
+		sleep 5
+	done
+	echo "$engine_javascript" >"$folder/installed"
+}
+
 # What values from schemas are compared with, once, into build-peers.
 peer_python=(hypothesis==6.170.9 hypothesis-jsonschema==0.23.1) # the newer Hypothesis breaks the other
 peer_npm=json-schema-faker@0.6.3
@@ -262,6 +279,7 @@ if [ "$wanted" = bench ]; then
 fi
 if [ "$wanted" = test ]; then
 	fetch_engines
+	fetch_engine_javascript
 	fetch_npm
 	fetch_schema_suite
 	fetch_servers

@@ -11,14 +11,14 @@ const struct finding_rule finding_rules[] = {
 	{"command", "An argument reached a shell or became a program's arguments",
 		"A process was started that the target's work does not call for, by what the argument said. Start programs with a list of "
 		"words, never with a shell, and keep words that begin with a dash apart.",
-		SEVERITY_CRITICAL, 78, "the process was seen from outside of the cell"},
+		SEVERITY_CRITICAL, 78, "the process was seen from outside of the cell, or the argument where one is started"},
 	{"file", "A file was made, changed or removed where it should not be",
 		"Seen from outside of the cell, outside of the places that were declared with --allow-write.",
 		SEVERITY_HIGH, 73, "the change was seen from outside of the cell"},
 	{"network", "It tried to reach the network",
 		"A connection was tried that was not declared with --allow-net: with an address of an attacker's choice this is a request "
 		"forged by the server.",
-		SEVERITY_HIGH, 918, "the attempt was seen from outside of the cell"},
+		SEVERITY_HIGH, 918, "the attempt was seen from outside of the cell, or where it is begun"},
 	{"secret", "A secret came back in an answer",
 		"A planted secret, or a value that looks like a key, is in what the target answered.",
 		SEVERITY_HIGH, 200, "the value is in the answer"},

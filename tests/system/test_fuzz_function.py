@@ -170,7 +170,7 @@ def test_too_much_memory_is_a_finding(tmp_path):
     ("nope.py:f", b"No such file"),
     ("t.py:prase", b"did you mean 'parse'"),
     ("t.py", b"holds no harness"),
-    ("t.js:f", b"JavaScript targets are not fuzzed yet"),
+    ("t.js:f", b"'t.js' has no function 'f'"),
     ("crate::f", b"no folder of a Rust package"),
     ("t.txt:f", b"no language"),
 ])

@@ -10,6 +10,7 @@
 #define EVIDENCE_LINES 40
 #define LINE_MAX_SHOWN 240
 #define PANIC_WORDS 6u
+#define JAZZER_JS "=== Jazzer.js bug detector: ===\n" /* our harness says so; the detector's own name follows */
 
 /* A line that says what happened, one row each; the first row that is there counts. */
 static const struct {
@@ -38,6 +39,12 @@ static const struct {
 	{" has overflowed its stack", "crash", "stack-overflow"}, /* Rust's own words, from here on */
 	{"memory allocation of ", "memory", "one input asked for too much memory"},
 	{"panicked at ", "exception", "", .next = true},
+	{"JavaScript heap out of memory", "memory", "one input took too much memory"},
+	{JAZZER_JS "Command Injection", "command", "", .next = true},
+	{JAZZER_JS "Remote Code Execution", "command", "", .next = true},
+	{JAZZER_JS "Server Side Request Forgery", "network", "", .next = true},
+	{JAZZER_JS, "exception", "", .next = true},
+	{"=== Uncaught JavaScript exception: ===", "exception", "", .next = true},
 	{"ERROR: libFuzzer: deadly signal", "crash", "a signal ended it"},
 	{"ERROR: libFuzzer: fuzz target exited", "crash", "it ended the process"},
 	{"ERROR: libFuzzer: ", "crash", ""},

@@ -1,0 +1,518 @@
+/* Calls one JavaScript function with values made from bytes, for Jazzer.js. Runs inside a cell.
+ *
+ *	node harness build                   makes the engine's library load on this machine
+ *	node harness fuzz FLAG...            as an engine: libFuzzer's flags and folders
+ *	node harness replay FILE             one input; exits with 77 where it does what it must not
+ *	node harness minimise FILE OUT SECONDS
+ *	node harness cover FOLDER            the inputs of a folder; leaves coverage.info
+ *	node harness serve                   a JSON document a line, answered by what the function returned
+ *
+ * It goes on after an error: each new one, told apart by its name and the innermost frames of the target's code, is left in
+ * crashes/ as NAME.txt (the stack), then NAME.input. What the target does to this process (it may change all of it) is judged
+ * outside: an input counts when it does the same in a fresh cell. So that a target that changes the language's own objects is
+ * told of rightly all the same, what is needed later is taken before it is loaded. */
+"use strict";
+
+const { createHash } = require("node:crypto");
+const fs = require("node:fs");
+const path = require("node:path");
+const { types } = require("node:util");
+const { spawnSync } = require("node:child_process");
+const engines = require("./harness_of_hotcell_engine.cjs");
+const { argumentsOf, wordsOf } = require("./harness_of_hotcell_values.cjs");
+
+const CONFIG = JSON.parse(fs.readFileSync(path.join(__dirname, "target.json"), "utf8"));
+const EXIT_FOUND = 77;
+const EXIT_EXPECTED = CONFIG.expect.includes("ProcessExit");
+const TEXT_MAX = 65536;
+const CRASHES_MAX = 1000;
+const KEY_FRAMES = 3;
+const QUICK_MAX = 10000;
+const INPUT_S = 10; /* that one input may take when it is tried again */
+const COVER_MS = 30000;
+const OVERFLOW = "Maximum call stack size exceeded";
+const MARK = "=== Uncaught JavaScript exception: ===";
+const DETECTED = "=== Jazzer.js bug detector: ===";
+
+const { openSync, writeSync, closeSync, linkSync, unlinkSync, readFileSync, writeFileSync, readdirSync, renameSync } = fs;
+const { isNativeError, isPromise } = types;
+const { apply, ownKeys, getOwnPropertyDescriptor, getPrototypeOf, defineProperty, deleteProperty } = Reflect;
+const { is } = Object;
+const [ErrorOf, TypeErrorOf, MapOf, setNow, now, pid] = [Error, TypeError, Map, setImmediate, Date.now, process.pid];
+const { has: mapHas, set: mapSet } = MapOf.prototype;
+const reallyExit = process.reallyExit.bind(process);
+const processExit = process.exit;
+ErrorOf.stackTraceLimit = 50;
+
+/* ---- the end of the process, as a target sees it ---- */
+
+class ProcessExit extends ErrorOf {}
+let calling = false;
+let exited = null; /* it was wished for; a target that catches everything cannot take it back */
+
+process.exit = function exit(code) {
+	if (!calling) return apply(processExit, process, [code]);
+	exited = new ProcessExit(`process.exit(${code === undefined ? "" : Number(code)})`);
+	ErrorOf.captureStackTrace(exited, exit);
+	throw exited;
+};
+
+/* ---- the prototypes that everything has ---- */
+
+const SHARED = [Object, Array, String, Number, Boolean, Function].map((each) => each.prototype);
+
+/* What the target made of them when it was loaded is how they are; what an input makes of them is undone. */
+class Prototypes {
+	constructor() {
+		this.known = SHARED.map((each) => new MapOf(ownKeys(each).map((key) => [key, getOwnPropertyDescriptor(each, key)])));
+		this.get = MapOf.prototype.get;
+		this.keys = this.known.map((each) => [...each.keys()]);
+	}
+	restore() {
+		let changed = false;
+		for (let i = 0; i < SHARED.length; i++) {
+			const keys = ownKeys(SHARED[i]);
+			for (let k = 0; k < keys.length; k++) {
+				if (apply(this.get, this.known[i], [keys[k]])) continue;
+				changed = true;
+				deleteProperty(SHARED[i], keys[k]);
+			}
+			for (let k = 0; k < this.keys[i].length; k++) {
+				const was = apply(this.get, this.known[i], [this.keys[i][k]]);
+				const other = getOwnPropertyDescriptor(SHARED[i], this.keys[i][k]);
+				if (other && is(other.value, was.value) && other.get === was.get && other.set === was.set) continue;
+				changed = true;
+				defineProperty(SHARED[i], this.keys[i][k], was);
+			}
+		}
+		return changed;
+	}
+}
+
+/* ---- what is wrong ---- */
+
+function isExpected(error) {
+	for (let at = error, depth = 0; at !== null && typeof at === "object" && depth < 20; at = getPrototypeOf(at), depth++) {
+		const maker = getOwnPropertyDescriptor(at, "constructor");
+		const own = getOwnPropertyDescriptor(at, "name");
+		for (let i = 0; i < CONFIG.expect.length; i++)
+			if ((maker && maker.value && maker.value.name === CONFIG.expect[i]) || (own && own.value === CONFIG.expect[i])) return true;
+	}
+	return false;
+}
+
+function framesOf(stack) {
+	const lines = typeof stack === "string" ? stack.split("\n").filter((line) => /^\s+at /.test(line)) : [];
+	const own = lines.findIndex((line) => line.includes("harness_of_hotcell"));
+	return own < 0 ? lines : lines.slice(0, own);
+}
+
+/* Where it was when the stack ended is chance; what went round and round is not. */
+function roundOf(frames) {
+	const twice = [...new Set(frames.filter((line, at) => frames.indexOf(line) !== at))].sort();
+	return twice.length ? twice : frames;
+}
+
+function nameOf(error) {
+	const name = typeof error.name === "string" && error.name ? error.name : "Error";
+	const made = error.constructor && typeof error.constructor.name === "string" ? error.constructor.name : "";
+	return name === "Error" && made ? made : name;
+}
+
+/* Where an error was made, without what it costs to tell so in the words of the target's own text; "" if that is known no more. */
+function quickOf(error) {
+	const tell = ErrorOf.prepareStackTrace;
+	let sites = null;
+	ErrorOf.prepareStackTrace = (which, list) => (sites = list);
+	void error.stack; /* it is made when it is asked for first */
+	ErrorOf.prepareStackTrace = tell;
+	if (sites === null || error.message === OVERFLOW) return { quick: "", stack: sites && tell ? tell(error, sites) : error.stack };
+	let quick = nameOf(error);
+	for (let i = 0; i < sites.length && i < KEY_FRAMES; i++)
+		quick += ` ${sites[i].getFunctionName()} ${sites[i].getScriptNameOrSourceURL()} ${sites[i].getLineNumber()}`;
+	return { quick, stack: tell ? () => tell(error, sites) : `${error}\n    at ${sites.join("\n    at ")}` };
+}
+
+/* A problem: its kind, its frames, and all that is told of it. */
+function problemOf(error, stack) {
+	if (!isNativeError(error) && !(error instanceof ErrorOf)) {
+		const kind = error === null ? "null" : typeof error;
+		let value = "";
+		try {
+			value = typeof error === "object" ? JSON.stringify(error) : String(error);
+		} catch {
+			value = "that cannot be shown";
+		}
+		return { kind, frames: [], text: `${MARK}\n${kind} was thrown, which is no Error\nvalue: ${value}\n` };
+	}
+	const kind = nameOf(error);
+	const message = String(error.message);
+	const lines = framesOf(stack === undefined ? error.stack : stack);
+	const frames = kind === "RangeError" && message === OVERFLOW ? roundOf(lines) : lines;
+	return { kind, frames, text: `${MARK}\n${kind}${message ? ": " : ""}${message}\n${frames.join("\n")}\n` };
+}
+
+function problemOfFinding(finding) {
+	const lines = String(finding.message).split("\n");
+	const frames = framesOf(finding.stack).filter((line) => !line.includes("/@jazzer.js/"));
+	const head = lines.map((line) => line.trim()).filter(Boolean).join(": ");
+	return { kind: lines[0], frames, text: `${DETECTED}\n${head}\n${frames.join("\n")}\n` };
+}
+
+/* Whatever it is, and whatever the target did to what tells it: something is told. */
+function safely(tell, what, stack) {
+	try {
+		return tell(what, stack);
+	} catch {
+		return { kind: "Error", frames: [], text: `${MARK}\nError: what it threw cannot be told\n` };
+	}
+}
+
+function keyOf(problem) {
+	try {
+		const own = problem.frames.filter((line) => line.includes(CONFIG.root + "/"));
+		const named = (own.length ? own : problem.frames).slice(0, KEY_FRAMES).map((line) => line.trim().replace(/:\d+:\d+\)?$/, ""));
+		return createHash("sha1").update(JSON.stringify([problem.kind, named])).digest("hex").slice(0, 16);
+	} catch {
+		return "0000000000000000";
+	}
+}
+
+function bytesOf(problem) {
+	const whole = Buffer.from(problem.text, "utf8");
+	if (whole.length <= TEXT_MAX) return whole;
+	return Buffer.concat([whole.subarray(0, TEXT_MAX / 2), Buffer.from("\n...\n"), whole.subarray(-TEXT_MAX / 2)]);
+}
+
+/* ---- a call, and what comes of it ---- */
+
+class NeedsAsync extends ErrorOf {}
+
+/* A harness gets the bytes, and perhaps something to call when it is done. */
+function harnessArguments(fn) {
+	return { names: ["data"], make: (raw) => [raw], other: null, callback: fn.length === 2 };
+}
+
+class Caller {
+	constructor({ fn, owner }, text, engine) {
+		this.fn = fn;
+		this.owner = owner;
+		this.args = CONFIG.harness ? harnessArguments(fn) : argumentsOf(fn, CONFIG.function.split(".").pop(), text);
+		this.engine = engine;
+		this.prototypes = engine ? new Prototypes() : null;
+		this.stray = null; /* an error that nobody waited for */
+		this.known = null;
+	}
+	isAsync() {
+		return types.isAsyncFunction(this.fn) || Boolean(this.args.callback);
+	}
+	begin() {
+		exited = null;
+		this.stray = null;
+		calling = true;
+		if (this.engine) this.engine.callbacks.runBeforeEachCallbacks();
+	}
+	/* Null, or what is wrong. `thrown` is a list of what it threw. */
+	end(thrown) {
+		let finding;
+		calling = false;
+		try {
+			if (this.engine) {
+				this.engine.callbacks.runAfterEachCallbacks();
+				finding = this.engine.takeFinding();
+			}
+		} catch {
+			finding = undefined; /* what looks for it was taken away */
+		}
+		if (finding && (!/^Prototype Pollution\n *Prototype of/.test(finding.message) || this.prototypes.restore()))
+			return safely(problemOfFinding, finding);
+		if (exited && !EXIT_EXPECTED) return safely(problemOf, exited);
+		if (this.stray) thrown = this.stray;
+		if (!thrown || exited || thrown[0] === finding) return null;
+		let expected = false;
+		try {
+			expected = isExpected(thrown[0]);
+		} catch {
+			expected = false;
+		}
+		return expected ? null : this.told(thrown[0]);
+	}
+	/* While fuzzing, what was told already is not told again. */
+	told(error) {
+		if (this.known === null || !isNativeError(error)) return safely(problemOf, error);
+		try {
+			const { quick, stack } = quickOf(error);
+			if (quick && apply(mapHas, this.known, [quick])) return null;
+			if (quick && this.known.size < QUICK_MAX) apply(mapSet, this.known, [quick, true]);
+			return safely(problemOf, error, typeof stack === "function" ? stack() : stack);
+		} catch {
+			return safely(problemOf, error);
+		}
+	}
+	sync(raw, args) {
+		let thrown = null;
+		let result;
+		this.begin();
+		try {
+			result = apply(this.fn, this.owner, args);
+		} catch (error) {
+			thrown = [error];
+		}
+		if (isPromise(result)) {
+			calling = false;
+			throw new NeedsAsync("it returned a promise");
+		}
+		return this.end(thrown);
+	}
+	async async(raw, args) {
+		let thrown = null;
+		this.begin();
+		try {
+			if (this.args.callback) await new Promise((resolve, reject) => apply(this.fn, this.owner, [raw, (error) => (error ? reject(error) : resolve())]));
+			else await apply(this.fn, this.owner, args);
+			await new Promise((resolve) => setNow(resolve)); /* what nobody waited for comes now */
+		} catch (error) {
+			thrown = [error];
+		}
+		return this.end(thrown);
+	}
+	made(make, raw) {
+		try {
+			return make(raw);
+		} catch {
+			return null; /* what these bytes stand for cannot be made: not the function's fault */
+		}
+	}
+	/* A guess that was wrong is not the function's fault either: then the other one does no harm. */
+	isMisfit(problem) {
+		return problem !== null && this.args.other !== null && problem.kind === "TypeError";
+	}
+	call(raw) {
+		const args = this.made(this.args.make, raw);
+		const problem = args && this.sync(raw, args);
+		const other = this.isMisfit(problem) ? this.made(this.args.other, raw) : null;
+		return other && !this.sync(raw, other) ? null : problem;
+	}
+	async callAsync(raw) {
+		const args = this.made(this.args.make, raw);
+		const problem = args && (await this.async(raw, args));
+		const other = this.isMisfit(problem) ? this.made(this.args.other, raw) : null;
+		return other && !(await this.async(raw, other)) ? null : problem;
+	}
+	/* Where there is no engine between: as the function wants it. */
+	async callAny(raw) {
+		if (this.isAsync()) return this.callAsync(raw);
+		try {
+			return this.call(raw);
+		} catch (error) {
+			if (!(error instanceof NeedsAsync)) throw error;
+			return this.callAsync(raw);
+		}
+	}
+	takeStrays() {
+		const take = (error) => (this.stray = [error]);
+		process.on("unhandledRejection", take);
+		process.on("uncaughtException", take);
+	}
+}
+
+async function openCaller(engineOptions) {
+	const text = readFileSync(engines.fileOf(CONFIG), "utf8");
+	engines.checkLanguage(CONFIG);
+	if (engines.isModule(CONFIG)) engines.readyModule(CONFIG, text);
+	const engine = engineOptions ? await engines.openEngine(CONFIG, engineOptions.flags, { ...engineOptions, words: wordsOf(text) }) : null;
+	const caller = new Caller(await engines.loadTarget(CONFIG, text), text, engine);
+	return { caller, engine };
+}
+
+/* ---- modes ---- */
+
+/* Whole or not at all; whoever was first keeps the name. */
+function leave(name, data) {
+	const whole = `${__dirname}/crashes/${name}`;
+	const part = `${whole}.${pid}.part`;
+	const fd = openSync(part, "w");
+	writeSync(fd, data);
+	closeSync(fd);
+	try {
+		linkSync(part, whole);
+	} catch {
+		/* it is there */
+	}
+	unlinkSync(part);
+}
+
+/* The engine in one of its two ways; a function that turns out to return promises gets the other one, in another process:
+ * the engine cannot be started twice in one. */
+async function run(mode, flags, dry, take) {
+	const wantsAsync = mode.endsWith("-async");
+	const { caller, engine } = await openCaller({ flags, dry, sync: !wantsAsync });
+	const other = () => {
+		const again = spawnSync(process.execPath, [...process.execArgv, __filename, `${mode}-async`, ...flags], { stdio: "inherit" });
+		return again.signal ? process.kill(pid, again.signal) : reallyExit(again.status);
+	};
+	if (!wantsAsync && caller.isAsync()) return other();
+	if (wantsAsync) caller.takeStrays();
+	if (!dry) caller.known = new MapOf();
+	const one = wantsAsync
+		? async (raw) => take(await caller.callAsync(raw), raw)
+		: (raw) => {
+			take(caller.call(raw), raw);
+		};
+	try {
+		await engine.start(one);
+	} catch (error) {
+		if (error instanceof NeedsAsync) return other();
+		throw error;
+	}
+}
+
+async function fuzz(mode, flags) {
+	const seen = new MapOf();
+	let count = 0;
+	await run(mode, flags, false, (problem, raw) => {
+		if (problem === null) return;
+		const key = keyOf(problem);
+		if (apply(mapHas, seen, [key]) || count >= CRASHES_MAX) return;
+		apply(mapSet, seen, [key, true]);
+		count++;
+		leave(`${key}.txt`, bytesOf(problem));
+		leave(`${key}.input`, raw);
+	});
+	reallyExit(0);
+}
+
+async function replay(mode, file) {
+	const flags = CONFIG.memory ? [`-rss_limit_mb=${Math.floor(CONFIG.memory / 1048576)}`] : [];
+	let found = null;
+	await run(mode, [...flags, `-timeout=${INPUT_S}`, "-artifact_prefix=/tmp/", file], true, (problem) => {
+		found = problem;
+	});
+	if (found === null) reallyExit(0);
+	writeSync(2, "\n");
+	writeSync(2, bytesOf(found));
+	reallyExit(EXIT_FOUND);
+}
+
+/* Parts are taken away, then bytes made plain, as long as the same error comes. */
+async function minimise(file, out, seconds) {
+	const { caller } = await openCaller({ flags: [], dry: true, sync: true });
+	const end = now() + seconds * 1000;
+	let best = readFileSync(file);
+	const wanted = await caller.callAny(best);
+	if (wanted === null) reallyExit(1);
+	const key = keyOf(wanted);
+	async function keep(raw) {
+		const problem = await caller.callAny(Buffer.from(raw));
+		if (problem === null || keyOf(problem) !== key) return false;
+		best = raw;
+		writeFileSync(`${out}.part`, best);
+		renameSync(`${out}.part`, out);
+		return true;
+	}
+	for (let size = Math.max(best.length >> 1, 1); size && best.length && now() < end; ) {
+		let shorter = false;
+		for (let at = 0; at < best.length && now() < end; ) {
+			if (await keep(Buffer.concat([best.subarray(0, at), best.subarray(at + size)]))) shorter = true;
+			else at += size;
+		}
+		if (!shorter || size > 1) size = size > 1 ? size >> 1 : Number(shorter);
+	}
+	for (let at = 0; at < best.length; at++) {
+		for (const plain of Buffer.from("0a A")) {
+			if (best[at] === plain || now() >= end) break;
+			const other = Buffer.from(best);
+			other[at] = plain;
+			if (await keep(other)) break;
+		}
+	}
+	reallyExit(0);
+}
+
+async function cover(folder) {
+	const { Coverage } = require("./harness_of_hotcell_cover.cjs");
+	const coverage = new Coverage(CONFIG.root);
+	const out = path.join(__dirname, "coverage.info");
+	const { caller } = await openCaller(null);
+	caller.takeStrays();
+	const end = now() + COVER_MS;
+	let told = 0;
+	for (const name of readdirSync(folder).sort()) {
+		if (now() >= end) break;
+		if (now() - told > 1000) { /* an input may end all of it */
+			coverage.take();
+			coverage.write(out);
+			told = now();
+		}
+		try {
+			await caller.callAny(readFileSync(path.join(folder, name)));
+		} catch {
+			/* no file */
+		}
+	}
+	coverage.take();
+	coverage.write(out);
+	reallyExit(0);
+}
+
+/* An object whose keys are the parameters' names is spread over them; anything else is the only argument. */
+async function serve() {
+	const { caller } = await openCaller(null);
+	const names = caller.args.names;
+	process.stdout.write = () => true; /* what the target prints is for nobody */
+	for await (const line of require("node:readline").createInterface({ input: process.stdin, crlfDelay: Infinity })) {
+		const given = JSON.parse(line);
+		const spread = given !== null && typeof given === "object" && !Array.isArray(given) && Object.keys(given).length > 0 &&
+			Object.keys(given).every((key) => names.includes(key));
+		let answer = "null";
+		try {
+			const result = await apply(caller.fn, caller.owner, spread ? names.map((name) => given[name]) : [given]);
+			answer = safelyJson(result);
+		} catch (error) {
+			if (!isExpected(error)) {
+				writeSync(2, problemOf(error).text);
+				reallyExit(1);
+			}
+		}
+		writeSync(1, `{"result": ${answer}}\n`);
+	}
+	reallyExit(0);
+}
+
+function safelyJson(value) {
+	try {
+		return JSON.stringify(value) ?? "null";
+	} catch {
+		return "null"; /* a circle, or a BigInt */
+	}
+}
+
+function build() {
+	engines.checkLanguage(CONFIG);
+	engines.prepare(CONFIG);
+}
+
+const [mode, ...words] = process.argv.slice(2);
+const MODES = {
+	build,
+	fuzz: () => fuzz(mode, words),
+	"fuzz-async": () => fuzz(mode, words),
+	replay: () => replay("replay", words[0]),
+	"replay-async": () => replay("replay-async", words[words.length - 1]),
+	minimise: () => minimise(words[0], words[1], Number(words[2])),
+	cover: () => cover(words[0]),
+	serve,
+};
+
+Promise.resolve()
+	.then(MODES[mode])
+	.catch((error) => {
+		let text = "an error that cannot be shown";
+		try {
+			text = isNativeError(error) ? (mode === "build" ? error.message : error.stack) : `it threw ${String(error)}`;
+		} catch {
+			/* as it stands */
+		}
+		writeSync(2, `${text}\n`);
+		reallyExit(1);
+	});

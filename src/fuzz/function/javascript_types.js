@@ -1,0 +1,375 @@
+/* What a JavaScript function wants: types of its parameters from its JSDoc, its defaults, and the names and uses of what is left.
+ * Runs inside a cell, for the harness beside this one.
+ *
+ * All of it is read from the text of the target's file, which is the same whether the function is instrumented or not: an input
+ * means the same when it is tried again. */
+"use strict";
+
+const BODY_LOOK = 8000; /* characters of a function in which uses are looked for */
+
+/* ---- types from texts ---- */
+
+const TEXT = { kind: "string" };
+const BYTES = { kind: "bytes" };
+const NUMBER = { kind: "number" };
+const BOOLEAN = { kind: "boolean" };
+const OPEN = { kind: "object", fields: [], open: true };
+const ANY = { kind: "union", of: [TEXT, NUMBER, BOOLEAN, { kind: "literal", value: null }, { kind: "array", of: TEXT }, OPEN, BYTES] };
+
+const literal = (value) => ({ kind: "literal", value });
+const typed = (of) => ({ kind: "typed", of });
+const NAMED = {
+	string: TEXT, String: TEXT, number: NUMBER, Number: NUMBER, float: NUMBER, double: NUMBER,
+	int: { kind: "integer" }, integer: { kind: "integer" }, bigint: { kind: "bigint" }, BigInt: { kind: "bigint" },
+	boolean: BOOLEAN, Boolean: BOOLEAN, bool: BOOLEAN, Buffer: BYTES, Uint8Array: typed(Uint8Array),
+	Int8Array: typed(Int8Array), Uint16Array: typed(Uint16Array), Uint32Array: typed(Uint32Array), Int32Array: typed(Int32Array),
+	Float64Array: typed(Float64Array), ArrayBuffer: typed(ArrayBuffer), null: literal(null), undefined: literal(undefined),
+	void: literal(undefined), true: literal(true), false: literal(false), NaN: literal(NaN), any: ANY, unknown: ANY, "*": ANY,
+	object: OPEN, Object: OPEN, Function: { kind: "function" }, function: { kind: "function" }, Date: { kind: "date" },
+	RegExp: { kind: "regexp" }, Array: { kind: "array", of: TEXT }, Error: literal(new Error("an error")),
+};
+
+const TOKEN = /\s*(?:(\.\.\.|=>|\.<|[\w$]+(?:\.[\w$]+)*|"(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*'|[-\d.]+)|(.))/gsy;
+
+function tokensOf(text) {
+	const tokens = [];
+	TOKEN.lastIndex = 0;
+	for (let match; tokens.length < 500 && (match = TOKEN.exec(text)); ) if (match[0].trim()) tokens.push(match[1] || match[2]);
+	return tokens;
+}
+
+/* JSDoc's and TypeScript's types, as far as they say what to make. Throws where it is at a loss. */
+class TypeReader {
+	constructor(text, typedefs) {
+		this.tokens = tokensOf(text);
+		this.at = 0;
+		this.typedefs = typedefs;
+	}
+	is(token) {
+		if (this.tokens[this.at] !== token) return false;
+		this.at++;
+		return true;
+	}
+	want(token) {
+		if (!this.is(token)) throw new SyntaxError(`no ${token}`);
+	}
+	union() {
+		const all = [];
+		this.is("|");
+		do all.push(this.postfix());
+		while (this.is("|"));
+		return all.length === 1 ? all[0] : { kind: "union", of: all };
+	}
+	postfix() {
+		if (this.is("?")) return { kind: "union", of: [this.postfix(), literal(null)] };
+		if (this.is("!") || this.is("...")) return this.postfix();
+		let type = this.primary();
+		while (this.is("[")) {
+			this.want("]");
+			type = { kind: "array", of: type };
+		}
+		return this.is("=") ? { kind: "optional", of: type } : type;
+	}
+	primary() {
+		const token = this.tokens[this.at++];
+		if (token === undefined) throw new SyntaxError("no type");
+		if (token === "(") return this.parenthesis();
+		if (token === "{") return this.fields();
+		if (token === "[") return { kind: "tuple", of: this.list("]") };
+		if (/^["']/.test(token)) return literal(token.slice(1, -1));
+		if (/^-?\.?\d/.test(token)) return literal(Number(token));
+		if (token === "function" && this.tokens[this.at] === "(") {
+			this.skip();
+			if (this.is(":")) this.union();
+			return NAMED.function;
+		}
+		if (token === "readonly" || token === "keyof" || token === "typeof") return this.postfix();
+		return this.is("<") || this.is(".<") ? this.generic(token, this.list(">")) : this.named(token);
+	}
+	parenthesis() {
+		const before = this.at;
+		this.at--;
+		this.skip();
+		if (this.is("=>")) {
+			this.union();
+			return NAMED.function;
+		}
+		this.at = before;
+		const type = this.union();
+		this.want(")");
+		return type;
+	}
+	skip() { /* "(" and what belongs to it */
+		let depth = 0;
+		do {
+			const token = this.tokens[this.at++];
+			if (token === undefined) throw new SyntaxError("no )");
+			depth += token === "(" ? 1 : token === ")" ? -1 : 0;
+		} while (depth > 0);
+	}
+	list(end) {
+		const all = [];
+		while (!this.is(end)) {
+			all.push(this.union());
+			if (!this.is(",")) {
+				this.want(end);
+				break;
+			}
+		}
+		return all;
+	}
+	fields() {
+		const fields = [];
+		while (!this.is("}")) {
+			const name = (this.tokens[this.at++] || "").replace(/^["']|["']$/g, "");
+			const optional = this.is("?");
+			if (!/^[\w$ -]+$/.test(name)) throw new SyntaxError("no field");
+			fields.push({ name, optional, type: this.is(":") ? this.union() : ANY });
+			if (!this.is(",")) this.is(";");
+		}
+		return { kind: "object", fields, open: false };
+	}
+	generic(name, of) {
+		const first = of[0] || TEXT;
+		if (/^(Array|ReadonlyArray|Iterable)$/.test(name)) return { kind: "array", of: first };
+		if (name === "Set") return { kind: "set", of: first };
+		if (name === "Map") return { kind: "map", key: first, value: of[1] || TEXT };
+		if (/^(Object|object|Record)$/.test(name)) return { kind: "record", value: of[1] || first };
+		return /^(Promise|Readonly|Partial|Required|NonNullable)$/.test(name) ? first : this.named(name);
+	}
+	named(name) {
+		if (Object.hasOwn(NAMED, name)) return NAMED[name];
+		if (this.typedefs && this.typedefs.has(name)) return this.typedefs.get(name);
+		throw new SyntaxError(`no type ${name}`);
+	}
+}
+
+function readType(text, typedefs) {
+	try {
+		const reader = new TypeReader(text, typedefs);
+		const type = reader.union();
+		return reader.at === reader.tokens.length ? type : null;
+	} catch {
+		return null;
+	}
+}
+
+/* ---- JSDoc ---- */
+
+/* "{TYPE} [name=default] ..." behind a tag; braces may be in the type. */
+function tagsOf(doc, tag) {
+	const found = [];
+	const text = doc.replace(/^[ \t]*\*(?!\/)/gm, "");
+	for (const match of text.matchAll(new RegExp(`@(?:${tag})\\s*\\{`, "g"))) {
+		let at = match.index + match[0].length;
+		const from = at;
+		for (let depth = 1; at < text.length && depth > 0; at++) depth += text[at] === "{" ? 1 : text[at] === "}" ? -1 : 0;
+		const rest = /^\s*(\[)?\s*([\w$.]+(?:\[\])?(?:\.[\w$]+)*)?/.exec(text.slice(at));
+		found.push({ type: text.slice(from, at - 1), name: rest[2] || "", optional: Boolean(rest[1]) });
+	}
+	return found;
+}
+
+function setField(type, tag, name, typedefs) {
+	const field = { name, optional: tag.optional, type: readType(tag.type, typedefs) || ANY };
+	if (field.type === OPEN) field.type = { kind: "object", fields: [], open: true };
+	type.fields.push(field);
+	type.open = false;
+	return field.type;
+}
+
+function typedefsOf(text) {
+	const typedefs = new Map();
+	for (const [doc] of text.matchAll(/\/\*\*[^]*?\*\//g)) {
+		for (const tag of tagsOf(doc, "typedef")) {
+			let type = readType(tag.type, typedefs);
+			if (!type) continue;
+			const fields = tagsOf(doc, "property|prop");
+			if (fields.length && type === OPEN) {
+				type = { kind: "object", fields: [], open: false };
+				for (const field of fields) if (!field.name.includes(".")) setField(type, field, field.name, typedefs);
+			}
+			typedefs.set(tag.name, type);
+		}
+	}
+	return typedefs;
+}
+
+/* Types by the parameters' places and names; "opts.a" is a field of opts. */
+function docTypes(doc, typedefs) {
+	const list = [];
+	for (const tag of tagsOf(doc, "param|arg|argument")) {
+		const [first, ...inner] = tag.name.split(".");
+		const above = inner.length ? list.find((each) => each.name === first.replace("[]", "")) : null;
+		if (above) {
+			if (inner.length === 1 && above.type && above.type.kind === "object") setField(above.type, tag, inner[0], typedefs);
+			continue;
+		}
+		let type = readType(tag.type, typedefs);
+		if (type === OPEN) type = { kind: "object", fields: [], open: true };
+		list.push({ name: tag.name, type, optional: tag.optional || /=\s*$/.test(tag.type), rest: /^\s*\.\.\./.test(tag.type) });
+	}
+	return list;
+}
+
+/* ---- the function's text ---- */
+
+const CLOSING = { "(": ")", "[": "]", "{": "}" };
+
+/* From behind an opening bracket to its end: the parts between commas. Strings and comments hold no brackets. */
+function partsOf(text, at) {
+	const parts = [];
+	const open = [CLOSING[text[at - 1]]];
+	let part = "";
+	for (; at < text.length && open.length; at++) {
+		const c = text[at];
+		const skipped = /^(?:\/\/.*|\/\*[^]*?\*\/|"(?:[^"\\\n]|\\.)*"|'(?:[^'\\\n]|\\.)*'|`(?:[^`\\]|\\.)*`)/.exec(text.slice(at, at + 2000));
+		if (skipped) {
+			part += skipped[0].startsWith("//") ? "" : skipped[0];
+			at += skipped[0].length - 1;
+		} else if (CLOSING[c]) {
+			open.push(CLOSING[c]);
+			part += c;
+		} else if (c === open[open.length - 1]) {
+			open.pop();
+			part += open.length ? c : "";
+		} else if (c === "," && open.length === 1) {
+			parts.push(part.trim());
+			part = "";
+		} else {
+			part += c;
+		}
+	}
+	if (part.trim()) parts.push(part.trim());
+	return { parts, end: at };
+}
+
+function declarationsOf(text, name) {
+	const quoted = name.replace(/\$/g, "\\$&");
+	const rows = name === "default"
+		? [`^[ \\t]*(?:module\\.)?exports\\s*=\\s*`, `^[ \\t]*export\\s+default\\s+`]
+		: [`^[ \\t]*(?:export\\s+)?(?:default\\s+)?(?:async\\s+)?function\\s*\\*?\\s*${quoted}\\s*(?=\\()`,
+			`^[ \\t]*(?:export\\s+)?(?:const|let|var)\\s+${quoted}\\s*=\\s*`,
+			`^[ \\t]*(?:module\\.)?exports\\.${quoted}\\s*=\\s*`,
+			`^[ \\t]*(?:static\\s+)?(?:async\\s+)?\\*?\\s*${quoted}\\s*(?=\\([^]*?\\)\\s*\\{)`,
+			`^[ \\t]*["']?${quoted}["']?\\s*:\\s*(?=async\\b|function\\b|\\(|[\\w$]+\\s*=>)`];
+	return rows.flatMap((row) => [...text.matchAll(new RegExp(row, "gm"))].map((match) => ({
+		from: match.index, to: match.index + match[0].length })));
+}
+
+function docBefore(text, from) {
+	const before = text.slice(0, from).trimEnd();
+	const begin = before.endsWith("*/") ? before.lastIndexOf("/**") : -1;
+	return begin < 0 || before.indexOf("*/", begin) !== before.length - 2 ? null : before.slice(begin);
+}
+
+/* Its parameters as they are written, its body, and its JSDoc. */
+function signatureOf(text, name, depth = 0) {
+	let doc = null;
+	let found = null;
+	for (const { from, to } of declarationsOf(text, name)) {
+		doc = doc || docBefore(text, from);
+		const head = /^(?:async\b\s*)?(?:function\b\s*\*?\s*[\w$]*\s*)?(?:\(|([\w$]+)\s*=>)/.exec(text.slice(to));
+		const alias = /^([\w$]+)\s*(?:;|$)/m.exec(text.slice(to));
+		if (found) continue;
+		if (head && head[1]) found = { parts: [head[1]], body: text.slice(to, to + BODY_LOOK) };
+		else if (head) {
+			const { parts, end } = partsOf(text, to + head[0].length);
+			found = { parts, body: text.slice(end, end + BODY_LOOK) };
+		} else if (alias && alias.index === 0 && depth < 3) {
+			const other = signatureOf(text, alias[1], depth + 1);
+			doc = doc || other.doc;
+			found = other.parts ? other : null;
+		}
+	}
+	return { parts: found && found.parts, body: found ? found.body : "", doc };
+}
+
+/* ---- guesses, where nothing is said ---- */
+
+const STRING_USE = "charCodeAt|codePointAt|charAt|split|startsWith|endsWith|trim\\w*|replace\\w*|match\\w*|toLowerCase|toUpperCase|substr\\w*|normalize|search|padStart|localeCompare";
+const BYTES_USE = "readU?Int\\w*|readBig\\w*|readFloat\\w*|readDouble\\w*|byteLength|subarray|copy|equals|toString\\(\\s*[\"'](?:utf|latin|ascii|hex|base)";
+const ARRAY_USE = "map|forEach|push|filter|reduce|some|every|join|pop|shift|flat|flatMap";
+const BY_NAME = [
+	[/^(buf|buffer|bytes|chunk|blob|binary)$/i, BYTES],
+	[/(^|_)(cb|callback|done|fn|func|handler|next|resolve|reject)$/i, { kind: "function" }],
+	[/^(is|has|should|allow|enable)[A-Z_]|^(flag|enabled|force|strict|verbose)$/, BOOLEAN],
+	[/^(n|i|k|x|y|z|num\w*|count|index|size|len|length|offset|limit|width|height|max|min|port|depth|level|age|year|month|day|amount|total|start|end|ms|seconds)$/i, NUMBER],
+	[/^(list|items|arr|array|args|values|elements|rows|entries)$/i, { kind: "array", of: TEXT }],
+	[/^(opts?|options|config|settings|params|props|obj|object|context|ctx|query|body|headers|event|req|request|payload|user)$/i, "object"],
+];
+
+/* An object with the fields that the function asks for. */
+function objectBy(name, body) {
+	const fields = new Map();
+	const add = (field) => /^[\w$]+$/.test(field) && fields.size < 20 && fields.set(field, true);
+	for (const match of body.matchAll(new RegExp(`\\b${name}\\??\\.([\\w$]+)`, "g"))) add(match[1]);
+	for (const match of body.matchAll(new RegExp(`\\{([^{}]*)\\}\\s*=\\s*${name}\\b`, "g")))
+		for (const part of match[1].split(",")) add(part.split(/[:=]/)[0].trim());
+	return { kind: "object", open: true, fields: [...fields.keys()].map((field) => ({ name: field, optional: true, type: guess(field, "") })) };
+}
+
+function guess(name, body) {
+	const quoted = name.replace(/\$/g, "\\$&");
+	const used = (what) => new RegExp(`\\b${quoted}\\??\\.(?:${what})`).test(body);
+	if (used(BYTES_USE) || new RegExp(`\\b${quoted}\\[[^\\]]*\\]\\s*[!=]==?\\s*(?:0x|\\d)`).test(body)) return { ...BYTES, guessed: true };
+	if (used(STRING_USE) || new RegExp(`JSON\\.parse\\(\\s*${quoted}\\b`).test(body)) return { ...TEXT, guessed: true };
+	for (const [pattern, type] of BY_NAME) if (pattern.test(name)) return type === "object" ? objectBy(quoted, body) : type;
+	if (used(ARRAY_USE)) return { kind: "array", of: TEXT };
+	return { ...TEXT, guessed: true };
+}
+
+function typeOfDefault(text, name, body) {
+	if (/^["'`]/.test(text)) return TEXT;
+	if (/^-?[\d.]+n$/.test(text)) return NAMED.bigint;
+	if (/^-?(?:[\d.]|Infinity|NaN|Number\.)/.test(text)) return NUMBER;
+	if (/^(?:true|false)\b/.test(text)) return BOOLEAN;
+	if (/^\[/.test(text)) return NAMED.Array;
+	if (/^\{/.test(text)) return objectBy(name, body);
+	if (/^(?:Buffer\.|new Uint8Array)/.test(text)) return BYTES;
+	return /=>|^function\b/.test(text) ? NAMED.function : guess(name, body);
+}
+
+/* One parameter as it is written: "a", "b = 5", "{ c, d = 1 } = {}", "...rest", "/** @type {T} *" "/ e", "f: T". */
+function parameter(written, body, typedefs) {
+	const said = /^\/\*\*?\s*(?:@type\s*)?\{?([^}*]+)\}?\s*\*\/\s*/.exec(written);
+	let text = said ? written.slice(said[0].length) : written;
+	const rest = text.startsWith("...");
+	text = rest ? text.slice(3).trim() : text;
+	if (text.startsWith("{")) {
+		const fields = partsOf(text, 1).parts.filter((part) => !part.startsWith("...")).map((part) => {
+			const [, name, , value] = /^["']?([\w$-]+)["']?\s*(:[^=]*)?(?:=\s*([^]*))?$/.exec(part) || [null, part, "", ""];
+			return { name, optional: value !== undefined, type: value ? typeOfDefault(value, name, body) : guess(name, body) };
+		});
+		return { name: "", rest, optional: /\}\s*=/.test(text), type: { kind: "object", fields, open: false } };
+	}
+	if (text.startsWith("[")) return { name: "", rest, optional: false, type: NAMED.Array };
+	const [, name, mark, annotated, value] = /^([\w$]+)\s*(\?)?\s*(?::\s*([^=]+(?:=>[^=]*)?))?(?:=\s*([^]*))?$/.exec(text) || [null, text, "", "", undefined];
+	const type = (said && readType(said[1], typedefs)) || (annotated && readType(annotated.trim(), typedefs)) ||
+		(value !== undefined ? typeOfDefault(value, name, body) : guess(name, body));
+	return { name, rest, optional: Boolean(mark) || value !== undefined, type };
+}
+
+function parametersOf(fn, name, text) {
+	const typedefs = typedefsOf(text);
+	let signature = signatureOf(text, name);
+	if (!signature.parts && fn.name && fn.name !== name) signature = { ...signatureOf(text, fn.name), ...(signature.doc && { doc: signature.doc }) };
+	const said = signature.doc ? docTypes(signature.doc, typedefs) : [];
+	let parts = signature.parts;
+	if (!parts) { /* it is not in this file: its names, and no more, for its text may be instrumented */
+		const own = /^[^(=]*?(?:\(|^([\w$]+)\s*=>)/.exec(String(fn));
+		parts = own ? (own[1] ? [own[1]] : partsOf(String(fn), own[0].length).parts) : [];
+		parts = parts.map((part) => (/^[\w$]+/.exec(part) || ["value"])[0]);
+		parts = parts.length ? parts : ["value"];
+	}
+	return parts.map((part, at) => {
+		const own = parameter(part, signature.body, typedefs);
+		const tag = said.find((each) => each.name && each.name === own.name) || (own.name === "" || !said.some((each) => each.name === own.name) ? said[at] : null);
+		const told = tag && tag.type && (own.name === "" || !tag.name || tag.name === own.name) ? tag : null;
+		let type = told ? told.type : own.type;
+		if (told && type.kind === "object" && type.open && !type.fields.length && own.name) type = objectBy(own.name.replace(/\$/g, "\\$&"), signature.body);
+		return { name: own.name, rest: own.rest, optional: own.optional || Boolean(told && told.optional), type };
+	});
+}
+
+module.exports = { ANY, parametersOf, readType };

@@ -1,0 +1,189 @@
+"""JavaScript functions and harnesses, fuzzed with Jazzer.js: what is found, what arguments are made, what targets do."""
+
+import base64
+import json
+import shutil
+import subprocess
+
+import pytest
+
+from harness import ROOT, hotcell
+
+ENGINE = ROOT / "build-engines" / "javascript"  # see tools/setup.sh
+WATERFALL = ROOT / "examples" / "waterfall"
+
+
+def fuzz(folder, *words, engine=True, timeout=170):
+    with_engine = ["--engine", f"javascript={ENGINE}"] if engine else []
+    return hotcell("fuzz", "function", *words, *with_engine, "--json", "--quiet", cwd=folder, timeout=timeout)
+
+
+def said(ran):
+    return json.loads(ran.out)
+
+
+def messages(ran):
+    return sorted(each["message"] for each in said(ran)["findings"])
+
+
+def make(folder, name, text):
+    (folder / name).parent.mkdir(parents=True, exist_ok=True)
+    (folder / name).write_text(text)
+    return name
+
+
+def test_the_waterfall_is_found_made_small_and_reproduced(tmp_path):
+    shutil.copy(WATERFALL / "javascript" / "waterfall.js", tmp_path)
+    ran = fuzz(tmp_path, "waterfall.js:check", "--duration", "6s", "--seed", "7")
+    assert ran.code == 1, ran.err
+    result = said(ran)
+    (finding,) = result["findings"]
+    assert (finding["oracle"], finding["message"]) == ("exception", "Error: the whole word was found")
+    assert finding["frames"] == ["Error", "check (waterfall.js)"]
+    assert finding["file"] == "waterfall.js" and finding["line"] == 16
+    assert finding["seen"] == finding["tried"] == 3
+    assert base64.b64decode(finding["input"]) == b"hotcell"
+    assert result["targets"][0]["execs"] > 1000 and result["targets"][0]["coverage"] > 0
+    again = hotcell("findings", "repro", "--trust", "--json", finding["id"], cwd=tmp_path, timeout=100)
+    assert again.code == 1 and json.loads(again.out)["verdict"] == "reproduced", again.err
+
+
+def test_arguments_are_made_by_jsdoc_defaults_and_names(tmp_path):
+    make(tmp_path, "t.mjs", """
+import assert from "node:assert";
+/**
+ * @typedef {Object} Point
+ * @property {number} x
+ * @property {string} [name]
+ */
+/**
+ * @param {Point} point
+ * @param {Buffer} data
+ * @param {Array<number>} numbers
+ * @param {{a: string, b?: boolean}} shape
+ * @param {("one"|"two"|null)} choice
+ */
+function take(point, data, numbers, shape, choice, flag = false, { depth = 3 } = {}) {
+	assert(typeof point.x === "number" && ["string", "undefined"].includes(typeof point.name), "point");
+	assert(Buffer.isBuffer(data) && Array.isArray(numbers) && numbers.every((each) => typeof each === "number"), "data");
+	assert(typeof shape.a === "string" && ["boolean", "undefined"].includes(typeof shape.b), "shape");
+	assert([null, "one", "two"].includes(choice) && typeof flag === "boolean" && typeof depth === "number", "choice");
+	if (numbers.length > 2) throw new RangeError("all of them are right");
+}
+""")
+    assert messages(fuzz(tmp_path, "t.mjs:take", "--duration", "3s")) == ["RangeError: all of them are right"]
+
+
+def test_it_goes_on_and_what_is_expected_or_wrongly_guessed_is_no_finding(tmp_path):
+    make(tmp_path, "t.js", """
+class Declared extends TypeError {}
+exports.parse = function (input) {
+	if (input.length === 1) throw new Declared("declared");
+	if (input.length === 2) throw new SyntaxError("two");
+	if (input.length === 3) throw "text";
+	if (input.length === 4) return undefined.x;
+	if (input.length === 5) process.exit(0);
+	if (input.length === 6) (function down() { down(); })();
+	input.codePointAt(0);
+};
+""")
+    ran = fuzz(tmp_path, "t.js:parse", "--expect", "Declared", "--duration", "4s")
+    assert messages(ran) == [
+        "ProcessExit: process.exit(0)", "RangeError: Maximum call stack size exceeded", "SyntaxError: two",
+        "TypeError: Cannot read properties of undefined (reading 'x')", "string was thrown, which is no Error"]
+
+
+def test_promises_are_awaited(tmp_path):
+    make(tmp_path, "t.js", """
+async function inner(text) {
+	await new Promise((resolve) => setImmediate(resolve));
+	if (text.startsWith("later")) throw new Error("in a promise");
+}
+exports.outer = (text) => inner(text);
+""")
+    assert messages(fuzz(tmp_path, "t.js:outer", "--duration", "5s")) == ["Error: in a promise"]
+
+
+def test_bug_detectors_of_the_engine_are_findings(tmp_path):
+    make(tmp_path, "t.js", """
+const { execSync } = require("child_process");
+/** @param {string} text */
+exports.run = (text) => {
+	if (text.startsWith("p")) return Object.assign(Object.prototype, { [text]: 1 });
+	try { execSync("true " + text); } catch (error) { /* all of them */ }
+};
+""")
+    found = {each["oracle"]: each for each in said(fuzz(tmp_path, "t.js:run", "--duration", "5s"))["findings"]}
+    assert found["command"]["message"].startswith("Command Injection: in execSync(): called with 'true ")
+    assert found["command"]["severity"] == "critical"
+    assert found["exception"]["message"].startswith("Prototype Pollution: Prototype of Object changed")
+
+
+def test_harnesses_of_a_folder_are_found_and_run(tmp_path):
+    make(tmp_path, "fuzz_one.js", """
+const { FuzzedDataProvider } = require("@jazzer.js/core");
+module.exports.fuzz = function (data) {
+	if (new FuzzedDataProvider(data).consumeRemainingAsString().startsWith("ab")) throw new Error("one");
+};
+""")
+    make(tmp_path, "two.fuzz.mjs", """
+export function fuzz(data, done) {
+	setImmediate(() => done(data.length === 3 ? new Error("two") : undefined));
+}
+""")
+    make(tmp_path, "node_modules/other/fuzz_other.js", "exports.fuzz = () => {};\n")
+    ran = fuzz(tmp_path, ".", "--duration", "6s", "--workers", "2")
+    assert [each["name"] for each in said(ran)["targets"]] == ["fuzz_one.js", "two.fuzz.mjs"]
+    assert messages(ran) == ["Error: one", "Error: two"]
+
+
+def test_too_much_memory_is_a_finding(tmp_path):
+    make(tmp_path, "t.js", "exports.f = (data) => { if (data.length === 2) Buffer.alloc(2 ** 30, 1); };\n")
+    ran = fuzz(tmp_path, "t.js:f", "--duration", "4s")
+    assert [each["oracle"] for each in said(ran)["findings"]] == ["memory"]
+
+
+def test_wrong_targets_and_a_missing_engine_are_named(tmp_path):
+    make(tmp_path, "t.js", "function parse(text) {}\nmodule.exports = { parse };\n")
+    ran = fuzz(tmp_path, "t.js:prase")
+    assert ran.code == 2 and b"did you mean 'parse'" in ran.err
+    make(tmp_path, "t.ts", "export function parse(text: string): void {}\n")
+    ran = fuzz(tmp_path, "t.ts:parse")
+    assert ran.code == 4 and "t.ts is TypeScript" in said(ran)["targets"][0]["problems"][0]
+    ran = fuzz(tmp_path, "t.js:parse", engine=False)
+    assert ran.code == 3
+    assert "Jazzer.js is not there; to install it: npm install --prefix" in said(ran)["targets"][0]["problems"][0]
+
+
+@pytest.mark.parametrize("body, problem", [
+    ("process.exit(0);\n", "ended before it could be called"),
+    ("throw { not: 'an error' };\n", "ended before it could be called"),
+    ("throw new Error('at load');\n", "at load"),
+])
+def test_a_module_that_ends_when_it_is_loaded_is_told(tmp_path, body, problem):
+    make(tmp_path, "t.js", body + "exports.f = (text) => {};\n")
+    ran = fuzz(tmp_path, "t.js:f", "--duration", "10s")
+    assert ran.code == 4 and problem in said(ran)["targets"][0]["problems"][0]
+
+
+def test_a_target_that_changes_the_language_is_told_of_rightly(tmp_path):
+    make(tmp_path, "t.js", """
+Error = class {}; JSON = null; Promise = null; Buffer.prototype.toString = null;
+process.stderr.write = () => { throw 1; };
+Array.prototype.push = Array.prototype.map = Array.prototype[Symbol.iterator] = () => { throw 2; };
+exports.f = function (text) {
+	process.stdout.write("x".repeat(100000));
+	if (text.charCodeAt(0) === 104) null.x;
+};
+""")
+    ran = fuzz(tmp_path, "t.js:f", "--duration", "4s")
+    assert messages(ran) == ["TypeError: Cannot read properties of null (reading 'x')"]
+    assert said(ran)["findings"][0]["frames"][:2] == ["TypeError", "exports.f (t.js)"]
+
+
+def run_harness(folder, mode, *words, **more):
+    """The harness as it is in a cell, outside of one: what else it can do for hotcell."""
+    for name in ("engine", "values", "types", "cover"):
+        shutil.copy(ROOT / "src" / "fuzz" / "function" / f"javascript_{name}.js", folder / f"harness_of_hotcell_{name}.cjs")
+    shutil.copy(ROOT / "src" / "fuzz" / "function" / "javascript_harness.js", folder / "harness_of_hotcell.cjs")
+    return subprocess.run(["node", folder / "harness_of_hotcell.cjs", mode, *words], capture_output=True, timeout=60, **more)
