@@ -34,7 +34,7 @@ def make(folder, name, text):
 
 def test_the_waterfall_is_found_made_small_and_reproduced(tmp_path):
     shutil.copy(WATERFALL / "javascript" / "waterfall.js", tmp_path)
-    ran = fuzz(tmp_path, "waterfall.js:check", "--duration", "6s", "--seed", "7")
+    ran = fuzz(tmp_path, "waterfall.js:check", "--max-execs", "60000", "--seed", "7")
     assert ran.code == 1, ran.err
     result = said(ran)
     (finding,) = result["findings"]
@@ -71,7 +71,7 @@ function take(point, data, numbers, shape, choice, flag = false, { depth = 3 } =
 	if (numbers.length > 2) throw new RangeError("all of them are right");
 }
 """)
-    assert messages(fuzz(tmp_path, "t.mjs:take", "--duration", "3s")) == ["RangeError: all of them are right"]
+    assert messages(fuzz(tmp_path, "t.mjs:take", "--max-execs", "5000")) == ["RangeError: all of them are right"]
 
 
 def test_it_goes_on_and_what_is_expected_or_wrongly_guessed_is_no_finding(tmp_path):
@@ -87,7 +87,7 @@ exports.parse = function (input) {
 	input.codePointAt(0);
 };
 """)
-    ran = fuzz(tmp_path, "t.js:parse", "--expect", "Declared", "--duration", "4s")
+    ran = fuzz(tmp_path, "t.js:parse", "--expect", "Declared", "--max-execs", "5000")
     assert messages(ran) == [
         "ProcessExit: process.exit(0)", "RangeError: Maximum call stack size exceeded", "SyntaxError: two",
         "TypeError: Cannot read properties of undefined (reading 'x')", "string was thrown, which is no Error"]
@@ -101,7 +101,7 @@ async function inner(text) {
 }
 exports.outer = (text) => inner(text);
 """)
-    assert messages(fuzz(tmp_path, "t.js:outer", "--duration", "5s")) == ["Error: in a promise"]
+    assert messages(fuzz(tmp_path, "t.js:outer", "--max-execs", "20000")) == ["Error: in a promise"]
 
 
 def test_bug_detectors_of_the_engine_are_findings(tmp_path):
@@ -113,7 +113,7 @@ exports.run = (text) => {
 	try { execSync("true " + text); } catch (error) { /* all of them */ }
 };
 """)
-    found = {each["oracle"]: each for each in said(fuzz(tmp_path, "t.js:run", "--duration", "5s"))["findings"]}
+    found = {each["oracle"]: each for each in said(fuzz(tmp_path, "t.js:run", "--max-execs", "3000"))["findings"]}
     assert found["command"]["message"].startswith("Command Injection: in execSync(): called with 'true ")
     assert found["command"]["severity"] == "critical"
     assert found["exception"]["message"].startswith("Prototype Pollution: Prototype of Object changed")
@@ -132,14 +132,14 @@ export function fuzz(data, done) {
 }
 """)
     make(tmp_path, "node_modules/other/fuzz_other.js", "exports.fuzz = () => {};\n")
-    ran = fuzz(tmp_path, ".", "--duration", "6s", "--workers", "2")
+    ran = fuzz(tmp_path, ".", "--max-execs", "20000", "--workers", "2")
     assert [each["name"] for each in said(ran)["targets"]] == ["fuzz_one.js", "two.fuzz.mjs"]
     assert messages(ran) == ["Error: one", "Error: two"]
 
 
 def test_too_much_memory_is_a_finding(tmp_path):
     make(tmp_path, "t.js", "exports.f = (data) => { if (data.length === 2) Buffer.alloc(2 ** 30, 1); };\n")
-    ran = fuzz(tmp_path, "t.js:f", "--duration", "4s")
+    ran = fuzz(tmp_path, "t.js:f", "--max-execs", "2000")
     assert [each["oracle"] for each in said(ran)["findings"]] == ["memory"]
 
 
@@ -176,7 +176,7 @@ exports.f = function (text) {
 	if (text.charCodeAt(0) === 104) null.x;
 };
 """)
-    ran = fuzz(tmp_path, "t.js:f", "--duration", "4s")
+    ran = fuzz(tmp_path, "t.js:f", "--max-execs", "5000")
     assert messages(ran) == ["TypeError: Cannot read properties of null (reading 'x')"]
     assert said(ran)["findings"][0]["frames"][:2] == ["TypeError", "exports.f (t.js)"]
 

@@ -76,8 +76,8 @@ static void the_plan_runs_node_and_what_is_expected_is_in_its_file(void **state)
 
 	(void)state;
 	assert_int_equal(language_javascript.plan(&target, &options, "", 0, &plan, &err), 0);
-	assert_string_equal(plan.run.items[0], "node");
-	assert_string_equal(plan.run.items[1], "--max-old-space-size=640");
+	assert_string_equal(plan.run.items[2], "ulimit -d 983040; exec node \"$@\"");
+	assert_string_equal(plan.run.items[4], "--max-old-space-size=640");
 	assert_string_equal(plan.cover.items[plan.cover.count - 1], "cover");
 	assert_true(plan.goes_on && plan.build.count);
 	const struct plan_file *config = &plan.files[plan.file_count - 1];

@@ -113,7 +113,11 @@ static void tell_list(struct names *names, const char *at, const char *end)
 
 static bool is_function_text(const char *at, const char *end)
 {
-	return after(at, end, "function") || after(at, end, "async") || (at < end && memmem(at, (size_t)(end - at), "=>", 2));
+	if (after(at, end, "function") || after(at, end, "async"))
+		return true;
+	if (at < end && *at == '(')
+		return !memchr(at, '=', (size_t)(end - at)) || memmem(at, (size_t)(end - at), "=>", 2);
+	return after(skip_space(at + name_len(at, end), end), end, "=>") != NULL;
 }
 
 /* "module.exports = {", "module.exports = name", "exports.name = ...", "module.exports.name = ..." */
@@ -276,8 +280,10 @@ static char *config(const struct function_target *target, const struct function_
 static int javascript_plan(const struct function_target *target, const struct function_options *options, const char *text, size_t len,
 	struct function_plan *ret, struct err *err)
 {
-	/* of the cell's memory, so that what it grows to is V8's to tell, with an input, before the cell is ended */
+	/* Of the cell's memory, so that too much of it is an error with an input, and not the end of the cell: objects are V8's to
+	 * tell of, buffers fail. A limit of the whole address space is more than Node bears. */
 	own(freep) char *heap = xfmt("--max-old-space-size=%u", (unsigned)((memory_of(options) >> 20) / 8 * 5));
+	own(freep) char *start = xfmt("ulimit -d %u; exec node \"$@\"", (unsigned)((memory_of(options) >> 10) / 16 * 15));
 	const struct {
 		struct finding_texts *words;
 		const char *mode;
@@ -288,7 +294,7 @@ static int javascript_plan(const struct function_target *target, const struct fu
 		plan_file_add(ret, files[i].name, xfmt("%.*s", (int)(files[i].end - files[i].from), files[i].from));
 	plan_file_add(ret, "target.json", config(target, options, ret->engine != NULL));
 	for (size_t i = 0; i < ARRAY_LEN(modes); i++)
-		texts_add_all(modes[i].words, LIST("node", heap, HARNESS, modes[i].mode));
+		texts_add_all(modes[i].words, LIST("sh", "-c", start, "node", heap, HARNESS, modes[i].mode));
 	texts_add_all(&ret->environment, LIST("NODE_NO_WARNINGS=1", "NODE_DISABLE_COLORS=1"));
 	ret->memory = MEMORY;
 	ret->goes_on = true;

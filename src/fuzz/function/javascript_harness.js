@@ -39,7 +39,7 @@ const { isNativeError, isPromise } = types;
 const { apply, ownKeys, getOwnPropertyDescriptor, getPrototypeOf, defineProperty, deleteProperty } = Reflect;
 const { is } = Object;
 const [ErrorOf, TypeErrorOf, MapOf, setNow, now, pid] = [Error, TypeError, Map, setImmediate, Date.now, process.pid];
-const { has: mapHas, set: mapSet } = MapOf.prototype;
+const { get: mapGet, has: mapHas, set: mapSet } = MapOf.prototype;
 const reallyExit = process.reallyExit.bind(process);
 const processExit = process.exit;
 ErrorOf.stackTraceLimit = 50;
@@ -64,21 +64,26 @@ const SHARED = [Object, Array, String, Number, Boolean, Function].map((each) => 
 /* What the target made of them when it was loaded is how they are; what an input makes of them is undone. */
 class Prototypes {
 	constructor() {
-		this.known = SHARED.map((each) => new MapOf(ownKeys(each).map((key) => [key, getOwnPropertyDescriptor(each, key)])));
-		this.get = MapOf.prototype.get;
-		this.keys = this.known.map((each) => [...each.keys()]);
+		this.known = {};
+		this.keys = {};
+		for (let i = 0; i < SHARED.length; i++) {
+			this.known[i] = new MapOf();
+			this.keys[i] = ownKeys(SHARED[i]);
+			for (let k = 0; k < this.keys[i].length; k++)
+				apply(mapSet, this.known[i], [this.keys[i][k], getOwnPropertyDescriptor(SHARED[i], this.keys[i][k])]);
+		}
 	}
 	restore() {
 		let changed = false;
 		for (let i = 0; i < SHARED.length; i++) {
 			const keys = ownKeys(SHARED[i]);
 			for (let k = 0; k < keys.length; k++) {
-				if (apply(this.get, this.known[i], [keys[k]])) continue;
+				if (apply(mapGet, this.known[i], [keys[k]])) continue;
 				changed = true;
 				deleteProperty(SHARED[i], keys[k]);
 			}
 			for (let k = 0; k < this.keys[i].length; k++) {
-				const was = apply(this.get, this.known[i], [this.keys[i][k]]);
+				const was = apply(mapGet, this.known[i], [this.keys[i][k]]);
 				const other = getOwnPropertyDescriptor(SHARED[i], this.keys[i][k]);
 				if (other && is(other.value, was.value) && other.get === was.get && other.set === was.set) continue;
 				changed = true;
@@ -126,11 +131,20 @@ function quickOf(error) {
 	ErrorOf.prepareStackTrace = (which, list) => (sites = list);
 	void error.stack; /* it is made when it is asked for first */
 	ErrorOf.prepareStackTrace = tell;
-	if (sites === null || error.message === OVERFLOW) return { quick: "", stack: sites && tell ? tell(error, sites) : error.stack };
+	const whole = () => {
+		try {
+			return sites === null ? error.stack : tell(error, sites);
+		} catch { /* there is nobody to tell, or the target broke it */
+			let stack = "";
+			for (let i = 0; i < sites.length; i++) stack += `\n    at ${sites[i]}`;
+			return stack;
+		}
+	};
+	if (sites === null || error.message === OVERFLOW) return { quick: "", whole };
 	let quick = nameOf(error);
 	for (let i = 0; i < sites.length && i < KEY_FRAMES; i++)
 		quick += ` ${sites[i].getFunctionName()} ${sites[i].getScriptNameOrSourceURL()} ${sites[i].getLineNumber()}`;
-	return { quick, stack: tell ? () => tell(error, sites) : `${error}\n    at ${sites.join("\n    at ")}` };
+	return { quick, whole };
 }
 
 /* A problem: its kind, its frames, and all that is told of it. */
@@ -145,8 +159,8 @@ function problemOf(error, stack) {
 		}
 		return { kind, frames: [], text: `${MARK}\n${kind} was thrown, which is no Error\nvalue: ${value}\n` };
 	}
-	const kind = nameOf(error);
 	const message = String(error.message);
+	const kind = message === "Array buffer allocation failed" ? "MemoryError" : nameOf(error);
 	const lines = framesOf(stack === undefined ? error.stack : stack);
 	const frames = kind === "RangeError" && message === OVERFLOW ? roundOf(lines) : lines;
 	return { kind, frames, text: `${MARK}\n${kind}${message ? ": " : ""}${message}\n${frames.join("\n")}\n` };
@@ -194,10 +208,10 @@ function harnessArguments(fn) {
 }
 
 class Caller {
-	constructor({ fn, owner }, text, engine) {
+	constructor({ fn, owner }, args, engine) {
 		this.fn = fn;
 		this.owner = owner;
-		this.args = CONFIG.harness ? harnessArguments(fn) : argumentsOf(fn, CONFIG.function.split(".").pop(), text);
+		this.args = CONFIG.harness ? harnessArguments(fn) : args || argumentsOf(String(fn), "");
 		this.engine = engine;
 		this.prototypes = engine ? new Prototypes() : null;
 		this.stray = null; /* an error that nobody waited for */
@@ -241,10 +255,10 @@ class Caller {
 	told(error) {
 		if (this.known === null || !isNativeError(error)) return safely(problemOf, error);
 		try {
-			const { quick, stack } = quickOf(error);
+			const { quick, whole } = quickOf(error);
 			if (quick && apply(mapHas, this.known, [quick])) return null;
 			if (quick && this.known.size < QUICK_MAX) apply(mapSet, this.known, [quick, true]);
-			return safely(problemOf, error, typeof stack === "function" ? stack() : stack);
+			return safely(problemOf, error, whole());
 		} catch {
 			return safely(problemOf, error);
 		}
@@ -321,7 +335,8 @@ async function openCaller(engineOptions) {
 	engines.checkLanguage(CONFIG);
 	if (engines.isModule(CONFIG)) engines.readyModule(CONFIG, text);
 	const engine = engineOptions ? await engines.openEngine(CONFIG, engineOptions.flags, { ...engineOptions, words: wordsOf(text) }) : null;
-	const caller = new Caller(await engines.loadTarget(CONFIG, text), text, engine);
+	const args = argumentsOf(text, CONFIG.function.split(".").pop());
+	const caller = new Caller(await engines.loadTarget(CONFIG, text), args, engine);
 	return { caller, engine };
 }
 

@@ -252,7 +252,7 @@ function declarationsOf(text, name) {
 			`^[ \\t]*(?:export\\s+)?(?:const|let|var)\\s+${quoted}\\s*=\\s*`,
 			`^[ \\t]*(?:module\\.)?exports\\.${quoted}\\s*=\\s*`,
 			`^[ \\t]*(?:static\\s+)?(?:async\\s+)?\\*?\\s*${quoted}\\s*(?=\\([^]*?\\)\\s*\\{)`,
-			`^[ \\t]*["']?${quoted}["']?\\s*:\\s*(?=async\\b|function\\b|\\(|[\\w$]+\\s*=>)`];
+			`^[ \\t]*["']?${quoted}["']?\\s*:\\s*(?=async\\b|function\\b|\\(|[\\w$]+\\s*(?:=>|,|$))`];
 	return rows.flatMap((row) => [...text.matchAll(new RegExp(row, "gm"))].map((match) => ({
 		from: match.index, to: match.index + match[0].length })));
 }
@@ -270,7 +270,7 @@ function signatureOf(text, name, depth = 0) {
 	for (const { from, to } of declarationsOf(text, name)) {
 		doc = doc || docBefore(text, from);
 		const head = /^(?:async\b\s*)?(?:function\b\s*\*?\s*[\w$]*\s*)?(?:\(|([\w$]+)\s*=>)/.exec(text.slice(to));
-		const alias = /^([\w$]+)\s*(?:;|$)/m.exec(text.slice(to));
+		const alias = /^([\w$]+)\s*(?:[;,}]|$)/m.exec(text.slice(to));
 		if (found) continue;
 		if (head && head[1]) found = { parts: [head[1]], body: text.slice(to, to + BODY_LOOK) };
 		else if (head) {
@@ -350,26 +350,28 @@ function parameter(written, body, typedefs) {
 	return { name, rest, optional: Boolean(mark) || value !== undefined, type };
 }
 
-function parametersOf(fn, name, text) {
+/* Null: the text has no such function. */
+function parametersOf(text, name) {
 	const typedefs = typedefsOf(text);
-	let signature = signatureOf(text, name);
-	if (!signature.parts && fn.name && fn.name !== name) signature = { ...signatureOf(text, fn.name), ...(signature.doc && { doc: signature.doc }) };
-	const said = signature.doc ? docTypes(signature.doc, typedefs) : [];
-	let parts = signature.parts;
-	if (!parts) { /* it is not in this file: its names, and no more, for its text may be instrumented */
-		const own = /^[^(=]*?(?:\(|^([\w$]+)\s*=>)/.exec(String(fn));
-		parts = own ? (own[1] ? [own[1]] : partsOf(String(fn), own[0].length).parts) : [];
-		parts = parts.map((part) => (/^[\w$]+/.exec(part) || ["value"])[0]);
-		parts = parts.length ? parts : ["value"];
-	}
+	const { parts, body, doc } = signatureOf(text, name);
+	const said = doc ? docTypes(doc, typedefs) : [];
+	if (!parts) return null;
 	return parts.map((part, at) => {
-		const own = parameter(part, signature.body, typedefs);
-		const tag = said.find((each) => each.name && each.name === own.name) || (own.name === "" || !said.some((each) => each.name === own.name) ? said[at] : null);
-		const told = tag && tag.type && (own.name === "" || !tag.name || tag.name === own.name) ? tag : null;
+		const own = parameter(part, body, typedefs);
+		const tag = said.find((each) => each.name === own.name) || (own.name === "" ? said[at] : null);
+		const told = tag && tag.type ? tag : null;
 		let type = told ? told.type : own.type;
-		if (told && type.kind === "object" && type.open && !type.fields.length && own.name) type = objectBy(own.name.replace(/\$/g, "\\$&"), signature.body);
+		if (told && type.kind === "object" && type.open && !type.fields.length && own.name) type = objectBy(own.name.replace(/\$/g, "\\$&"), body);
 		return { name: own.name, rest: own.rest, optional: own.optional || Boolean(told && told.optional), type };
 	});
 }
 
-module.exports = { ANY, parametersOf, readType };
+/* Of a function that is not in the target's file: by its names, and no more, for its own text may be instrumented. */
+function parametersOfOwn(text) {
+	const head = /^[^(=]*?(?:\(|^([\w$]+)\s*=>)/.exec(text);
+	const parts = head ? (head[1] ? [head[1]] : partsOf(text, head[0].length).parts) : [];
+	const names = parts.map((part) => (/^[\w$]+/.exec(part) || ["value"])[0]);
+	return (names.length ? names : ["value"]).map((name) => ({ name, rest: false, optional: false, type: guess(name, "") }));
+}
+
+module.exports = { ANY, parametersOf, parametersOfOwn, readType };

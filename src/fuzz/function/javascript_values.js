@@ -3,7 +3,7 @@
 "use strict";
 
 const { isUtf8 } = require("node:buffer");
-const { ANY, parametersOf } = require("./harness_of_hotcell_types.cjs");
+const { ANY, parametersOf, parametersOfOwn } = require("./harness_of_hotcell_types.cjs");
 
 const DEPTH_MAX = 4;
 const ITEMS_MAX = 8;
@@ -144,9 +144,11 @@ function flipped(type) {
 	return type.guessed ? { kind: OTHER[type.kind], guessed: true } : type;
 }
 
-/* `make` gives a list of arguments for bytes; `other` the same with guesses turned round, and is null where there are none. */
-function argumentsOf(fn, name, text) {
-	const wanted = parametersOf(fn, name, text);
+/* `make` gives a list of arguments for bytes; `other` the same with guesses turned round, and is null where there are none.
+ * Null: the text does not have the function. Without a name, the text is its own. */
+function argumentsOf(text, name) {
+	const wanted = name ? parametersOf(text, name) : parametersOfOwn(text);
+	if (!wanted) return null;
 	function maker(list) {
 		const only = list.length === 1 && !list[0].rest && /^(string|bytes)$/.test(list[0].type.kind) ? list[0].type.kind : null;
 		if (only) return only === "bytes" ? (raw) => [raw] : (raw) => [textOf(raw)]; /* the input itself */
