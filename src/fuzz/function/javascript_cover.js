@@ -62,8 +62,8 @@ function linesOf(text) {
 	const lines = [];
 	let at = 0;
 	for (const line of text.split("\n")) {
-		const lead = line.length - line.trimStart().length;
-		lines.push({ from: at + lead, to: at + line.trimEnd().length, code: !NO_CODE.test(line), count: 0 });
+		const lead = /^[\s})\];,]*(?:else\b\s*)?/.exec(line)[0].length; /* these end what was before */
+		lines.push({ from: at + lead, code: !NO_CODE.test(line), count: 0 });
 		at += line.length + 1;
 	}
 	return lines;
@@ -80,16 +80,13 @@ function lineAt(lines, offset) {
 	return low;
 }
 
-/* The innermost range counts. Ranges come with what holds them first. */
+/* A line is reached where its first word is; the innermost range counts. Ranges come with what holds them first. */
 function add(file, functions) {
 	const counts = file.lines.map(() => 0);
 	const ranges = functions.flatMap((each) => each.ranges).sort((a, b) => a.startOffset - b.startOffset || b.endOffset - a.endOffset);
 	for (const { startOffset, endOffset, count } of ranges) {
-		for (let i = lineAt(file.lines, startOffset); i < file.lines.length && file.lines[i].from < endOffset; i++) {
-			const line = file.lines[i];
-			if (line.from >= startOffset && line.to <= endOffset) counts[i] = count;
-			else if (line.from < startOffset && count > 0 && counts[i] === 0) counts[i] = count;
-		}
+		for (let i = lineAt(file.lines, startOffset); i < file.lines.length && file.lines[i].from < endOffset; i++)
+			if (file.lines[i].from >= startOffset) counts[i] = count;
 	}
 	file.lines.forEach((line, i) => (line.count += counts[i]));
 	for (const { functionName, ranges: [whole] } of functions) {

@@ -169,7 +169,7 @@ function problemOf(error, stack) {
 function problemOfFinding(finding) {
 	const lines = String(finding.message).split("\n");
 	const frames = framesOf(finding.stack).filter((line) => !line.includes("/@jazzer.js/"));
-	const head = lines.map((line) => line.trim()).filter(Boolean).join(": ");
+	const head = lines.map((line) => line.trim().replace(/:$/, "")).filter(Boolean).join(": ");
 	return { kind: lines[0], frames, text: `${DETECTED}\n${head}\n${frames.join("\n")}\n` };
 }
 

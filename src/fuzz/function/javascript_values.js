@@ -166,7 +166,7 @@ function argumentsOf(text, name) {
 	}
 	const guessed = wanted.some((each) => each.type.guessed);
 	return {
-		names: wanted.map((each) => each.name),
+		names: wanted.filter((each) => !each.rest).map((each) => each.name),
 		make: maker(wanted),
 		other: guessed ? maker(wanted.map((each) => ({ ...each, type: flipped(each.type) }))) : null,
 	};
