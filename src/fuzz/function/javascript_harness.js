@@ -129,8 +129,11 @@ function quickOf(error) {
 	const tell = ErrorOf.prepareStackTrace;
 	let sites = null;
 	ErrorOf.prepareStackTrace = (which, list) => (sites = list);
-	void error.stack; /* it is made when it is asked for first */
-	ErrorOf.prepareStackTrace = tell;
+	try {
+		void error.stack; /* it is made when it is asked for first */
+	} finally {
+		ErrorOf.prepareStackTrace = tell;
+	}
 	const whole = () => {
 		try {
 			return sites === null ? error.stack : tell(error, sites);
@@ -242,7 +245,7 @@ class Caller {
 			return safely(problemOfFinding, finding);
 		if (exited && !EXIT_EXPECTED) return safely(problemOf, exited);
 		if (this.stray) thrown = this.stray;
-		if (!thrown || exited || thrown[0] === finding) return null;
+		if (!thrown || exited || (finding !== undefined && thrown[0] === finding)) return null;
 		let expected = false;
 		try {
 			expected = isExpected(thrown[0]);
