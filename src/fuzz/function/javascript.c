@@ -268,6 +268,7 @@ static char *config(const struct function_target *target, const struct function_
 	json_put_bool(&json, "harness", target->harness);
 	json_put_string(&json, "engine", engine ? FUNCTION_ENGINE : "");
 	json_put_uint(&json, "memory", memory_of(options) / 8 * 7);
+	json_put_uint(&json, "timeout", ((options->input_ms ? options->input_ms : FUNCTION_INPUT_MS) + 999) / 1000);
 	json_key(&json, "expect");
 	json_open(&json, '[');
 	for (const char *const *each = options->expect; each && *each; each++)
@@ -297,7 +298,7 @@ static int javascript_plan(const struct function_target *target, const struct fu
 		texts_add_all(modes[i].words, LIST("sh", "-c", start, "node", heap, HARNESS, modes[i].mode));
 	texts_add_all(&ret->environment, LIST("NODE_NO_WARNINGS=1", "NODE_DISABLE_COLORS=1"));
 	ret->memory = MEMORY;
-	ret->goes_on = true;
+	ret->goes_on = ret->replays_many = true;
 	return 0;
 }
 

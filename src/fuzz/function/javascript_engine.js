@@ -142,6 +142,8 @@ function usePatched() {
 
 /* ---- starting it ---- */
 
+const MERGE = "-merge=1"; /* Jazzer.js would do it by a program in /tmp, where a cell lets nothing run */
+
 function flagNumber(flags, name, otherwise) {
 	const found = flags.filter((each) => each.startsWith(`-${name}=`)).pop();
 	return found ? Number(found.slice(name.length + 2)) : otherwise;
@@ -177,7 +179,7 @@ async function openEngine(config, flags, { dry, sync, words }) {
 	const excludes = [WORK + "/", config.engine ? config.engine + "/" : "node_modules"];
 	if (!config.file.includes("node_modules/")) excludes.push("node_modules");
 	const options = new core.OptionsManager(core.OptionSource.DefaultCLIOptions).merge(
-		{ includes: ["*"], excludes, dryRun: dry, sync, fuzzerOptions: flags, timeout: 1000 * flagNumber(flags, "timeout", 10) },
+		{ includes: ["*"], excludes, dryRun: dry, sync, fuzzerOptions: flags.filter((each) => each !== MERGE), timeout: 1000 * flagNumber(flags, "timeout", 10) },
 		core.OptionSource.CommandLineArguments);
 	core.registerGlobals(options);
 	const instrumentor = await core.initFuzzing(options);
@@ -188,6 +190,10 @@ async function openEngine(config, flags, { dry, sync, words }) {
 		instrumentor.sendHooksToLoader();
 	}
 	const params = buildFuzzerOption(options);
+	if (flags.includes(MERGE)) { /* libFuzzer starts itself again, by what it takes for its name, in a shell */
+		params[0] = [process.execPath, ...process.execArgv, ...process.argv.slice(1, 3)].join(" ");
+		params.push(MERGE);
+	}
 	const { startFuzzing, startFuzzingAsync } = fuzzer;
 	const start = sync ? (one) => startFuzzing(one, params, () => {}) : (one) => startFuzzingAsync(one, params);
 	return { callbacks: getCallbacks(), takeFinding: clearFirstFinding, start };

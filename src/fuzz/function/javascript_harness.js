@@ -2,7 +2,7 @@
  *
  *	node harness build                   makes the engine's library load on this machine
  *	node harness fuzz FLAG...            as an engine: libFuzzer's flags and folders
- *	node harness replay FILE             one input; exits with 77 where it does what it must not
+ *	node harness replay FILE...          exits with 77 where one does what it must not; of several, each is named first
  *	node harness minimise FILE OUT SECONDS
  *	node harness cover FOLDER            the inputs of a folder; leaves coverage.info
  *	node harness serve                   a JSON document a line, answered by what the function returned
@@ -28,7 +28,6 @@ const TEXT_MAX = 65536;
 const CRASHES_MAX = 1000;
 const KEY_FRAMES = 3;
 const QUICK_MAX = 10000;
-const INPUT_S = 10; /* that one input may take when it is tried again */
 const COVER_MS = 30000;
 const OVERFLOW = "Maximum call stack size exceeded";
 const MARK = "=== Uncaught JavaScript exception: ===";
@@ -394,22 +393,30 @@ async function fuzz(mode, flags) {
 		if (apply(mapHas, seen, [key]) || count >= CRASHES_MAX) return;
 		apply(mapSet, seen, [key, true]);
 		count++;
-		leave(`${key}.txt`, bytesOf(problem));
-		leave(`${key}.input`, raw);
+		try {
+			leave(`${key}.txt`, bytesOf(problem));
+			leave(`${key}.input`, raw);
+		} catch {
+			/* inputs are only merged: nothing is left */
+		}
 	});
 	reallyExit(0);
 }
 
-async function replay(mode, file) {
+/* One input; or several, each after a line that names it. The engine is between for its clock and its eye on memory. */
+async function replay(mode, words) {
+	const files = words.filter((word) => !word.startsWith("-"));
 	const flags = CONFIG.memory ? [`-rss_limit_mb=${Math.floor(CONFIG.memory / 1048576)}`] : [];
-	let found = null;
-	await run(mode, [...flags, `-timeout=${INPUT_S}`, "-artifact_prefix=/tmp/", file], true, (problem) => {
-		found = problem;
+	const names = files.map((file) => `\n== hotcell input ${path.basename(file)}\n`);
+	let [found, at] = [false, 0];
+	await run(mode, [...flags, `-timeout=${CONFIG.timeout}`, "-artifact_prefix=/tmp/", ...files], true, (problem) => {
+		if (names.length > 1) writeSync(2, names[at++]);
+		if (problem === null) return;
+		found = true;
+		writeSync(2, "\n");
+		writeSync(2, bytesOf(problem));
 	});
-	if (found === null) reallyExit(0);
-	writeSync(2, "\n");
-	writeSync(2, bytesOf(found));
-	reallyExit(EXIT_FOUND);
+	reallyExit(found ? EXIT_FOUND : 0);
 }
 
 /* Parts are taken away, then bytes made plain, as long as the same error comes. */
@@ -515,8 +522,8 @@ const MODES = {
 	build,
 	fuzz: () => fuzz(mode, words),
 	"fuzz-async": () => fuzz(mode, words),
-	replay: () => replay("replay", words[0]),
-	"replay-async": () => replay("replay-async", words[words.length - 1]),
+	replay: () => replay(mode, words),
+	"replay-async": () => replay(mode, words),
 	minimise: () => minimise(words[0], words[1], Number(words[2])),
 	cover: () => cover(words[0]),
 	serve,
