@@ -278,8 +278,8 @@ static char *config(const struct function_target *target, const struct function_
 	return buf_take(&json.out);
 }
 
-static int javascript_plan(const struct function_target *target, const struct function_options *options, const char *text, size_t len,
-	struct function_plan *ret, struct err *err)
+static int javascript_plan(const struct function_target *target, const struct function_options *options, const char *text,
+	size_t len, struct function_plan *ret, struct err *err)
 {
 	/* Of the cell's memory, so that too much of it is an error with an input, and not the end of the cell: objects are V8's to
 	 * tell of, buffers fail. A limit of the whole address space is more than Node bears. */
@@ -288,7 +288,8 @@ static int javascript_plan(const struct function_target *target, const struct fu
 	const struct {
 		struct finding_texts *words;
 		const char *mode;
-	} modes[] = {{&ret->build, "build"}, {&ret->run, "fuzz"}, {&ret->replay, "replay"}, {&ret->minimise, "minimise"}, {&ret->cover, "cover"}};
+	} modes[] = {{&ret->build, "build"}, {&ret->run, "fuzz"}, {&ret->replay, "replay"}, {&ret->minimise, "minimise"},
+		{&ret->cover, "cover"}};
 
 	(void)text, (void)len, (void)err;
 	for (size_t i = 0; i < ARRAY_LEN(files); i++)

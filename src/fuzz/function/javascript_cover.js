@@ -83,7 +83,8 @@ function lineAt(lines, offset) {
 /* A line is reached where its first word is; the innermost range counts. Ranges come with what holds them first. */
 function add(file, functions) {
 	const counts = file.lines.map(() => 0);
-	const ranges = functions.flatMap((each) => each.ranges).sort((a, b) => a.startOffset - b.startOffset || b.endOffset - a.endOffset);
+	const ranges = functions.flatMap((each) => each.ranges);
+	ranges.sort((a, b) => a.startOffset - b.startOffset || b.endOffset - a.endOffset);
 	for (const { startOffset, endOffset, count } of ranges) {
 		for (let i = lineAt(file.lines, startOffset); i < file.lines.length && file.lines[i].from < endOffset; i++)
 			if (file.lines[i].from >= startOffset) counts[i] = count;

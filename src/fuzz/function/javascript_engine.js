@@ -128,7 +128,9 @@ function prepare(config) {
 	if (!why) return;
 	fs.writeFileSync(PATCHED, patched(readFileSync(library)), { mode: 0o755 });
 	const still = loads(PATCHED);
-	if (still) throw new Error(`the library of Jazzer.js cannot be loaded on this machine: ${why.message}; and changed for an older one: ${still.message}`);
+	if (!still) return;
+	throw new Error(`the library of Jazzer.js cannot be loaded on this machine: ${why.message}; ` +
+		`and changed for an older one: ${still.message}`);
 }
 
 function usePatched() {
@@ -152,12 +154,18 @@ function flagNumber(flags, name, otherwise) {
 /* What only instruments takes two thirds of the time to start. An input that is tried again goes without: whoever asks for it
  * gets something that is nothing. Of the version that is known to do without, and while the engine itself is loaded. */
 const INSTRUMENTS = /^(?:@babel\/|istanbul-|yargs$|source-map-support$|proper-lockfile$)/;
-const nothing = new Proxy(function () {}, { get: (target, key) => (typeof key === "symbol" ? undefined : nothing), apply: () => nothing, construct: () => nothing });
+const nothing = new Proxy(function () {}, {
+	get: (target, key) => (typeof key === "symbol" ? undefined : nothing),
+	apply: () => nothing,
+	construct: () => nothing,
+});
 
 function withoutInstruments(home) {
 	const original = Module._load;
 	const { version } = JSON.parse(readFileSync(path.join(path.dirname(home), "..", "package.json"), "utf8"));
-	if (version === "4.0.0") Module._load = (name, ...rest) => (INSTRUMENTS.test(name) ? nothing : Reflect.apply(original, Module, [name, ...rest]));
+	if (version === "4.0.0")
+		Module._load = (name, ...rest) =>
+			INSTRUMENTS.test(name) ? nothing : Reflect.apply(original, Module, [name, ...rest]);
 	return () => (Module._load = original);
 }
 
@@ -179,7 +187,8 @@ async function openEngine(config, flags, { dry, sync, words }) {
 	const excludes = [WORK + "/", config.engine ? config.engine + "/" : "node_modules"];
 	if (!config.file.includes("node_modules/")) excludes.push("node_modules");
 	const options = new core.OptionsManager(core.OptionSource.DefaultCLIOptions).merge(
-		{ includes: ["*"], excludes, dryRun: dry, sync, fuzzerOptions: flags.filter((each) => each !== MERGE), timeout: 1000 * flagNumber(flags, "timeout", 10) },
+		{ includes: ["*"], excludes, dryRun: dry, sync, fuzzerOptions: flags.filter((each) => each !== MERGE),
+			timeout: 1000 * flagNumber(flags, "timeout", 10) },
 		core.OptionSource.CommandLineArguments);
 	core.registerGlobals(options);
 	const instrumentor = await core.initFuzzing(options);
@@ -217,21 +226,23 @@ function nearestType(file) {
 	}
 }
 
-const MODULE_SYNTAX = /^(?:import\s*[\w*{"'][^;]*?(?:from\s*)?["']|export\s+(?:default|async|function|const|let|var|class)\b|export\s*[{*])/m;
+const IMPORTS = /^import\s*[\w*{"'][^;]*?(?:from\s*)?["']/m;
+const EXPORTS = /^export(?:\s+(?:default|async|function|const|let|var|class)\b|\s*[{*])/m;
 
 function isModule(config) {
 	const file = fileOf(config);
 	if (/\.m[jt]s$/.test(file)) return true;
 	if (/\.c[jt]s$/.test(file)) return false;
-	const type = nearestType(file);
-	if (type === "module") return true;
-	return MODULE_SYNTAX.test(readFileSync(file, "utf8")) && !/\bmodule\.exports\b/.test(readFileSync(file, "utf8"));
+	if (nearestType(file) === "module") return true;
+	const text = readFileSync(file, "utf8");
+	return (IMPORTS.test(text) || EXPORTS.test(text)) && !/\bmodule\.exports\b/.test(text);
 }
 
 /* What is added to its text: a way to a function that nobody exports. */
 function wayIn(config, text) {
 	const name = config.function.split(".")[0];
-	const declared = new RegExp(`^(?:export\\s+)?(?:default\\s+)?(?:async\\s+)?(?:function\\s*\\*?|class|const|let|var)\\s+${name.replace(/\$/g, "\\$")}\\b`, "m");
+	const before = "^(?:export\\s+)?(?:default\\s+)?(?:async\\s+)?(?:function\\s*\\*?|class|const|let|var)\\s+";
+	const declared = new RegExp(`${before}${name.replace(/\$/g, "\\$&")}(?![\\w$])`, "m");
 	return /^[\w$]+$/.test(name) && name !== "default" && declared.test(text) ? name : null;
 }
 
@@ -251,7 +262,8 @@ export async function resolve(name, context, next) {
 }
 export async function load(which, context, next) {
 	if (which !== url) return next(which, context);
-	const result = await next(which, { ...context, format: context.format === "commonjs" || !context.format ? "module" : context.format });
+	const format = context.format === "commonjs" || !context.format ? "module" : context.format;
+	const result = await next(which, { ...context, format });
 	return { ...result, source: Buffer.from(result.source).toString("utf8") + tail };
 }`;
 }
@@ -261,7 +273,8 @@ function readyModule(config, text) {
 	const name = wayIn(config, text);
 	const tail = name ? `\nexport { ${name} as ${TARGET} };\n` : "";
 	const source = loaderSource(pathToFileURL(fileOf(config)).href, tail, config.engine || "");
-	if (!Module.register) throw new Error(`Node ${process.version} cannot load the ES module ${config.file} here: 20.6 or newer can`);
+	if (!Module.register)
+		throw new Error(`Node ${process.version} cannot load the ES module ${config.file} here: 20.6 or newer can`);
 	Module.register("data:text/javascript," + encodeURIComponent(source));
 }
 
@@ -310,8 +323,8 @@ async function loadTarget(config, text) {
 
 function checkLanguage(config) {
 	if (!/\.[mc]?ts$/.test(config.file) || process.features.typescript) return;
-	throw new Error(`${config.file} is TypeScript, which this Node (${process.version}) does not run: compile it to JavaScript and name that file, ` +
-		"or use Node 22.18 or newer");
+	throw new Error(`${config.file} is TypeScript, which this Node (${process.version}) does not run: ` +
+		"compile it to JavaScript and name that file, or use Node 22.18 or newer");
 }
 
 module.exports = { prepare, openEngine, readyModule, loadTarget, isModule, checkLanguage, fileOf };

@@ -284,7 +284,9 @@ class Caller {
 		let thrown = null;
 		this.begin();
 		try {
-			if (this.args.callback) await new Promise((resolve, reject) => apply(this.fn, this.owner, [raw, (error) => (error ? reject(error) : resolve())]));
+			if (this.args.callback)
+				await new Promise((resolve, reject) =>
+					apply(this.fn, this.owner, [raw, (error) => (error ? reject(error) : resolve())]));
 			else await apply(this.fn, this.owner, args);
 			await new Promise((resolve) => setNow(resolve)); /* what nobody waited for comes now */
 		} catch (error) {
@@ -336,7 +338,9 @@ async function openCaller(engineOptions) {
 	const text = readFileSync(engines.fileOf(CONFIG), "utf8");
 	engines.checkLanguage(CONFIG);
 	if (engines.isModule(CONFIG)) engines.readyModule(CONFIG, text);
-	const engine = engineOptions ? await engines.openEngine(CONFIG, engineOptions.flags, { ...engineOptions, words: wordsOf(text) }) : null;
+	const engine = engineOptions
+		? await engines.openEngine(CONFIG, engineOptions.flags, { ...engineOptions, words: wordsOf(text) })
+		: null;
 	const args = argumentsOf(text, CONFIG.function.split(".").pop());
 	const caller = new Caller(await engines.loadTarget(CONFIG, text), args, engine);
 	return { caller, engine };

@@ -14,9 +14,8 @@ const BYTES = { kind: "bytes" };
 const NUMBER = { kind: "number" };
 const BOOLEAN = { kind: "boolean" };
 const OPEN = { kind: "object", fields: [], open: true };
-const ANY = { kind: "union", of: [TEXT, NUMBER, BOOLEAN, { kind: "literal", value: null }, { kind: "array", of: TEXT }, OPEN, BYTES] };
-
 const literal = (value) => ({ kind: "literal", value });
+const ANY = { kind: "union", of: [TEXT, NUMBER, BOOLEAN, literal(null), { kind: "array", of: TEXT }, OPEN, BYTES] };
 const typed = (of) => ({ kind: "typed", of });
 const NAMED = {
 	string: TEXT, String: TEXT, number: NUMBER, Number: NUMBER, float: NUMBER, double: NUMBER,
@@ -214,6 +213,7 @@ function docTypes(doc, typedefs) {
 
 /* ---- the function's text ---- */
 
+const SKIPPED = /^(?:\/\/.*|\/\*[^]*?\*\/|"(?:[^"\\\n]|\\.)*"|'(?:[^'\\\n]|\\.)*'|`(?:[^`\\]|\\.)*`)/;
 const CLOSING = { "(": ")", "[": "]", "{": "}" };
 
 /* From behind an opening bracket to its end: the parts between commas. Strings and comments hold no brackets. */
@@ -223,7 +223,7 @@ function partsOf(text, at) {
 	let part = "";
 	for (; at < text.length && open.length; at++) {
 		const c = text[at];
-		const skipped = /^(?:\/\/.*|\/\*[^]*?\*\/|"(?:[^"\\\n]|\\.)*"|'(?:[^'\\\n]|\\.)*'|`(?:[^`\\]|\\.)*`)/.exec(text.slice(at, at + 2000));
+		const skipped = /["'`/]/.test(c) ? SKIPPED.exec(text.slice(at, at + 2000)) : null;
 		if (skipped) {
 			part += skipped[0].startsWith("//") ? "" : skipped[0];
 			at += skipped[0].length - 1;
@@ -287,16 +287,20 @@ function signatureOf(text, name, depth = 0) {
 
 /* ---- guesses, where nothing is said ---- */
 
-const STRING_USE = "charCodeAt|codePointAt|charAt|split|startsWith|endsWith|trim\\w*|replace\\w*|match\\w*|toLowerCase|toUpperCase|substr\\w*|normalize|search|padStart|localeCompare";
-const BYTES_USE = "readU?Int\\w*|readBig\\w*|readFloat\\w*|readDouble\\w*|byteLength|subarray|copy|equals|toString\\(\\s*[\"'](?:utf|latin|ascii|hex|base)";
+const STRING_USE = "charCodeAt|codePointAt|charAt|split|startsWith|endsWith|trim\\w*|replace\\w*|match\\w*|" +
+	"toLowerCase|toUpperCase|substr\\w*|normalize|search|padStart|localeCompare";
+const BYTES_USE = "readU?Int\\w*|readBig\\w*|readFloat\\w*|readDouble\\w*|byteLength|subarray|copy|equals|" +
+	"toString\\(\\s*[\"'](?:utf|latin|ascii|hex|base)";
 const ARRAY_USE = "map|forEach|push|filter|reduce|some|every|join|pop|shift|flat|flatMap";
 const BY_NAME = [
 	[/^(buf|buffer|bytes|chunk|blob|binary)$/i, BYTES],
 	[/(^|_)(cb|callback|done|fn|func|handler|next|resolve|reject)$/i, { kind: "function" }],
 	[/^(is|has|should|allow|enable)[A-Z_]|^(flag|enabled|force|strict|verbose)$/, BOOLEAN],
-	[/^(n|i|k|x|y|z|num\w*|count|index|size|len|length|offset|limit|width|height|max|min|port|depth|level|age|year|month|day|amount|total|start|end|ms|seconds)$/i, NUMBER],
+	[/^(n|i|k|x|y|z|num\w*|count|index|size|len|length|offset|limit|width|height|max|min|port|depth|level|start|end)$/i, NUMBER],
+	[/^(age|year|month|day|amount|total|ms|seconds)$/i, NUMBER],
 	[/^(list|items|arr|array|args|values|elements|rows|entries)$/i, { kind: "array", of: TEXT }],
-	[/^(opts?|options|config|settings|params|props|obj|object|context|ctx|query|body|headers|event|req|request|payload|user)$/i, "object"],
+	[/^(opts?|options|config|settings|params|props|obj|object|context|ctx)$/i, "object"],
+	[/^(query|body|headers|event|req|request|payload|user)$/i, "object"],
 ];
 
 /* An object with the fields that the function asks for. */
@@ -306,13 +310,15 @@ function objectBy(name, body) {
 	for (const match of body.matchAll(new RegExp(`\\b${name}\\??\\.([\\w$]+)`, "g"))) add(match[1]);
 	for (const match of body.matchAll(new RegExp(`\\{([^{}]*)\\}\\s*=\\s*${name}\\b`, "g")))
 		for (const part of match[1].split(",")) add(part.split(/[:=]/)[0].trim());
-	return { kind: "object", open: true, fields: [...fields.keys()].map((field) => ({ name: field, optional: true, type: guess(field, "") })) };
+	const list = [...fields.keys()].map((field) => ({ name: field, optional: true, type: guess(field, "") }));
+	return { kind: "object", open: true, fields: list };
 }
 
 function guess(name, body) {
 	const quoted = name.replace(/\$/g, "\\$&");
 	const used = (what) => new RegExp(`\\b${quoted}\\??\\.(?:${what})`).test(body);
-	if (used(BYTES_USE) || new RegExp(`\\b${quoted}\\[[^\\]]*\\]\\s*[!=]==?\\s*(?:0x|\\d)`).test(body)) return { ...BYTES, guessed: true };
+	const numbers = new RegExp(`\\b${quoted}\\[[^\\]]*\\]\\s*[!=]==?\\s*(?:0x|\\d)`);
+	if (used(BYTES_USE) || numbers.test(body)) return { ...BYTES, guessed: true };
 	if (used(STRING_USE) || new RegExp(`JSON\\.parse\\(\\s*${quoted}\\b`).test(body)) return { ...TEXT, guessed: true };
 	for (const [pattern, type] of BY_NAME) if (pattern.test(name)) return type === "object" ? objectBy(quoted, body) : type;
 	if (used(ARRAY_USE)) return { kind: "array", of: TEXT };
@@ -330,6 +336,8 @@ function typeOfDefault(text, name, body) {
 	return /=>|^function\b/.test(text) ? NAMED.function : guess(name, body);
 }
 
+const WRITTEN = /^([\w$]+)\s*(\?)?\s*(?::\s*([^=]+(?:=>[^=]*)?))?(?:=\s*([^]*))?$/;
+
 /* One parameter as it is written: "a", "b = 5", "{ c, d = 1 } = {}", "...rest", "/** @type {T} *" "/ e", "f: T". */
 function parameter(written, body, typedefs) {
 	const said = /^\/\*\*?\s*(?:@type\s*)?\{?([^}*]+)\}?\s*\*\/\s*/.exec(written);
@@ -344,7 +352,7 @@ function parameter(written, body, typedefs) {
 		return { name: "", rest, optional: /\}\s*=/.test(text), type: { kind: "object", fields, open: false } };
 	}
 	if (text.startsWith("[")) return { name: "", rest, optional: false, type: NAMED.Array };
-	const [, name, mark, annotated, value] = /^([\w$]+)\s*(\?)?\s*(?::\s*([^=]+(?:=>[^=]*)?))?(?:=\s*([^]*))?$/.exec(text) || [null, text, "", "", undefined];
+	const [, name, mark, annotated, value] = WRITTEN.exec(text) || [null, text, "", "", undefined];
 	const type = (said && readType(said[1], typedefs)) || (annotated && readType(annotated.trim(), typedefs)) ||
 		(value !== undefined ? typeOfDefault(value, name, body) : guess(name, body));
 	return { name, rest, optional: Boolean(mark) || value !== undefined, type };
@@ -361,7 +369,8 @@ function parametersOf(text, name) {
 		const tag = said.find((each) => each.name === own.name) || (own.name === "" ? said[at] : null);
 		const told = tag && tag.type ? tag : null;
 		let type = told ? told.type : own.type;
-		if (told && type.kind === "object" && type.open && !type.fields.length && own.name) type = objectBy(own.name.replace(/\$/g, "\\$&"), body);
+		const bare = told && type.kind === "object" && type.open && !type.fields.length;
+		if (bare && own.name) type = objectBy(own.name.replace(/\$/g, "\\$&"), body);
 		return { name: own.name, rest: own.rest, optional: own.optional || Boolean(told && told.optional), type };
 	});
 }

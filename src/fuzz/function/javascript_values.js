@@ -7,7 +7,8 @@ const { ANY, parametersOf, parametersOfOwn } = require("./harness_of_hotcell_typ
 
 const DEPTH_MAX = 4;
 const ITEMS_MAX = 8;
-const NUMBERS = [0, 1, -1, 127, 128, 255, 256, 32767, 65535, 65536, 2 ** 31 - 1, 2 ** 31, -(2 ** 31), 2 ** 32, 2 ** 53 - 1, 2 ** 53];
+const SMALL = [0, 1, -1, 127, 128, 255, 256, 32767, 65535, 65536];
+const NUMBERS = [...SMALL, 2 ** 31 - 1, 2 ** 31, -(2 ** 31), 2 ** 32, 2 ** 53 - 1, 2 ** 53];
 const FLOATS = [0.5, -0, NaN, Infinity, -Infinity, 1e308, 5e-324, 0.1];
 const { defineProperty } = Object;
 const { subarray } = Uint8Array.prototype;
