@@ -99,8 +99,12 @@ function isExpected(error) {
 	for (let at = error, depth = 0; at !== null && typeof at === "object" && depth < 20; at = getPrototypeOf(at), depth++) {
 		const maker = getOwnPropertyDescriptor(at, "constructor");
 		const own = getOwnPropertyDescriptor(at, "name");
-		for (let i = 0; i < CONFIG.expect.length; i++)
-			if ((maker && maker.value && maker.value.name === CONFIG.expect[i]) || (own && own.value === CONFIG.expect[i])) return true;
+		const code = getOwnPropertyDescriptor(at, "code");
+		for (let i = 0; i < CONFIG.expect.length; i++) {
+			const name = CONFIG.expect[i];
+			if (maker && maker.value && maker.value.name === name) return true;
+			if ((own && own.value === name) || (code && code.value === name)) return true;
+		}
 	}
 	return false;
 }
