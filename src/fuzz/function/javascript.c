@@ -50,7 +50,7 @@ static size_t name_len(const char *at, const char *end)
 
 	while (at < end && (isalnum((unsigned char)*at) || *at == '_' || *at == '$' || (unsigned char)*at >= 0x80))
 		at++;
-	return isdigit((unsigned char)*from) ? 0 : (size_t)(at - from);
+	return from < end && isdigit((unsigned char)*from) ? 0 : (size_t)(at - from);
 }
 
 static const char *skip_space(const char *at, const char *end)
