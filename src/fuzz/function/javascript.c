@@ -269,6 +269,7 @@ static char *config(const struct function_target *target, const struct function_
 	json_put_string(&json, "engine", engine ? FUNCTION_ENGINE : "");
 	json_put_uint(&json, "memory", memory_of(options) / 8 * 7);
 	json_put_uint(&json, "timeout", ((options->input_ms ? options->input_ms : FUNCTION_INPUT_MS) + 999) / 1000);
+	json_put_uint(&json, "cover_seconds", cover_seconds(options));
 	json_key(&json, "expect");
 	json_open(&json, '[');
 	for (const char *const *each = options->expect; each && *each; each++)

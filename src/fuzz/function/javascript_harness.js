@@ -28,7 +28,6 @@ const TEXT_MAX = 65536;
 const CRASHES_MAX = 1000;
 const KEY_FRAMES = 3;
 const QUICK_MAX = 10000;
-const COVER_MS = 30000;
 const OVERFLOW = "Maximum call stack size exceeded";
 const MARK = "=== Uncaught JavaScript exception: ===";
 const DETECTED = "=== Jazzer.js bug detector: ===";
@@ -468,7 +467,7 @@ async function cover(folder) {
 	const out = path.join(__dirname, "coverage.info");
 	const { caller } = await openCaller(null);
 	caller.takeStrays();
-	const end = now() + COVER_MS;
+	const end = now() + (CONFIG.cover_seconds - 1) * 1000;
 	let told = 0;
 	for (const name of readdirSync(folder).sort()) {
 		if (now() >= end) break;
