@@ -14,9 +14,9 @@ ENGINE = ROOT / "build-engines" / "javascript"  # see tools/setup.sh
 WATERFALL = ROOT / "examples" / "waterfall"
 
 
-def fuzz(folder, *words, engine=True, timeout=170):
+def fuzz(folder, *words, engine=True, cover=False, timeout=170):
     with_engine = ["--engine", f"javascript={ENGINE}"] if engine else []
-    return hotcell("fuzz", "function", *words, *with_engine, "--json", "--quiet", cwd=folder, timeout=timeout)
+    return hotcell("fuzz", "function", *words, *with_engine, "--coverage" if cover else "--no-coverage", "--json", "--quiet", cwd=folder, timeout=timeout)
 
 
 def said(ran):
@@ -35,7 +35,7 @@ def make(folder, name, text):
 
 def test_the_waterfall_is_found_made_small_and_reproduced(tmp_path):
     shutil.copy(WATERFALL / "javascript" / "waterfall.js", tmp_path)
-    ran = fuzz(tmp_path, "waterfall.js:check", "--max-execs", "60000", "--seed", "7")
+    ran = fuzz(tmp_path, "waterfall.js:check", "--max-execs", "60000", "--seed", "7", cover=True)
     assert ran.code == 1, ran.err
     result = said(ran)
     (finding,) = result["findings"]
@@ -45,6 +45,8 @@ def test_the_waterfall_is_found_made_small_and_reproduced(tmp_path):
     assert finding["seen"] == finding["tried"] == 3
     assert base64.b64decode(finding["input"]) == b"hotcell"
     assert result["targets"][0]["execs"] > 1000 and result["targets"][0]["coverage"] > 0
+    coverage = result["coverage"]
+    assert (coverage["lines"], coverage["functions"], coverage["functions_hit"]) == (10, 1, 1) and coverage["lines_hit"] >= 8
     again = hotcell("findings", "repro", "--trust", "--json", finding["id"], cwd=tmp_path, timeout=100)
     assert again.code == 1 and json.loads(again.out)["verdict"] == "reproduced", again.err
 
