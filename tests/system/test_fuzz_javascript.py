@@ -213,5 +213,26 @@ def test_the_harness_measures_and_serves(tmp_path):
     assert [each for each in lines if each.startswith("DA:1")] == [
         "DA:10,1", "DA:11,1", "DA:12,1", "DA:13,0", "DA:14,0", "DA:15,0", "DA:16,0", "DA:19,1"]
     ran = subprocess.run(["node", harness, "serve"], input=b'{"word": "hotx---"}\n"hot"\n"hotcell"\n1\n', capture_output=True, timeout=60)
-    assert ran.stdout == b'{"result": 3}\n{"result": 0}\n' and ran.returncode == 1
-    assert b"Error: the whole word was found\n    at check (" in ran.stderr
+    answers = [json.loads(line) for line in ran.stdout.splitlines()]
+    assert answers[:2] == [{"result": 3}, {"result": 0}] and ran.returncode == 0
+    assert answers[2]["exception"] == "Error: the whole word was found"
+    assert answers[2]["traceback"].startswith("Error: the whole word was found\n    at check (")
+    assert answers[3]["result"] == 0
+
+
+def test_a_function_is_called_with_what_fits_its_schema(tmp_path):
+    make(tmp_path, "s.json", json.dumps({"type": "object", "required": ["kind", "sizes"], "additionalProperties": False, "properties": {
+        "kind": {"enum": ["circle", "square"]}, "sizes": {"type": "array", "items": {"type": "integer"}, "maxItems": 4}}}))
+    make(tmp_path, "t.js", """
+exports.area = async (kind, sizes) => {
+	console.log("noise");
+	if (!sizes.length) throw new RangeError("declared");
+	if (kind === "square" && sizes.length === 3) return sizes.none.x;
+};
+""")
+    ran = fuzz(tmp_path, "t.js:area", "--schema", "s.json", "--expect", "RangeError", "--max-execs", "200", "--seed", "5")
+    (finding,) = said(ran)["findings"]
+    assert finding["message"].startswith("TypeError: Cannot read properties of undefined") and finding["frames"] == ["exports.area (t.js)"]
+    assert (finding["file"], finding["line"]) == ("t.js", 5)
+    assert json.loads(finding["input"]) == {"kind": "square", "sizes": [0, 0, 0]}
+    assert said(ran)["tools"][0]["rejected"] > 0 and said(ran)["tools"][0]["ok"] > 0

@@ -290,7 +290,7 @@ static int javascript_plan(const struct function_target *target, const struct fu
 		struct finding_texts *words;
 		const char *mode;
 	} modes[] = {{&ret->build, "build"}, {&ret->run, "fuzz"}, {&ret->replay, "replay"}, {&ret->minimise, "minimise"},
-		{&ret->cover, "cover"}};
+		{&ret->cover, "cover"}, {&ret->serve, "serve"}};
 
 	(void)text, (void)len, (void)err;
 	for (size_t i = 0; i < ARRAY_LEN(files); i++)

@@ -25,6 +25,7 @@ const CONFIG = JSON.parse(fs.readFileSync(path.join(__dirname, "target.json"), "
 const EXIT_FOUND = 77;
 const EXIT_EXPECTED = CONFIG.expect.includes("ProcessExit");
 const TEXT_MAX = 65536;
+const ANSWER_MAX = 3500;
 const CRASHES_MAX = 1000;
 const KEY_FRAMES = 3;
 const QUICK_MAX = 10000;
@@ -488,35 +489,40 @@ async function cover(folder) {
 }
 
 /* An object whose keys are the parameters' names is spread over them; anything else is the only argument. */
-async function serve() {
-	const { caller } = await openCaller(null);
-	const names = caller.args.names;
-	process.stdout.write = () => true; /* what the target prints is for nobody */
-	for await (const line of require("node:readline").createInterface({ input: process.stdin, crlfDelay: Infinity })) {
-		const given = JSON.parse(line);
-		const spread = given !== null && typeof given === "object" && !Array.isArray(given) && Object.keys(given).length > 0 &&
-			Object.keys(given).every((key) => names.includes(key));
-		let answer = "null";
-		try {
-			const result = await apply(caller.fn, caller.owner, spread ? names.map((name) => given[name]) : [given]);
-			answer = safelyJson(result);
-		} catch (error) {
-			if (!isExpected(error)) {
-				writeSync(2, problemOf(error).text);
-				reallyExit(1);
-			}
-		}
-		writeSync(1, `{"result": ${answer}}\n`);
-	}
-	reallyExit(0);
+function argumentsFor(given, names) {
+	const keys = given !== null && typeof given === "object" && !Array.isArray(given) ? Object.keys(given) : [];
+	const spread = keys.length > 0 && keys.every((key) => names.includes(key));
+	return spread ? names.map((name) => given[name]) : [given];
 }
 
-function safelyJson(value) {
+async function answerOf(caller, line) {
 	try {
-		return JSON.stringify(value) ?? "null";
-	} catch {
-		return "null"; /* a circle, or a BigInt */
+		caller.begin();
+		const result = await apply(caller.fn, caller.owner, argumentsFor(JSON.parse(line), caller.args.names));
+		return { result: isShort(result) ? result ?? null : typeof result };
+	} catch (error) {
+		if (isExpected(error)) return { rejected: `by ${nameOf(error)}, which is declared` };
+		const [, head, ...rest] = safely(problemOf, error).text.slice(0, ANSWER_MAX).split("\n");
+		return { exception: head, traceback: [head, ...rest].join("\n") };
+	} finally {
+		calling = false;
 	}
+}
+
+function isShort(value) {
+	try {
+		return (JSON.stringify(value) ?? "").length <= ANSWER_MAX;
+	} catch {
+		return false; /* a circle, or a BigInt */
+	}
+}
+
+async function serve() {
+	const { caller } = await openCaller(null);
+	process.stdout.write = () => true; /* what the target prints is for nobody */
+	for await (const line of require("node:readline").createInterface({ input: process.stdin, crlfDelay: Infinity }))
+		writeSync(1, `${JSON.stringify(await answerOf(caller, line))}\n`);
+	reallyExit(0);
 }
 
 function build() {
