@@ -7,6 +7,7 @@ const { ANY, parametersOf, parametersOfOwn } = require("./harness_of_hotcell_typ
 
 const DEPTH_MAX = 4;
 const ITEMS_MAX = 8;
+const WORDS_MAX = 200;
 const SMALL = [0, 1, -1, 127, 128, 255, 256, 32767, 65535, 65536];
 const NUMBERS = [...SMALL, 2 ** 31 - 1, 2 ** 31, -(2 ** 31), 2 ** 32, 2 ** 53 - 1, 2 ** 53];
 const FLOATS = [0.5, -0, NaN, Infinity, -Infinity, 1e308, 5e-324, 0.1];
@@ -173,13 +174,23 @@ function argumentsOf(text, name) {
 	};
 }
 
-/* Words of the target's own text, for the engine to try. */
+/* Words of the target's own text, for the engine to try. It is not led by comparisons of single letters; letters that the text has
+ * one after another are often compared so, and are a word, too. */
 function wordsOf(text) {
 	const words = new Set();
+	let letters = "";
+	const add = (word) => word && words.size < WORDS_MAX && words.add(word);
 	for (const match of text.matchAll(/"((?:[^"\\\n]|\\.){1,64})"|'((?:[^'\\\n]|\\.){1,64})'/g)) {
 		const word = match[1] || match[2];
-		if (!word.includes("\\") && words.size < 200) words.add(word);
+		if (word.includes("\\")) continue;
+		if (word.length > 1 || letters.length === 64) {
+			add(letters);
+			letters = "";
+		}
+		letters += word.length === 1 ? word : "";
+		add(word);
 	}
+	add(letters);
 	return [...words];
 }
 
