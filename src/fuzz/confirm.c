@@ -75,12 +75,11 @@ static const struct exchange *again_wait(struct engine *engine, const struct ste
 	struct loop *loop = target_loop(engine->options->target);
 	const struct exchange *seen;
 
-	struct session *again = engine->again[engine->again_turn];
-	if (session_begin(again, step->subject, buf_text(&step->input), step->input.len, engine->err) < 0) {
+	if (session_begin(engine->again, step->subject, buf_text(&step->input), step->input.len, engine->err) < 0) {
 		engine->broken = true;
 		return NULL;
 	}
-	while (!(seen = session_poll(again)) && !engine_tick(engine, NULL))
+	while (!(seen = session_poll(engine->again)) && !engine_tick(engine, NULL))
 		(void)loop_turn(loop, TURN_MS);
 	return seen;
 }
@@ -94,46 +93,23 @@ static const struct exchange *again_call(struct engine *engine, const struct ste
 	if (!seen)
 		return NULL;
 	engine->again_late = seen->reply.kind == REPLY_LATE;
-	engine->again_ended = seen->ended;
 	if (seen->ended)
 		engine->again_calls = 0;
 	return seen;
-}
-
-/* The next one's turn, which was prepared meanwhile; the last one is prepared for later. One that cannot be begun now is begun,
- * and its failure told, when it is called. */
-static void again_next(struct engine *engine)
-{
-	struct target *target = engine->options->target;
-	struct session *used = engine->again[engine->again_turn];
-	struct err ignored;
-
-	session_restart(used);
-	for (unsigned i = 0; i < AGAIN_SESSIONS && target_mode(target) != TARGET_EXEC && target_mode(target) != TARGET_ARGS; i++) {
-		struct session **each = &engine->again[i];
-		if (*each)
-			(void)!session_prepare(*each, &ignored);
-		else
-			*each = session_open_soon(target, &ignored);
-	}
-	unsigned next = (engine->again_turn + 1) % AGAIN_SESSIONS;
-	engine->again_turn = engine->again[next] ? next : engine->again_turn;
-	engine->again_calls = 0;
-	engine->again_ended = false;
 }
 
 static const struct exchange *again_run(struct engine *engine, const struct steps *steps, bool fresh)
 {
 	const struct exchange *seen = NULL;
 
-	struct session **again = &engine->again[engine->again_turn];
-	if (!*again && !(*again = session_open(engine->options->target, engine->err))) {
+	if (!engine->again && !(engine->again = session_open(engine->options->target, engine->err))) {
 		engine->broken = true;
 		return NULL;
 	}
-	bool used = (fresh || steps->count > 1 || engine->again_calls >= AGAIN_CALLS) && engine->again_calls > 0;
-	if (used || engine->again_ended)
-		again_next(engine);
+	if ((fresh || steps->count > 1 || engine->again_calls >= AGAIN_CALLS) && engine->again_calls > 0) {
+		session_restart(engine->again);
+		engine->again_calls = 0;
+	}
 	for (size_t i = 0; i < steps->count; i++) {
 		seen = again_call(engine, &steps->list[i]);
 		if (!seen)

@@ -186,9 +186,7 @@ static void progress_tell(struct engine *engine, uint64_t now)
 	uint64_t since = now - engine->told_ns;
 
 	totals->ns = now - engine->started;
-	totals->restarts = 0;
-	for (unsigned i = 0; i < AGAIN_SESSIONS; i++)
-		totals->restarts += engine->again[i] ? session_restarts(engine->again[i]) : 0;
+	totals->restarts = engine->again ? session_restarts(engine->again) : 0;
 	for (unsigned i = 0; engine->workers && i < engine->options->workers; i++)
 		totals->restarts += engine->workers[i].session ? session_restarts(engine->workers[i].session) : 0;
 	if (since >= RATE_NS || totals->rate == 0) {
@@ -325,8 +323,7 @@ void engine_done(struct engine *engine)
 		worker_done(&engine->workers[i]);
 	for (size_t i = 0; i < engine->pending_count; i++)
 		surprise_done(&engine->pending[i]);
-	for (unsigned i = 0; i < AGAIN_SESSIONS; i++)
-		session_free(engine->again[i]);
+	session_free(engine->again);
 	draw_done(&engine->dice);
 	buf_done(&engine->scratch);
 	free(engine->quarries);

@@ -164,8 +164,6 @@ struct met {
 #define MET_TRIES 2u
 #define MET_MAX 4096u
 
-#define AGAIN_SESSIONS 3u
-
 struct engine {
 	const struct fuzz_options *options;
 	struct fuzz_result *result;
@@ -185,10 +183,8 @@ struct engine {
 	size_t pending_count;
 	uint64_t surprises_lost; /* more at once than are remembered */
 	/* seeing it again */
-	struct session *again[AGAIN_SESSIONS]; /* in turns: while one is called, the others get processes that nobody called before */
-	unsigned again_turn; /* whose it is */
+	struct session *again;
 	unsigned again_calls; /* of its process */
-	bool again_ended; /* its process has */
 	uint64_t again_ends; /* when making it smaller ends */
 	uint64_t again_ns; /* spent on it so far */
 	bool again_late; /* the last trial took all its time */

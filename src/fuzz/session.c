@@ -306,7 +306,7 @@ static bool ended_badly(const struct session *session)
 {
 	const struct cell_result *result = session->life ? session->life->result : NULL;
 
-	return result && session->calls > 0 && !session->mode->single && !(result->outcome == CELL_EXITED && result->exit_code == 0) &&
+	return result && !session->mode->single && !(result->outcome == CELL_EXITED && result->exit_code == 0) &&
 		result->outcome != CELL_CANCELLED;
 }
 
@@ -337,18 +337,15 @@ int session_begin(struct session *session, const struct subject *subject, const 
 		settle_as(session, REPLY_ENDED);
 		return 0;
 	}
-	bool lives = session->life && !session->stale && !session->life->result && !session->mode->single;
-	if (lives && session->state != STATE_STARTING) {
+	if (session->life && !session->stale && !session->life->result && !session->mode->single) {
 		session_ask(session, subject, input, len);
 		return 0;
 	}
+	session->restarts += session->life && !session->mode->single;
 	session->input.len = 0;
 	buf_add(&session->input, input, len);
 	session->subject = subject;
 	session->waiting = true;
-	if (lives)
-		return 0; /* it was prepared, and is called when it is ready */
-	session->restarts += session->life && !session->mode->single;
 	session->starts = 0;
 	session->state = STATE_COLD;
 	return process_start(session, err);
@@ -452,44 +449,15 @@ static void start_error(const struct session *session, struct err *err)
 		buf_text(&said), len > from ? "'" : "");
 }
 
-static struct session *session_make(struct target *target, struct subjects *subjects)
+struct session *session_open_asking(struct target *target, struct subjects *subjects, struct err *err)
 {
-	struct session *session = xcalloc(1, sizeof(*session));
+	own(session_freep) struct session *session = xcalloc(1, sizeof(*session));
 
 	session->target = target;
 	session->mode = target->mode;
 	session->in = session->out = session->err = -1;
 	session->talk = (struct talk){.options = &target->options, .remarks = &target->remarks, .subjects = subjects,
 		.about = subjects ? &target->about : NULL};
-	return session;
-}
-
-int session_prepare(struct session *session, struct err *err)
-{
-	bool lives = session->life && !session->stale && !session->life->result;
-
-	if (session->mode->single || lives)
-		return 0;
-	exchange_forget(session);
-	answer_done(&session->talk.answer);
-	session->restarts += session->life != NULL;
-	session->stale = session->waiting = false;
-	session->starts = 0;
-	session->state = STATE_COLD;
-	return process_start(session, err);
-}
-
-struct session *session_open_soon(struct target *target, struct err *err)
-{
-	own(session_freep) struct session *session = session_make(target, NULL);
-
-	return session_prepare(session, err) < 0 ? NULL : ptr_take(&session);
-}
-
-struct session *session_open_asking(struct target *target, struct subjects *subjects, struct err *err)
-{
-	own(session_freep) struct session *session = session_make(target, subjects);
-
 	if (session->mode->single)
 		return ptr_take(&session);
 	if (process_start(session, err) < 0)

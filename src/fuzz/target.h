@@ -104,10 +104,6 @@ struct session *session_free(struct session *session); /* NULL is fine; returns 
 void session_freep(struct session **session);
 /* The next call begins with a process that nobody called before. */
 void session_restart(struct session *session);
-/* Begins that process now, if it is not there, and does not wait for it. What came of the last call is forgotten. */
-MUST_CHECK int session_prepare(struct session *session, struct err *err);
-/* One whose process is begun likewise, and may still fail to start: a call then tells it. */
-MUST_CHECK struct session *session_open_soon(struct target *target, struct err *err);
 
 /* Begins a call; one at a time. -1 only where no cell can be had. `input` may be malformed JSON Schema-wise, never as JSON. */
 MUST_CHECK int session_begin(struct session *session, const struct subject *subject, const char *input, size_t len, struct err *err);

@@ -179,17 +179,6 @@ void session_restart(struct session *session)
 	session->restarts++;
 }
 
-int session_prepare(struct session *session, struct err *err)
-{
-	(void)session, (void)err;
-	return 0;
-}
-
-struct session *session_open_soon(struct target *target, struct err *err)
-{
-	return session_open(target, err);
-}
-
 int session_begin(struct session *session, const struct subject *subject, const char *input, size_t len, struct err *err)
 {
 	struct target *target = session->target;
