@@ -213,6 +213,25 @@ fetch_engine_javascript() {
 	echo "$engine_javascript" >"$folder/installed"
 }
 
+# Java's, beside it: two files of Maven Central, whose sums are known.
+engine_java=0.30.0
+engine_java_sums='8bdeac017bcd3d9473c9772fac62111c4df830188571def1d001a1b743a62b2f  jazzer-0.30.0.jar
+d36a725cfedcb7f3590206866cc2836f84d12afccf7c98912f5c720e4d2208d7  jazzer-api-0.30.0.jar'
+fetch_engine_java() {
+	local folder name
+	folder=$(dirname "$0")/../build-engines/java
+	[ "$(cat "$folder/installed" 2>/dev/null)" != "$engine_java" ] || return 0
+	echo "setup: fetching Jazzer $engine_java from Maven Central into build-engines, 9 MB: what Java methods are fuzzed with"
+	rm -rf "$folder"
+	mkdir -p "$folder"
+	for name in jazzer jazzer-api; do
+		curl -fsSL --retry 3 --max-time 120 -o "$folder/$name-$engine_java.jar" \
+			"https://repo.maven.apache.org/maven2/com/code-intelligence/$name/$engine_java/$name-$engine_java.jar" || return 1
+	done
+	(cd "$folder" && sha256sum --quiet -c - <<<"$engine_java_sums") || return 1
+	echo "$engine_java" >"$folder/installed"
+}
+
 # What values from schemas are compared with, once, into build-peers.
 peer_python=(hypothesis==6.170.9 hypothesis-jsonschema==0.23.1) # the newer Hypothesis breaks the other
 peer_npm=json-schema-faker@0.6.3
@@ -250,6 +269,7 @@ if [ "$wanted" != demo ]; then
 	lacks golang-go "builds the functions in Go that are fuzzed" has_go
 	lacks rustc "builds Rust functions to be fuzzed, as an ordinary user" test -x /usr/bin/rustc
 	lacks cargo "builds Rust packages to be fuzzed, as an ordinary user" test -x /usr/bin/cargo
+	lacks default-jdk-headless "builds and runs the Java methods that are fuzzed" has javac
 	lacks bubblewrap "the sandbox that cells are compared with" has bwrap
 	lacks parallel "what campaigns are compared with" has parallel
 	lacks squid "a proxy that doors are compared with, and go through" test -x /usr/sbin/squid
@@ -280,6 +300,7 @@ fi
 if [ "$wanted" = test ]; then
 	fetch_engines
 	fetch_engine_javascript
+	fetch_engine_java
 	fetch_npm
 	fetch_schema_suite
 	fetch_servers

@@ -196,7 +196,7 @@ static void harnesses_add(struct function_targets *ret, const struct language *l
 
 static int not_yet(const struct language *language, struct err *err)
 {
-	return err_set(err, ERR_USAGE, "%s targets are not fuzzed yet; Python, JavaScript, Go, Rust, C and C++ are", language->title);
+	return err_set(err, ERR_USAGE, "%s targets are not fuzzed yet; Python, JavaScript, Go, Rust, C, C++ and Java are", language->title);
 }
 
 static int read_names(const struct language *language, int dir, const char *path, struct names *ret, struct err *err)
@@ -216,7 +216,7 @@ static int no_language(const char *path, struct err *err)
 	own(buf_done) struct buf name = {0};
 
 	shown(path, &name);
-	return err_set(err, ERR_USAGE, "'%s' is in no language that can be fuzzed: .py, .js, .go, .rs, .c, .cc, .cpp and .cxx files can",
+	return err_set(err, ERR_USAGE, "'%s' is in no language that can be fuzzed: .py, .js, .go, .rs, .java, .c, .cc, .cpp and .cxx files can",
 		buf_text(&name));
 }
 

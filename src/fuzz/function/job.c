@@ -170,6 +170,7 @@ void job_cell_build(struct job_cell *ret, const struct fuzzing *it, const struct
 	ret->spec.limits.output = OUTPUT_MAX;
 	ret->spec.limits.memory = engine_memory(it, place);
 	ret->spec.limits.nice = it->options->nice;
+	ret->spec.tmp_exec = ret->spec.tmp_exec || place->plan.runs_from_tmp;
 }
 
 void job_cell_done(struct job_cell *cell)

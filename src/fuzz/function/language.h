@@ -55,6 +55,7 @@ struct function_plan {
 	uint64_t memory; /* that it needs at least; 0: the default */
 	size_t deepest; /* bytes of an input that nests deep; 0: the default */
 	struct finding_texts serve; /* words; a document a line in, an answer a line out: for --schema; empty: it cannot */
+	bool runs_from_tmp; /* it unpacks what it runs into /tmp */
 	bool tells_on_stdout; /* what happened: stdout is read, too */
 	bool goes_on; /* its harness keeps going after a crash, and writes each new one to crashes/ */
 	bool replays_as_engine; /* replay takes libFuzzer's flags and ends as it does, though it goes on */

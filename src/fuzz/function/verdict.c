@@ -11,6 +11,8 @@
 #define LINE_MAX_SHOWN 240
 #define PANIC_WORDS 6u
 #define JAZZER_JS "=== Jazzer.js bug detector: ===\n" /* our harness says so; the detector's own name follows */
+#define JAVA_MARK "== Java Exception: "
+#define JAVA_ISSUE JAVA_MARK "com.code_intelligence.jazzer.api.FuzzerSecurityIssue"
 
 /* A line that says what happened, one row each; the first row that is there counts. */
 static const struct {
@@ -45,6 +47,13 @@ static const struct {
 	{JAZZER_JS "Server Side Request Forgery", "network", "", .next = true},
 	{JAZZER_JS, "exception", "", .next = true},
 	{"=== Uncaught JavaScript exception: ===", "exception", "", .next = true},
+	{JAVA_ISSUE "Low: Out of memory", "memory", "one input took too much memory"},
+	{JAVA_ISSUE "Low: Stack overflow", "exception", "java.lang.StackOverflowError", .until = ""}, /* Jazzer adds how to see it */
+	{JAVA_ISSUE "Critical: OS Command Injection", "command", "OS Command Injection", .until = ""},
+	{JAVA_ISSUE "High: Remote Code Execution", "command", "Remote Code Execution"},
+	{JAVA_ISSUE, "exception", "FuzzerSecurityIssue"},
+	{JAVA_MARK "java.lang.OutOfMemoryError", "memory", "one input took too much memory"},
+	{JAVA_MARK, "exception", ""},
 	{"ERROR: libFuzzer: deadly signal", "crash", "a signal ended it"},
 	{"ERROR: libFuzzer: fuzz target exited", "crash", "it ended the process"},
 	{"ERROR: libFuzzer: ", "crash", ""},
@@ -104,7 +113,8 @@ static void put_message(size_t row, const char *at, const char *end, struct find
 
 static bool is_harness_frame(const char *frame)
 {
-	return strstr(frame, "harness_of_hotcell") || strstr(frame, "hotcell_fuzz_one") || strncmp(frame, "LLVMFuzzerTestOneInput", 22) == 0;
+	return strstr(frame, "harness_of_hotcell") || strstr(frame, "hotcell_fuzz_one") ||
+		strncmp(frame, "LLVMFuzzerTestOneInput", 22) == 0 || strstr(frame, ".fuzzerTestOneInput (");
 }
 
 /* What called the target's code is no part of it. A harness that the user wrote is, where nothing else is left. */
@@ -168,9 +178,11 @@ static void place_file(const struct function_target *target, struct finding *fin
 		finding->file = host;
 		return;
 	}
+	const char *slash = strrchr(target->file, '/'), *name = slash ? slash + 1 : target->file;
+	bool own = finding->file && strcmp(finding->file, name) == 0; /* Java has names without folders */
 	free(finding->file);
 	finding->file = xfmt("%s/%s", target->root, target->file);
-	finding->line = 0;
+	finding->line = own ? finding->line : 0;
 }
 
 static bool is_noise(const char *line, size_t len)
