@@ -11,7 +11,7 @@ ENGINE = ["--engine", f"java={ROOT / 'build-engines' / 'java'}"]  # see tools/se
 
 
 def fuzz(folder, *words, engine=ENGINE):
-    return hotcell("fuzz", "function", *words, *engine, "--json", "--quiet", cwd=folder, timeout=170)
+    return hotcell("fuzz", "function", *words, *engine, "--no-deepen", "--json", "--quiet", cwd=folder, timeout=170)
 
 
 def said(ran):
