@@ -1,6 +1,6 @@
 #!/bin/bash
-# Installs the packages that are missing for `make demo`, `make test` or `make bench`, says which and why first,
-# and does nothing where all are there. Usage: tools/setup.sh demo|test|bench
+# Installs the packages that are missing for `make demo`, `make test`, `make test-long` or `make bench`, says which and why first,
+# and does nothing where all are there. Usage: tools/setup.sh demo|test|long|bench
 set -euo pipefail
 
 wanted=${1:-demo}
@@ -213,22 +213,18 @@ fetch_engine_javascript() {
 	echo "$engine_javascript" >"$folder/installed"
 }
 
-# Java's, beside it: two files of Maven Central, whose sums are known.
+# Java's, beside it, for the long tests.
 engine_java=0.30.0
-engine_java_sums='8bdeac017bcd3d9473c9772fac62111c4df830188571def1d001a1b743a62b2f  jazzer-0.30.0.jar
-d36a725cfedcb7f3590206866cc2836f84d12afccf7c98912f5c720e4d2208d7  jazzer-api-0.30.0.jar'
 fetch_engine_java() {
 	local folder name
-	folder=$(dirname "$0")/../build-engines/java
+	folder=$(realpath "$(dirname "$0")/..")/build-engines/java
 	[ "$(cat "$folder/installed" 2>/dev/null)" != "$engine_java" ] || return 0
-	echo "setup: fetching Jazzer $engine_java from Maven Central into build-engines, 9 MB: what Java methods are fuzzed with"
+	echo "setup: installing com.code-intelligence:jazzer:$engine_java with mvn into build-engines, 9 MB: what Java methods are fuzzed with"
 	rm -rf "$folder"
 	mkdir -p "$folder"
 	for name in jazzer jazzer-api; do
-		curl -fsSL --retry 3 --max-time 120 -o "$folder/$name-$engine_java.jar" \
-			"https://repo.maven.apache.org/maven2/com/code-intelligence/$name/$engine_java/$name-$engine_java.jar" || return 1
+		mvn -q dependency:copy "-Dartifact=com.code-intelligence:$name:$engine_java" "-DoutputDirectory=$folder" || return 1
 	done
-	(cd "$folder" && sha256sum --quiet -c - <<<"$engine_java_sums") || return 1
 	echo "$engine_java" >"$folder/installed"
 }
 
@@ -259,17 +255,20 @@ lacks libyaml-dev "reads campaign files" has_library yaml-0.1
 lacks libssl-dev "TLS of secret doors" has_library libssl
 lacks libpcre2-dev "regular expressions of JSON Schema" has_library libpcre2-8
 lacks libc-ares-dev "resolves names for doors" has_library libcares
+lacks python3 "runs the example server, the tests and the checks" has python3
+lacks python3-venv "keeps what pip installs out of the system" has_venv
+lacks clang "builds functions in C for fuzzing, and the fuzz harnesses" has clang
+if [ "$wanted" = long ]; then
+	lacks default-jdk-headless "builds and runs the Java methods that are fuzzed" has javac
+	lacks maven "fetches what they are fuzzed with" has mvn
+fi
 if [ "$wanted" != demo ]; then
 	lacks libcmocka-dev "unit tests" has_library cmocka
-	lacks python3 "runs the system tests and the checks" has python3
-	lacks python3-venv "keeps pytest out of the system" has_venv
-	lacks clang "builds the fuzz harnesses" has clang
 	lacks afl++ "an engine that C functions are fuzzed with" has afl-fuzz
 	lacks llvm "measures what functions in C reach" has llvm-cov
 	lacks golang-go "builds the functions in Go that are fuzzed" has_go
 	lacks rustc "builds Rust functions to be fuzzed, as an ordinary user" test -x /usr/bin/rustc
 	lacks cargo "builds Rust packages to be fuzzed, as an ordinary user" test -x /usr/bin/cargo
-	lacks default-jdk-headless "builds and runs the Java methods that are fuzzed" has javac
 	lacks bubblewrap "the sandbox that cells are compared with" has bwrap
 	lacks parallel "what campaigns are compared with" has parallel
 	lacks squid "a proxy that doors are compared with, and go through" test -x /usr/sbin/squid
@@ -291,20 +290,17 @@ if [ "$wanted" != demo ]; then
 	lacks passwd "makes the ordinary account of the tests" test -x /usr/sbin/useradd
 fi
 install_noted
-if [ "$wanted" = bench ]; then
-	fetch_peers
-	fetch_engines
-	fuzzer_links >/dev/null 2>&1 || { packages+=("$(runtime_package)"); reasons+=("sanitizers and libFuzzer for clang"); }
-	install_noted
-fi
-if [ "$wanted" = test ]; then
-	fetch_engines
+fetch_engines
+fuzzer_links >/dev/null 2>&1 || { packages+=("$(runtime_package)"); reasons+=("sanitizers and libFuzzer for clang"); }
+install_noted
+[ "$wanted" != bench ] || fetch_peers
+if [ "$wanted" != demo ]; then
 	fetch_engine_javascript
-	fetch_engine_java
+	warm_go
+fi
+if [ "$wanted" = test ] || [ "$wanted" = long ]; then
 	fetch_npm
 	fetch_schema_suite
 	fetch_servers
-	fuzzer_links >/dev/null 2>&1 || { packages+=("$(runtime_package)"); reasons+=("sanitizers and libFuzzer for clang"); }
-	install_noted
-	warm_go
 fi
+[ "$wanted" != long ] || fetch_engine_java

@@ -39,12 +39,28 @@ def pytest_sessionstart(session):
 
 # Minutes of others' programs, to which it is all one who started hotcell: root does every second test of these files, an ordinary
 # user the others, and `make test-long` all as both.
-SHARED_OUT = ("test_corpus.py", "test_fuzz_bad_targets.py", "test_fuzz_deep.py", "test_fuzz_function.py", "test_fuzz_servers.py", "test_example_tutor.py")
+SHARED_OUT = (
+    "test_api.py",
+    "test_corpus.py",
+    "test_example_tutor.py",
+    "test_fuzz_bad_targets.py",
+    "test_fuzz_coverage.py",
+    "test_fuzz_deep.py",
+    "test_fuzz_function.py",
+    "test_fuzz_go.py",
+    "test_fuzz_javascript.py",
+    "test_fuzz_rust.py",
+    "test_fuzz_servers.py",
+    "test_fuzz_view.py",
+)
+LONG_ONLY = ("test_fuzz_java.py",)  # Jazzer takes seconds whenever it begins
 
 
 def shared_out(items):
     turn = 0
     for item in items:
+        if item.path.name in LONG_ONLY and not harness.LONG:
+            continue
         if item.path.name in SHARED_OUT and not harness.LONG and "HOTCELL_ALL" not in os.environ:
             turn += 1
             if turn % 2 != int(harness.IS_ROOT):

@@ -108,4 +108,4 @@ public class Table {
     (tmp_path / "empty").mkdir()
     ran = fuzz(tmp_path, "Table.java:put", "--duration", "5s", engine=["--engine", f"java={tmp_path / 'empty'}"])
     (problem,) = said(ran)["targets"][0]["problems"]
-    assert problem.startswith("Jazzer is not there; to install it: ") and "jazzer-0.30.0.jar" in problem
+    assert problem.startswith("Jazzer is not there; to install it: ") and "com.code-intelligence" in problem

@@ -13,7 +13,6 @@
 #define MEMORY ((uint64_t)2 << 30)
 #define HEAP_LEAST 64u /* MB */
 #define VERSION "0.30.0"
-#define CENTRAL "https://repo.maven.apache.org/maven2/com/code-intelligence"
 
 extern const char java_harness[], java_harness_end[]; /* the file beside this one */
 
@@ -285,8 +284,8 @@ static int java_plan(const struct function_target *target, const struct function
 static const struct language_need needs[] = {
 	{"a JDK", LIST("javac", "-version"), "apt-get install default-jdk-headless"},
 	{"Jazzer", LIST("sh", "-c", "ls " FUNCTION_ENGINE "/jazzer-[0-9]*.jar " FUNCTION_ENGINE "/jazzer-api-*.jar"),
-		"mkdir -p .hotcell/engines/java && cd .hotcell/engines/java && curl -fO " CENTRAL "/jazzer/" VERSION "/jazzer-" VERSION
-		".jar -fO " CENTRAL "/jazzer-api/" VERSION "/jazzer-api-" VERSION ".jar, or --engine java=DIR"},
+		"for each in jazzer jazzer-api; do mvn -q dependency:copy -Dartifact=com.code-intelligence:$each:" VERSION
+		" -DoutputDirectory=.hotcell/engines/java; done, or --engine java=DIR"},
 	{0},
 };
 
