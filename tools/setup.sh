@@ -223,7 +223,7 @@ fetch_engine_java() {
 	rm -rf "$folder"
 	mkdir -p "$folder"
 	for name in jazzer jazzer-api; do
-		mvn -q dependency:copy "-Dartifact=com.code-intelligence:$name:$engine_java" "-DoutputDirectory=$folder" || return 1
+		mvn -q -B dependency:copy "-Dartifact=com.code-intelligence:$name:$engine_java" "-DoutputDirectory=$folder" || return 1
 	done
 	echo "$engine_java" >"$folder/installed"
 }
