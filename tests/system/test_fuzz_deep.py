@@ -53,6 +53,15 @@ def test_a_stack_that_c_runs_out_of_is_found(tmp_path):
     again(tmp_path, findings[0])
 
 
+def test_a_stack_that_rust_runs_out_of_is_found(tmp_path):
+    shutil.copy(DEEP / "lists.rs", tmp_path)
+    ran = fuzz(tmp_path, "lists.rs:parse", "--duration", "10s", "--seed", "3", "--max-findings", "1")
+    assert ran.code == 1, ran
+    (finding,) = said(ran)["findings"]
+    assert finding["oracle"] == "crash" and finding["message"] == "stack-overflow" and finding["seen"] == finding["tried"] == 3
+    again(tmp_path, finding)
+
+
 def test_the_engine_alone_does_not_get_that_deep(tmp_path):
     shutil.copy(DEEP / "sums.c", tmp_path)
     ran = fuzz(tmp_path, "sums.c:parse", "--duration", f"{BARE}s", "--no-deepen")
