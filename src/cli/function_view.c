@@ -388,7 +388,7 @@ static void put_worker(struct page *page, const struct function_progress *progre
 {
 	const struct worker_progress *worker = &progress->workers[index];
 	own(buf_done) struct buf text = {0}, name = {0};
-	char label[24];
+	char label[32];
 
 	(void)snprintf(label, sizeof(label), "worker %zu", index + 1);
 	buf_fmt(&text, "%-*s%-10s", LABEL, label, worker->doing ? worker->doing : "");
