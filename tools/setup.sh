@@ -185,14 +185,14 @@ warm_go() {
 
 # Engines that functions are fuzzed with, once, into build-engines.
 engine_python=(atheris==3.0.0 coverage==7.10.7)
-fetch_engines() {
+fetch_python_engine() {
 	local folder
-	folder=$(dirname "$0")/../build-engines
+	folder=$(dirname "$0")/../build-engines/python
 	[ "$(cat "$folder/installed" 2>/dev/null)" != "${engine_python[*]}" ] || return 0
 	echo "setup: installing ${engine_python[*]} with pip into build-engines: what Python functions are fuzzed and measured with"
 	rm -rf "$folder"
-	mkdir -p "$folder"
-	"$(system_python)" -m venv "$folder/python" && "$folder/python/bin/pip" install -q --disable-pip-version-check "${engine_python[@]}" || return 1
+	mkdir -p "$(dirname "$folder")"
+	"$(system_python)" -m venv "$folder" && "$folder/bin/pip" install -q --disable-pip-version-check "${engine_python[@]}" || return 1
 	echo "${engine_python[*]}" >"$folder/installed"
 }
 
@@ -290,17 +290,27 @@ if [ "$wanted" != demo ]; then
 	lacks passwd "makes the ordinary account of the tests" test -x /usr/sbin/useradd
 fi
 install_noted
-fetch_engines
 fuzzer_links >/dev/null 2>&1 || { packages+=("$(runtime_package)"); reasons+=("sanitizers and libFuzzer for clang"); }
 install_noted
-[ "$wanted" != bench ] || fetch_peers
+
+# What is fetched waits for the network: side by side, and one that fails fails all.
+jobs=()
+beside() {
+	("$@") &
+	jobs+=($!)
+}
+beside fetch_python_engine
 if [ "$wanted" != demo ]; then
-	fetch_engine_javascript
-	warm_go
+	beside fetch_engine_javascript
+	beside warm_go
 fi
 if [ "$wanted" = test ] || [ "$wanted" = long ]; then
-	fetch_npm
-	fetch_schema_suite
-	fetch_servers
+	beside fetch_npm
+	beside fetch_schema_suite
+	beside fetch_servers
 fi
-[ "$wanted" != long ] || fetch_engine_java
+[ "$wanted" != bench ] || beside fetch_peers
+[ "$wanted" != long ] || beside fetch_engine_java
+for job in "${jobs[@]}"; do
+	wait "$job"
+done

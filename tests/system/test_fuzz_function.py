@@ -32,7 +32,7 @@ def make(folder, name, text):
 
 def the_waterfall(tmp_path, language, name, duration):
     shutil.copy(WATERFALL / language / name, tmp_path / name)
-    ran = fuzz(tmp_path, f"{name}:check", "--duration", duration, "--seed", "7")
+    ran = fuzz(tmp_path, f"{name}:check", "--duration", duration, "--seed", "7", "--max-findings", "1")
     assert ran.code == 1, ran.err
     result = said(ran)
     (finding,) = result["findings"]
@@ -47,13 +47,13 @@ def the_waterfall(tmp_path, language, name, duration):
 
 
 def test_the_waterfall_in_python_is_found_and_reproduced(tmp_path):
-    finding = the_waterfall(tmp_path, "python", "waterfall.py", "25s")
+    finding = the_waterfall(tmp_path, "python", "waterfall.py", "60s")
     assert finding["oracle"] == "exception" and finding["message"] == "RuntimeError: the whole word was found"
     assert base64.b64decode(finding["input"]) == b"hotcell"
 
 
 def test_the_waterfall_in_c_is_found_and_reproduced(tmp_path):
-    finding = the_waterfall(tmp_path, "c", "waterfall.c", "10s")
+    finding = the_waterfall(tmp_path, "c", "waterfall.c", "40s")
     assert finding["oracle"] == "crash" and finding["message"] == "AddressSanitizer: heap-buffer-overflow"
     assert finding["frames"] == ["AddressSanitizer: heap-buffer-overflow", "check (waterfall.c)"]
 

@@ -80,7 +80,7 @@ OPTIONS = ("--max-calls", "2", "--max-findings", "1", "--replays", "1", "--call-
 
 
 # A second answer comes with the first, with the next call or, after the last one, never.
-OFTEN = ("--max-calls", "100", "--replays", "10")
+OFTEN = ("--max-calls", "2000", "--replays", "10")
 
 
 def judge(kind, expected, folder, *words):
