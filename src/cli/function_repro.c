@@ -98,6 +98,7 @@ static int retry_open(struct parsed *it, struct function_retry *retry, struct er
 		return -1;
 	if (it->setup.targets.count != 1)
 		return err_set(err, ERR_USAGE, "the capsule names no single function");
+	function_setup_rename(&it->setup, retry->finding->target);
 	retry->changed = function_is_changed(&it->setup, retry->finding);
 	it->setup.options.coverage = COVER_NONE;
 	it->setup.options.stop = on_stop;

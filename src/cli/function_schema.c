@@ -132,6 +132,7 @@ int function_schema_repro(const struct function_cli *cli, const struct cli_args 
 
 	if (setup_build(&it, cli, args, err) < 0)
 		return -1;
+	it.cli.name = retry->finding->target;
 	it.cli.seed = retry->finding->seed;
 	it.cli.replays = retry->times;
 	int rc = fuzz_setup_build(&setup, &it.cli, TARGET_LINES, &it.args, err) < 0 ||

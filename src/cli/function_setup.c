@@ -150,6 +150,31 @@ static int take_engines(struct function_setup *it, struct err *err)
 	return engine_below(it, project, err) < 0 || engine_below(it, user, err) < 0 ? -1 : 0;
 }
 
+/* A target is called by its path below the project, the folder that holds the state: two files of one name are two. */
+static void name_targets(struct function_setup *it)
+{
+	const char *slash = strrchr(it->state, '/');
+	size_t len = slash ? (size_t)(slash - it->state) : 0;
+
+	for (size_t i = 0; i < it->targets.count; i++) {
+		struct function_target *target = &it->targets.list[i];
+		own(freep) char *path = xfmt("%s/%s", target->root, target->file);
+		const char *base = strrchr(path, '/') + 1;
+		size_t size = strlen(base);
+		if (!len || strncmp(path, it->state, len) != 0 || path[len] != '/' || strncmp(target->name, base, size) != 0)
+			continue;
+		char *name = xfmt("%s%s", path + len + 1, target->name + size);
+		free(target->name);
+		target->name = name;
+	}
+}
+
+void function_setup_rename(struct function_setup *it, const char *name)
+{
+	free(it->targets.list[0].name);
+	it->targets.list[0].name = xstrdup(name);
+}
+
 static int take_targets(struct function_setup *it, char *const *words, struct err *err)
 {
 	size_t count = 0;
@@ -206,6 +231,7 @@ int function_setup_build(struct function_setup *ret, const struct function_cli *
 		fuzz_state_open(cli->state, cli->run.audit, ret->backend, &ret->built.spec, &ret->state, &ret->store_folder, &ret->audit, err) < 0 ||
 		take_engines(ret, err) < 0)
 		return -1;
+	name_targets(ret);
 	fuzz_flags(args, &ret->flags, &ret->names);
 	ret->options = (struct function_options){
 		.targets = &ret->targets,

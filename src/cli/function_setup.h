@@ -41,6 +41,8 @@ MUST_CHECK int function_setup_open(struct function_setup *it, struct err *err);
 void function_setup_done(struct function_setup *it);
 /* Whether its target is another than the one that it was found in. */
 bool function_is_changed(const struct function_setup *it, const struct finding *finding);
+/* The only target is called so, as in a finding that is tried again, wherever that is. */
+void function_setup_rename(struct function_setup *it, const char *name);
 /* A finding as it goes to the store. */
 void function_setup_finish(const struct function_setup *it, struct finding *finding);
 

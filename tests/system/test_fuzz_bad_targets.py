@@ -224,3 +224,34 @@ def test_a_full_disk_under_the_state_is_told(tmp_path):
     ran = hotcell("fuzz", "function", "t.py:f", *VENV, "--quiet", *QUICK, "--state", state, cwd=tmp_path, timeout=100,
                   preexec_fn=small_disk(state, "16k"))
     assert ran.code == 4 and b"No space left" in ran.out + ran.err, ran
+
+
+# ---- what is told apart ----
+
+
+def test_two_files_of_one_name_are_two_targets(tmp_path):
+    for folder in ("a", "b"):
+        (tmp_path / folder).mkdir()
+        (tmp_path / folder / "t.py").write_text('def f(x: str):\n    if x[:1] == "a":\n        raise ValueError("line 1: runtime error: nil")\n')
+    ran = fuzz(tmp_path, "a/t.py:f", "b/t.py:f", "--duration", "12s", "--max-findings", "2")
+    found = said(ran)["findings"]
+    assert sorted(each["target"] for each in found) == ["a/t.py:f", "b/t.py:f"], ran
+    assert {each["message"] for each in found} == {"ValueError: line 1: runtime error: nil"}, "its words do not say what it is"
+    (tmp_path / "b" / "t.py").write_text("def f(x: str):\n    pass\n")
+    ran = fuzz(tmp_path / "b", "t.py:f", "--duration", "1s")
+    (gone,) = (each["id"] for each in found if each["target"] == "b/t.py:f")
+    assert said(ran)["fixed"] == [gone], ran
+
+
+def test_a_function_that_cannot_be_called_is_not_clean(tmp_path):
+    (tmp_path / "t.py").write_text("""
+class Door:
+    def __init__(self, key: int):
+        raise TypeError("no such key")
+
+
+def f(door: Door):
+    pass
+""")
+    ran = fuzz(tmp_path, "t.py:f", "--duration", "2s")
+    assert ran.code == 4 and "no values for the parameters of f could be made" in said(ran)["targets"][0]["problems"][0], ran

@@ -278,6 +278,19 @@ class Caller:
         self.maker = arguments_of(function)
         self.loop = asyncio.new_event_loop() if inspect.iscoroutinefunction(function) else None
 
+    def can_be_called(self):
+        """Whether bytes make arguments at all; `why` not, if they do not."""
+        import random
+
+        some = random.Random(1)
+        for size in range(200):
+            try:
+                self.maker(atheris.FuzzedDataProvider(some.randbytes(size)))
+                return True
+            except Exception as error:
+                self.why = error
+        return False
+
     def __call__(self, raw):
         """None, or the error that nobody expected."""
         try:
@@ -349,6 +362,8 @@ def fuzz(flags):
         leave(f"{key}.txt", told(error))
         leave(f"{key}.input", raw)
 
+    if not caller.can_be_called():
+        sys.exit(f"no values for the parameters of {CONFIG['function']} could be made: {caller.why!r}")
     atheris.enabled_hooks.add("str")
     # to merge, libFuzzer starts itself again, by what it takes for its name, in a shell
     name = f"{sys.executable} {sys.argv[0]} fuzz" if "-merge=1" in flags else sys.argv[0]

@@ -214,16 +214,34 @@ static const char *by_end(enum engine_end end, const char **ret_message)
 	return end == ENGINE_HANG ? "hang" : end == ENGINE_MEMORY ? "memory" : "crash";
 }
 
+/* What is told first counts: what follows may be words of the target. Of two on one line, the row that stands first does. */
+static size_t first_mark(const char *report, size_t len, const char **ret)
+{
+	const char *line = NULL;
+	size_t found = 0;
+
+	*ret = NULL;
+	for (size_t row = 0; len && row < ARRAY_LEN(marks); row++) {
+		const char *at = memmem(report, len, marks[row].mark, strlen(marks[row].mark)), *begin = at;
+		while (begin && begin > report && begin[-1] != '\n')
+			begin--;
+		if (!at || (line && begin >= line))
+			continue;
+		*ret = at;
+		line = begin;
+		found = row;
+	}
+	return found;
+}
+
 bool verdict_read(const struct function_target *target, enum engine_end end, const char *report, size_t len, struct finding *ret)
 {
 	const char *stop = report + len, *at = NULL, *begin = report;
 
 	if (end == ENGINE_DONE)
 		return false;
-	for (size_t row = 0; len && !at && row < ARRAY_LEN(marks); row++) {
-		at = memmem(report, len, marks[row].mark, strlen(marks[row].mark));
-		if (!at)
-			continue;
+	size_t row = first_mark(report, len, &at);
+	if (at) {
 		ret->oracle = xstrdup(marks[row].oracle);
 		put_message(row, at, stop, ret);
 		at += *at == '\n';
