@@ -8,7 +8,7 @@ NINJA ?= ninja
 all: $(BUILD)/build.ninja ## build hotcell into build/hotcell
 	@$(NINJA) -C $(BUILD)
 
-demo: setup-demo all ## build, then see hostile programs held in cells
+demo: setup-demo all ## build, then see hostile programs held, and a server and functions fuzzed
 	@examples/demo $(BUILD)/hotcell
 
 test: setup-test ## prove everything, as root and as an ordinary user; ends in "N passed, N failed"
