@@ -281,12 +281,12 @@ static int look_at(void *data, int dir, const char *name, const char *path, stru
 	own(names_done) struct names names = {0};
 
 	(void)err;
-	if (!language || !language->plan || !language->is_harness_file(path) || is_elsewhere(path))
+	own(freep) char *whole = xfmt("%s/%s", folder->root, path);
+	if (!language || !language->plan || !language->is_harness_file(whole) || is_elsewhere(path))
 		return 0;
 	struct err unread = {0};
 	if (read_names(language, dir, name, &names, &unread) < 0 || !names.harnesses.count)
 		return 0; /* what cannot be read is no harness of ours */
-	own(freep) char *whole = xfmt("%s/%s", folder->root, path);
 	own(freep) char *root = language->own_root ? root_of(language, whole) : xstrdup(folder->root);
 	harnesses_add(folder->ret, language, root, whole, &names);
 	return 0;

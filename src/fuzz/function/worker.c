@@ -214,7 +214,7 @@ static void worker_judge(struct fuzzing *it, struct worker *worker)
 		problem_said(it, worker, "its cell could not be made");
 	} else if (take_artifact(it, worker)) {
 		if (place->short_runs >= SHORT_RUNS_MAX)
-			fuzzing_problem(it, worker->place, "it fails whenever it is begun with");
+			fuzzing_problem(it, worker->place, "it fails whenever it is begun, with what the engine tries first");
 	} else if (job->stats.now.done && job->exit_code == 0) {
 		place->short_runs = 0;
 	} else if (!job->stats.now.begun) {
