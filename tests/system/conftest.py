@@ -41,6 +41,7 @@ def pytest_sessionstart(session):
 # user the others, and `make test-long` all as both.
 SHARED_OUT = (
     "test_api.py",
+    "test_campaign_verbs.py",
     "test_corpus.py",
     "test_example_tutor.py",
     "test_fuzz_bad_targets.py",
@@ -48,6 +49,7 @@ SHARED_OUT = (
     "test_fuzz_deep.py",
     "test_fuzz_function.py",
     "test_fuzz_go.py",
+    "test_fuzz_hostile.py",
     "test_fuzz_javascript.py",
     "test_fuzz_rust.py",
     "test_fuzz_servers.py",
