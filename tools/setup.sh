@@ -96,23 +96,30 @@ install_noted() {
 	packages=() reasons=()
 }
 
+# npm_into FOLDER PACKAGE...: a fresh folder with these; a registry that fails is asked three times.
+npm_into() {
+	local folder=$1 tries=0
+	shift
+	rm -rf "$folder"
+	mkdir -p "$folder"
+	until npm install --prefix "$folder" --no-audit --no-fund --loglevel=error "$@" >/dev/null; do
+		tries=$((tries + 1))
+		[ $tries -lt 3 ] || return 1
+		sleep 5
+	done
+}
+
 # What the tests run in cells as it comes from npm, once, into build-npm.
 npm_packages=(@anthropic-ai/claude-code@2.1.197 undici@6.21.3 @microsoft/sarif-multitool-linux@5.7.0)
 fetch_npm() {
-	local folder tries=0
+	local folder
 	folder=$(dirname "$0")/../build-npm
 	[ "$(cat "$folder/installed" 2>/dev/null)" != "${npm_packages[*]}" ] || return 0
 	echo "setup: installing with npm into build-npm, 350 MB:"
 	printf '  %-36s %s\n' "${npm_packages[0]}" "an agent that works through a secret door" \
 		"${npm_packages[1]}" "what tells Node's fetch of a proxy" \
 		"${npm_packages[2]}" "the schema of SARIF, and another's judgement of it"
-	rm -rf "$folder"
-	mkdir -p "$folder"
-	until npm install --prefix "$folder" --no-audit --no-fund --loglevel=error "${npm_packages[@]}" >/dev/null; do
-		tries=$((tries + 1))
-		[ $tries -lt 3 ] || return 1
-		sleep 5
-	done
+	npm_into "$folder" "${npm_packages[@]}" || return 1
 	echo "${npm_packages[*]}" >"$folder/installed"
 }
 
@@ -149,7 +156,7 @@ fetch_servers() {
 	printf '  %s\n' "${server_npm[@]}" "${server_python[@]}" "${server_sqlite[@]}"
 	rm -rf "$folder"
 	mkdir -p "$folder"
-	npm install --prefix "$folder/npm" --no-audit --no-fund --loglevel=error "${server_npm[@]}" >/dev/null || return 1
+	npm_into "$folder/npm" "${server_npm[@]}" || return 1
 	"$python" -m venv "$folder/venv" && "$folder/venv/bin/pip" install -q --disable-pip-version-check "${server_python[@]}" || return 1
 	"$python" -m venv "$folder/venv-sqlite" && "$folder/venv-sqlite/bin/pip" install -q --disable-pip-version-check "${server_sqlite[@]}" || return 1
 	echo "$all" >"$folder/installed"
@@ -199,17 +206,11 @@ fetch_python_engine() {
 # Node's, beside it.
 engine_javascript=@jazzer.js/core@4.0.0
 fetch_engine_javascript() {
-	local folder tries=0
+	local folder
 	folder=$(dirname "$0")/../build-engines/javascript
 	[ "$(cat "$folder/installed" 2>/dev/null)" != "$engine_javascript" ] || return 0
 	echo "setup: installing $engine_javascript with npm into build-engines, 30 MB: what JavaScript functions are fuzzed with"
-	rm -rf "$folder"
-	mkdir -p "$folder"
-	until npm install --prefix "$folder" --no-audit --no-fund --loglevel=error "$engine_javascript" >/dev/null; do
-		tries=$((tries + 1))
-		[ $tries -lt 3 ] || return 1
-		sleep 5
-	done
+	npm_into "$folder" "$engine_javascript" || return 1
 	echo "$engine_javascript" >"$folder/installed"
 }
 
@@ -241,7 +242,7 @@ fetch_peers() {
 	mkdir -p "$folder"
 	"$(system_python)" -m venv "$folder/venv" || return 1
 	"$folder/venv/bin/pip" install -q --disable-pip-version-check "${peer_python[@]}" || return 1
-	npm install --prefix "$folder/npm" --no-audit --no-fund --loglevel=error "$peer_npm" >/dev/null || return 1
+	npm_into "$folder/npm" "$peer_npm" || return 1
 	echo "${peer_python[*]} $peer_npm" >"$folder/installed"
 }
 

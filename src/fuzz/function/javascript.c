@@ -261,20 +261,10 @@ static char *config(const struct function_target *target, const struct function_
 {
 	own(json_done) struct json json = {0};
 
-	json_open(&json, '{');
-	json_put_string(&json, "root", FUNCTION_ROOT);
-	json_put_string(&json, "file", target->file);
-	json_put_string(&json, "function", target->function);
-	json_put_bool(&json, "harness", target->harness);
+	config_open(&json, target, options);
 	json_put_string(&json, "engine", engine ? FUNCTION_ENGINE : "");
 	json_put_uint(&json, "memory", memory_of(options) / 8 * 7);
 	json_put_uint(&json, "timeout", ((options->input_ms ? options->input_ms : FUNCTION_INPUT_MS) + 999) / 1000);
-	json_put_uint(&json, "cover_seconds", cover_seconds(options));
-	json_key(&json, "expect");
-	json_open(&json, '[');
-	for (const char *const *each = options->expect; each && *each; each++)
-		json_string(&json, *each);
-	json_close(&json, ']');
 	json_close(&json, '}');
 	return buf_take(&json.out);
 }

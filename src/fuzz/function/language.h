@@ -87,6 +87,9 @@ bool path_has_suffix(const char *path, const char *suffix);
 /* Whether a file's name is one of a harness: fuzz_X, X_fuzz, X_fuzzer, fuzz_target. */
 bool path_is_harness(const char *path);
 void plan_file_add(struct function_plan *plan, const char *name, char *text); /* takes the text */
+/* What a harness of ours is told of its target, as an object that is left open for what is its language's. */
+struct json;
+void config_open(struct json *json, const struct function_target *target, const struct function_options *options);
 void texts_add_all(struct finding_texts *texts, const char *const *words);
 
 #endif

@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+#include "base/json.h"
+
 const struct language *const function_languages[] = {
 	&language_python, &language_c, &language_cxx, &language_javascript, &language_go, &language_rust, &language_java,
 	NULL,
@@ -68,6 +70,21 @@ void plan_file_add(struct function_plan *plan, const char *name, char *text)
 {
 	plan->files = xrealloc(plan->files, plan->file_count + 1, sizeof(*plan->files));
 	plan->files[plan->file_count++] = (struct plan_file){.name = xstrdup(name), .text = text};
+}
+
+void config_open(struct json *json, const struct function_target *target, const struct function_options *options)
+{
+	json_open(json, '{');
+	json_put_string(json, "root", FUNCTION_ROOT);
+	json_put_string(json, "file", target->file);
+	json_put_string(json, "function", target->function);
+	json_put_bool(json, "harness", target->harness);
+	json_put_uint(json, "cover_seconds", cover_seconds(options));
+	json_key(json, "expect");
+	json_open(json, '[');
+	for (const char *const *each = options->expect; each && *each; each++)
+		json_string(json, *each);
+	json_close(json, ']');
 }
 
 void texts_add_all(struct finding_texts *texts, const char *const *words)

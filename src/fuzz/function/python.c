@@ -87,19 +87,9 @@ static char *python_config(const struct function_target *target, const struct fu
 {
 	own(json_done) struct json json = {0};
 
-	json_open(&json, '{');
-	json_put_string(&json, "root", FUNCTION_ROOT);
-	json_put_string(&json, "file", target->file);
-	json_put_string(&json, "function", target->function);
+	config_open(&json, target, options);
 	json_put_uint(&json, "memory", python_memory(options));
 	json_put_real(&json, "timeout", (double)(options->input_ms ? options->input_ms : FUNCTION_INPUT_MS) / 1000, 3);
-	json_put_bool(&json, "harness", target->harness);
-	json_put_uint(&json, "cover_seconds", cover_seconds(options));
-	json_key(&json, "expect");
-	json_open(&json, '[');
-	for (const char *const *each = options->expect; each && *each; each++)
-		json_string(&json, *each);
-	json_close(&json, ']');
 	json_close(&json, '}');
 	return buf_take(&json.out);
 }
