@@ -27,7 +27,7 @@ void draw_done(struct draw *draw)
 
 void draw_restart(struct draw *draw)
 {
-	draw->count = draw->span_count = 0;
+	draw->count = draw->span_count = draw->counted = 0;
 }
 
 void draw_replay(struct draw *draw, const uint64_t *choices, size_t count)
@@ -74,7 +74,8 @@ size_t draw_open(struct draw *draw)
 		draw->span_room = draw->span_room ? draw->span_room * 2 : 256;
 		draw->spans = xrealloc(draw->spans, draw->span_room, sizeof(*draw->spans));
 	}
-	draw->spans[draw->span_count] = (struct draw_span){draw->count, draw->count};
+	draw->spans[draw->span_count] = (struct draw_span){draw->count, draw->count, draw->counted};
+	draw->counted = 0;
 	return draw->span_count++;
 }
 

@@ -13,6 +13,7 @@
 /* The choices that made one part of a value. */
 struct draw_span {
 	size_t from, to;
+	size_t counted; /* the number of the choice, from 1, that is one less without this part; 0: there is none */
 };
 
 #define DRAW_MAX ((size_t)1 << 18) /* choices of one value; then all are 0 */
@@ -23,6 +24,7 @@ struct draw {
 	size_t count;
 	struct draw_span *spans; /* inner ones behind outer ones */
 	size_t span_count;
+	size_t counted; /* of the span that is opened next */
 	/* private */
 	size_t room, span_room;
 	uint64_t state[4];

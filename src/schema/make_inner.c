@@ -17,8 +17,8 @@ static size_t deep_choice(struct generator *generator)
 	return choice;
 }
 
-/* How many items, and by one bit an item and `contains` which of them are to be what the list must contain. */
-static bool list_length(struct generator *generator, const struct list_plan *plan, bool minimal, size_t *ret)
+/* How many items; *ret_counted is the number of the choice that says it, or 0. */
+static bool list_length(struct generator *generator, const struct list_plan *plan, bool minimal, size_t *ret, size_t *ret_counted)
 {
 	uint64_t high = plan->min > plan->prefix ? plan->min : plan->prefix;
 
@@ -27,6 +27,7 @@ static bool list_length(struct generator *generator, const struct list_plan *pla
 		return false;
 	}
 	*ret = (size_t)plan->min;
+	*ret_counted = 0;
 	if (minimal || plan->max == plan->min)
 		return true;
 	if (generator->deep && !generator->draw->replaying) {
@@ -37,9 +38,11 @@ static bool list_length(struct generator *generator, const struct list_plan *pla
 	high += draw_rarely(generator->draw, 64) ? LONG_LIST : 3;
 	high = high > plan->max ? plan->max : high;
 	*ret += (size_t)draw_below(generator->draw, high - plan->min + 1);
+	*ret_counted = *ret > plan->min ? generator->draw->count : 0;
 	return true;
 }
 
+/* By one bit an item and `contains` which of them are to be what the list must contain. */
 static uint64_t *contained_choose(struct generator *generator, const struct list_plan *plan, size_t count)
 {
 	uint64_t *contained = arena_zeroed(&generator->arena, count, sizeof(*contained));
@@ -71,13 +74,14 @@ static bool is_new(const struct value *items, size_t count)
 }
 
 static bool item_make(struct generator *generator, struct shape *shape, struct shape *item, unsigned depth,
-	struct value *items, size_t at)
+	struct value *items, size_t at, size_t counted)
 {
 	struct draw *draw = generator->draw;
 
 	for (int i = 0; i < (draw->replaying ? 1 : 16); i++) {
 		size_t count = draw->count, spans = draw->span_count;
 		unsigned values = generator->values;
+		draw->counted = counted;
 		if (!make_value(generator, item, depth + 1, shape->hints, &items[at]))
 			return false;
 		if (!shape->list.unique)
@@ -98,9 +102,9 @@ bool make_list(struct generator *generator, struct shape *shape, unsigned depth,
 {
 	const struct list_plan *plan = &shape->list;
 	uint64_t *contained = NULL;
-	size_t count, at = 0;
+	size_t count, counted, at = 0;
 
-	if (!list_length(generator, plan, make_is_minimal(generator, depth), &count) || !make_spend(generator, count))
+	if (!list_length(generator, plan, make_is_minimal(generator, depth), &count, &counted) || !make_spend(generator, count))
 		return false;
 	struct value *items = arena_take(&generator->arena, (count + 1) * sizeof(*items));
 	if (plan->contain_count)
@@ -113,7 +117,7 @@ bool make_list(struct generator *generator, struct shape *shape, unsigned depth,
 		struct shape *item = shape_item(&generator->shapes, shape, at, contained ? contained[at] : 0);
 		if (!item || item->dead)
 			break;
-		if (!item_make(generator, shape, item, depth, items, at))
+		if (!item_make(generator, shape, item, depth, items, at, counted))
 			return false;
 	}
 	if (at < plan->min)
@@ -146,24 +150,31 @@ static bool member_make(struct generator *generator, struct shape *shape, const 
 	return true;
 }
 
-/* Which known members there are, as one byte each. */
-static size_t keys_choose(struct generator *generator, const struct map_plan *plan, bool minimal, unsigned char *chosen)
+/* A known member: whether it is there, and the number of the choice that says so, or 0. */
+struct chosen {
+	bool is;
+	size_t counted;
+};
+
+static size_t keys_choose(struct generator *generator, const struct map_plan *plan, bool minimal, struct chosen *chosen)
 {
 	bool deep = generator->deep && !generator->draw->replaying;
 	size_t count = 0;
 
 	for (size_t i = 0; i < plan->count; i++) {
 		const struct map_key *key = &plan->keys[i];
-		chosen[i] = !key->banned && (key->required || (!minimal && (deep ? deep_choice(generator) : draw_below(generator->draw, 2))));
-		count += chosen[i];
+		bool free = !key->banned && !key->required && !minimal;
+		bool is = !key->banned && (key->required || (free && (deep ? deep_choice(generator) : draw_below(generator->draw, 2))));
+		chosen[i] = (struct chosen){is, free && is ? generator->draw->count : 0};
+		count += is;
 	}
 	for (size_t i = plan->count; i-- > 0 && count > plan->max;) {
-		if (chosen[i] && !plan->keys[i].required)
-			chosen[i] = 0, count--;
+		if (chosen[i].is && !plan->keys[i].required)
+			chosen[i].is = false, count--;
 	}
 	for (size_t i = 0; i < plan->count && count < plan->min; i++) {
-		if (!chosen[i] && !plan->keys[i].banned)
-			chosen[i] = 1, count++;
+		if (!chosen[i].is && !plan->keys[i].banned)
+			chosen[i].is = true, count++;
 	}
 	return count;
 }
@@ -178,7 +189,7 @@ static size_t key_index(const struct map_plan *plan, const struct node_key *key)
 }
 
 /* Members that others need, until none is missing. */
-static void needs_choose(const struct shape *shape, unsigned char *chosen)
+static void needs_choose(const struct shape *shape, struct chosen *chosen)
 {
 	const struct map_plan *plan = &shape->map;
 	bool changed = true;
@@ -189,12 +200,12 @@ static void needs_choose(const struct shape *shape, unsigned char *chosen)
 			const struct map_rules *rules = shape->terms[i].holds ? shape->terms[i].node->map : NULL;
 			for (size_t j = 0; rules && j < rules->dependency_count; j++) {
 				size_t from = key_index(plan, &rules->dependencies[j].key);
-				if (from == SIZE_MAX || !chosen[from])
+				if (from == SIZE_MAX || !chosen[from].is)
 					continue;
 				for (size_t k = 0; k < rules->dependencies[j].need_count; k++) {
 					size_t to = key_index(plan, &rules->dependencies[j].needs[k]);
-					if (to != SIZE_MAX && !chosen[to] && !plan->keys[to].banned)
-						chosen[to] = 1, changed = true;
+					if (to != SIZE_MAX && !chosen[to].is && !plan->keys[to].banned)
+						chosen[to].is = true, changed = true;
 				}
 			}
 		}
@@ -269,19 +280,20 @@ static bool other_make(struct generator *generator, struct shape *shape, const s
 	return !failed;
 }
 
-static bool known_make(struct generator *generator, struct shape *shape, const unsigned char *chosen, unsigned depth,
+static bool known_make(struct generator *generator, struct shape *shape, const struct chosen *chosen, unsigned depth,
 	struct members *members)
 {
 	struct map_plan *plan = &shape->map;
 
 	for (size_t i = 0; i < plan->count; i++) {
 		struct map_key *key = &plan->keys[i];
-		if (!chosen[i])
+		if (!chosen[i].is)
 			continue;
 		if (!key->shape)
 			key->shape = shape_member(&generator->shapes, shape, key->key.text, key->key.len);
 		if (!key->shape || key->shape->dead || (!key->required && key->shape->height == HEIGHT_NEVER))
 			key->banned = true;
+		generator->draw->counted = key->banned ? 0 : chosen[i].counted;
 		bool made = !key->banned && member_make(generator, key->shape, key->key.text, key->key.len, key->hints, depth, members);
 		if (!made && (key->required || !key->banned))
 			return false;
@@ -301,7 +313,7 @@ bool make_map(struct generator *generator, struct shape *shape, unsigned depth, 
 	}
 	if (!make_spend(generator, plan->count + plan->min))
 		return false;
-	unsigned char *chosen = arena_take(arena, plan->count + 1);
+	struct chosen *chosen = arena_take(arena, (plan->count + 1) * sizeof(*chosen));
 	(void)keys_choose(generator, plan, minimal, chosen);
 	if (shape->risky)
 		needs_choose(shape, chosen);

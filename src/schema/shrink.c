@@ -138,6 +138,67 @@ static bool propose_it(struct state *state)
 
 /* ---- passes; each returns whether it found something ---- */
 
+/* Whether the j-th part is right below the i-th and can be taken away: what counts it is chosen there, before the first
+ * part below. */
+static bool is_counted(const struct state *state, size_t i, size_t j)
+{
+	size_t counted = state->spans[j].counted;
+
+	return counted > state->spans[i].from && counted <= state->spans[i + 1].from;
+}
+
+static size_t counted_below(const struct state *state, size_t i)
+{
+	size_t count = 0;
+
+	for (size_t j = i + 1; j < state->span_count && state->spans[j].from <= state->spans[i].to; j++)
+		count += is_counted(state, i, j);
+	return count;
+}
+
+/* Of those that can be taken away, `size` from the `at`-th. */
+static bool take_away(struct state *state, size_t i, size_t at, size_t size)
+{
+	size_t number = 0, from = 0;
+
+	splice(state, 0, state->count, 0);
+	for (size_t j = i + 1; j < state->span_count && state->spans[j].from <= state->spans[i].to; j++) {
+		struct draw_span span = state->spans[j];
+		if (!is_counted(state, i, j) || number++ < at)
+			continue;
+		if (number > at + size)
+			break;
+		buf_add(&state->proposal, state->best + from, (span.from - from) * sizeof(*state->best));
+		from = span.to;
+		if (proposed(state)[span.counted - 1]-- == 0)
+			return false;
+	}
+	buf_add(&state->proposal, state->best + from, (state->count - from) * sizeof(*state->best));
+	return propose_it(state);
+}
+
+/* Parts that need not be there: all of them, then halves. One call may do for what each by itself takes many. */
+static bool pass_take_away(struct state *state)
+{
+	bool any = false;
+
+	for (size_t i = 0; i + 1 < state->span_count && !is_spent(state); i++) {
+		size_t total = counted_below(state, i);
+		for (size_t size = total; size > 0 && !is_spent(state); size /= 2) {
+			for (size_t at = total; at > 0;) {
+				size_t some = at < size ? at : size;
+				at -= some;
+				if (!take_away(state, i, at, some))
+					continue;
+				any = true;
+				total = i + 1 < state->span_count ? counted_below(state, i) : 0;
+				at = at < total ? at : total;
+			}
+		}
+	}
+	return any;
+}
+
 /* Every part made as simple as can be, from the largest. How many choices the simplest has is found by making it. */
 static bool pass_zero_spans(struct state *state)
 {
@@ -338,7 +399,7 @@ static bool pass_redistribute(struct state *state)
 static void passes(struct state *state)
 {
 	static bool (*const all[])(struct state *) = {
-		pass_zero_spans, pass_hoist, pass_delete_spans, pass_shorten, pass_lower, pass_trade, pass_sort, pass_redistribute};
+		pass_take_away, pass_zero_spans, pass_hoist, pass_delete_spans, pass_shorten, pass_lower, pass_trade, pass_sort, pass_redistribute};
 	bool any = true;
 
 	while (any && !is_spent(state)) {
