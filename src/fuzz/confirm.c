@@ -259,10 +259,16 @@ void confirm_reduce(struct engine *engine, struct steps *steps, const struct sur
 
 	for (int fresh = flaky || steps->count > 1; fresh < 2; fresh++) {
 		struct steps smaller = {0};
+		own(verdict_drop) struct verdict seen = {0};
 		steps_copy(&smaller, steps);
-		confirm_shrink(engine, &smaller, surprise, flaky, fresh);
+		bool proven = confirm_shrink(engine, &smaller, surprise, flaky, fresh, &seen) && !flaky;
 		bool done = is_same(&smaller, steps) || engine->broken;
-		if (!done && !engine->stopped && verify(engine, &smaller, surprise, tally, proof)) {
+		if (!done && proven) {
+			verdict_drop(proof);
+			*proof = seen;
+			seen = (struct verdict){0};
+		}
+		if (!done && (proven || (!engine->stopped && verify(engine, &smaller, surprise, tally, proof)))) {
 			struct steps was = *steps;
 			*steps = smaller;
 			smaller = was;

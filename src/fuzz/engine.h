@@ -252,9 +252,10 @@ struct tally trial_count(struct engine *engine, const struct steps *steps, const
 void confirm_reduce(struct engine *engine, struct steps *steps, const struct surprise *surprise, struct tally *tally,
 	struct verdict *proof);
 /* smaller.c: makes the steps smaller, the only one by the surprise's choices where it has any. `flaky`: each is
- * tried a few times. `fresh`: each on a process of its own. */
-void confirm_shrink(
-	struct engine *engine, struct steps *steps, const struct surprise *surprise, bool flaky, bool fresh);
+ * tried a few times. `fresh`: each on a process of its own. *proof is of the smallest; true if that came on a process
+ * that nobody had called before. */
+bool confirm_shrink(struct engine *engine, struct steps *steps, const struct surprise *surprise, bool flaky, bool fresh,
+	struct verdict *proof);
 /* describe.c: what a finding says. Seen, tried and found are the caller's to fill. */
 void finding_make(struct engine *engine, const struct steps *steps, const struct verdict *verdict, struct finding *ret);
 void verdict_drop(struct verdict *verdict);

@@ -15,6 +15,8 @@ struct smaller {
 	const struct surprise *surprise;
 	unsigned tries, left; /* for one that comes sometimes; calls that are left */
 	bool fresh;
+	struct verdict *proof; /* of the best so far */
+	bool proven; /* it came on a process that nobody had called */
 };
 
 static bool is_over(const struct smaller *smaller)
@@ -27,9 +29,12 @@ static bool is_over(const struct smaller *smaller)
 static bool comes(struct smaller *smaller)
 {
 	for (unsigned i = 0; i < smaller->tries && !is_over(smaller); i++) {
+		bool unused = smaller->fresh || smaller->engine->again_calls == 0;
 		smaller->left--;
-		if (trial_once(smaller->engine, smaller->steps, smaller->surprise, smaller->fresh, NULL))
+		if (trial_once(smaller->engine, smaller->steps, smaller->surprise, smaller->fresh, smaller->proof)) {
+			smaller->proven = unused;
 			return true;
+		}
 	}
 	return false;
 }
@@ -124,6 +129,7 @@ static void shrink_steps(struct smaller *smaller)
 			tried.steps = &fewer;
 			bool still = comes(&tried);
 			smaller->left = tried.left;
+			smaller->proven = tried.proven;
 			steps_done(&fewer);
 			if (still)
 				steps_cut(steps, at, end);
@@ -133,7 +139,8 @@ static void shrink_steps(struct smaller *smaller)
 	}
 }
 
-void confirm_shrink(struct engine *engine, struct steps *steps, const struct surprise *surprise, bool flaky, bool fresh)
+bool confirm_shrink(struct engine *engine, struct steps *steps, const struct surprise *surprise, bool flaky, bool fresh,
+	struct verdict *proof)
 {
 	unsigned left = engine->options->max_shrink ? engine->options->max_shrink : DEFAULT_SHRINK;
 	struct smaller smaller = {.engine = engine,
@@ -141,6 +148,7 @@ void confirm_shrink(struct engine *engine, struct steps *steps, const struct sur
 		.surprise = surprise,
 		.tries = flaky ? FLAKY_TRIES : 1,
 		.fresh = fresh,
+		.proof = proof,
 		.left = surprise->late && left > LATE_SHRINK ? LATE_SHRINK : left};
 
 	uint64_t until = clock_now() + engine->grace_ns, last = engine->ends + engine->grace_ns;
@@ -152,4 +160,5 @@ void confirm_shrink(struct engine *engine, struct steps *steps, const struct sur
 		shrink_choices(&smaller, surprise->choices, surprise->choice_count);
 	for (size_t i = steps->count; i-- > 0 && !is_over(&smaller);)
 		shrink_text(&smaller, i);
+	return smaller.proven;
 }

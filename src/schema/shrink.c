@@ -320,13 +320,19 @@ static bool pass_lower(struct state *state)
 			any = true;
 			continue;
 		}
+		bool leapt = false;
 		while (i < state->count && state->best[i] > low + 1 && !is_spent(state)) {
 			uint64_t middle = low + (state->best[i] - low) / 2;
 			/* numbers alternate between above and below zero: the neighbour has the other sign */
-			if (lower_to(state, i, middle) || (middle > low + 1 && lower_to(state, i, middle - 1)))
-				any = true;
-			else
+			if (!lower_to(state, i, middle) && (middle <= low + 1 || !lower_to(state, i, middle - 1))) {
 				low = middle;
+				continue;
+			}
+			any = true;
+			/* once: maybe all do from here down to what did not */
+			if (!leapt && i < state->count && state->best[i] > low + 1 && !lower_to(state, i, low + 1))
+				low++;
+			leapt = true;
 		}
 		for (uint64_t less = 1; less <= 2 && i < state->count && state->best[i] > less; less++)
 			any |= lower_to(state, i, state->best[i] - less);
