@@ -14,7 +14,7 @@ demo: setup-demo all ## build, then see hostile programs held, and a server and 
 test: setup-test ## prove everything, as root and as an ordinary user; ends in "N passed, N failed"
 	@tools/test.sh
 
-test-long: setup-long ## the same, with the long tests (thousands of cells)
+test-long: setup-test ## the same, with the long tests (thousands of cells)
 	@tools/test.sh --long
 
 bench: setup-bench all ## measure the cost of a cell beside plain spawns and other sandboxes
@@ -33,11 +33,11 @@ clean: ## remove everything built
 help: ## print this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1\t\2/p' $(MAKEFILE_LIST) | expand -t 12
 
-setup-demo setup-test setup-long setup-bench:
+setup-demo setup-test setup-bench:
 	@tools/setup.sh $(@:setup-%=%)
 
 $(BUILD)/build.ninja:
 	@command -v $(MESON) >/dev/null || { echo "meson is missing: 'make demo' or 'tools/setup.sh demo' installs it" >&2; exit 1; }
 	@$(MESON) setup $(BUILD)
 
-.PHONY: all demo test test-long bench asan install clean help setup-demo setup-test setup-long setup-bench
+.PHONY: all demo test test-long bench asan install clean help setup-demo setup-test setup-bench

@@ -31,6 +31,7 @@ LANGUAGES = {
     "JavaScript": ("bench/functions/parser.js:count", "examples/waterfall/javascript/waterfall.js:check"),
     "Go": ("bench/functions/go/parser.go:Count", "examples/waterfall/go/waterfall.go:check"),
     "Rust": ("bench/functions/rust::count", "examples/waterfall/rust/waterfall.rs:check"),
+    "Java": ("bench/functions/Parser.java:count", "examples/waterfall/java/Waterfall.java:check"),
 }
 OPERATIONS = {"simple": "a simple function", "complex": "a complex function", "crash": "a failure, noticed"}
 

@@ -1,6 +1,6 @@
 #!/bin/bash
-# Installs the packages that are missing for `make demo`, `make test`, `make test-long` or `make bench`, says which and why first,
-# and does nothing where all are there. Usage: tools/setup.sh demo|test|long|bench
+# Installs the packages that are missing for `make demo`, `make test` or `make bench`, says which and why first,
+# and does nothing where all are there. Usage: tools/setup.sh demo|test|bench
 set -euo pipefail
 
 wanted=${1:-demo}
@@ -214,7 +214,7 @@ fetch_engine_javascript() {
 	echo "$engine_javascript" >"$folder/installed"
 }
 
-# Java's, beside it, for the long tests.
+# Java's, beside it.
 engine_java=0.30.0
 fetch_engine_java() {
 	local folder name
@@ -259,15 +259,13 @@ lacks libc-ares-dev "resolves names for doors" has_library libcares
 lacks python3 "runs the example server, the tests and the checks" has python3
 lacks python3-venv "keeps what pip installs out of the system" has_venv
 lacks clang "builds functions in C for fuzzing, and the fuzz harnesses" has clang
-if [ "$wanted" = long ]; then
-	lacks default-jdk-headless "builds and runs the Java methods that are fuzzed" has javac
-	lacks maven "fetches what they are fuzzed with" has mvn
-fi
 if [ "$wanted" != demo ]; then
 	lacks libcmocka-dev "unit tests" has_library cmocka
 	lacks afl++ "an engine that C functions are fuzzed with" has afl-fuzz
 	lacks llvm "measures what functions in C reach" has llvm-cov
 	lacks golang-go "builds the functions in Go that are fuzzed" has_go
+	lacks default-jdk-headless "builds and runs the Java methods that are fuzzed" has javac
+	lacks maven "fetches what they are fuzzed with" has mvn
 	lacks rustc "builds Rust functions to be fuzzed, as an ordinary user" test -x /usr/bin/rustc
 	lacks cargo "builds Rust packages to be fuzzed, as an ordinary user" test -x /usr/bin/cargo
 	lacks bubblewrap "the sandbox that cells are compared with" has bwrap
@@ -302,16 +300,16 @@ beside() {
 }
 beside fetch_python_engine
 if [ "$wanted" != demo ]; then
+	beside fetch_engine_java
 	beside fetch_engine_javascript
 	beside warm_go
 fi
-if [ "$wanted" = test ] || [ "$wanted" = long ]; then
+if [ "$wanted" = test ]; then
 	beside fetch_npm
 	beside fetch_schema_suite
 	beside fetch_servers
 fi
 [ "$wanted" != bench ] || beside fetch_peers
-[ "$wanted" != long ] || beside fetch_engine_java
 for job in "${jobs[@]}"; do
 	wait "$job"
 done

@@ -50,19 +50,17 @@ SHARED_OUT = (
     "test_fuzz_function.py",
     "test_fuzz_go.py",
     "test_fuzz_hostile.py",
+    "test_fuzz_java.py",
     "test_fuzz_javascript.py",
     "test_fuzz_rust.py",
     "test_fuzz_servers.py",
     "test_fuzz_view.py",
 )
-LONG_ONLY = ("test_fuzz_java.py",)  # Jazzer takes seconds whenever it begins
 
 
 def shared_out(items):
     turn = 0
     for item in items:
-        if item.path.name in LONG_ONLY and not harness.LONG:
-            continue
         if item.path.name in SHARED_OUT and not harness.LONG and "HOTCELL_ALL" not in os.environ:
             turn += 1
             if turn % 2 != int(harness.IS_ROOT):
