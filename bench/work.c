@@ -1,16 +1,18 @@
 /* Work that is timed by itself, from within: how much slower it is inside a cell is what the cell's
  * protections cost a program that is running. Prints nanoseconds.
  *
- *	work syscalls COUNT	rounds of: stat, open, read and close of a small file, a write to
- * /dev/null, getpid work getpid COUNT	the cheapest call alone: the filter's price and nothing to
- *hide it work cpu COUNT		rounds of integer hashing, no calls work sleep 0
- *prints a line and sleeps until killed: a live cell
+ *	work syscalls COUNT	rounds of: stat, open, read and close of a small file, a write to /dev/null, getpid
+ *	work programs COUNT	rounds of: find, du and tar over the machine's headers, as they are
+ *	work getpid COUNT	the cheapest call alone: the filter's price and nothing to hide it
+ *	work cpu COUNT		rounds of integer hashing, no calls
+ *	work sleep 0		prints a line and sleeps until killed: a live cell
  *
  * A third argument "filtered" first loads a system call filter that allows everything: the floor
- *below which no sandbox with any filter at all can be. */
+ * below which no sandbox with any filter at all can be. */
 #include <fcntl.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
+#include <spawn.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,6 +20,7 @@
 #include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -50,6 +53,28 @@ static int do_syscalls(unsigned long count)
 	return 0;
 }
 
+/* tar reads nothing where it writes to /dev/null: it writes to /dev/zero, which takes as much and keeps as little. */
+#define PROGRAMS "find /usr/include -size +9M; du -s /usr/include; tar -cf /dev/zero /usr/include"
+
+static int do_programs(unsigned long count)
+{
+	const char *const argv[] = {"/bin/sh", "-c", PROGRAMS, NULL}, *const env[] = {"PATH=/usr/bin:/bin", NULL};
+	posix_spawn_file_actions_t actions;
+	int status = 0;
+	pid_t pid;
+
+	if (posix_spawn_file_actions_init(&actions) != 0)
+		return -1;
+	for (int fd = STDOUT_FILENO; fd <= STDERR_FILENO; fd++)
+		(void)posix_spawn_file_actions_addopen(&actions, fd, "/dev/null", O_WRONLY, 0);
+	for (unsigned long i = 0; i < count && status == 0; i++) {
+		if (posix_spawn(&pid, argv[0], &actions, NULL, (char *const *)argv, (char *const *)env) != 0 || waitpid(pid, &status, 0) != pid)
+			status = -1;
+	}
+	(void)posix_spawn_file_actions_destroy(&actions);
+	return status == 0 ? 0 : -1;
+}
+
 static int do_getpid(unsigned long count)
 {
 	for (unsigned long i = 0; i < count; i++)
@@ -80,8 +105,8 @@ static int do_sleep(unsigned long count)
 static const struct {
 	const char *name;
 	int (*run)(unsigned long count);
-} kinds[] = {
-	{"syscalls", do_syscalls}, {"getpid", do_getpid}, {"cpu", do_cpu}, {"sleep", do_sleep}};
+} kinds[] = {{"syscalls", do_syscalls}, {"programs", do_programs}, {"getpid", do_getpid}, {"cpu", do_cpu},
+	{"sleep", do_sleep}};
 
 static int filter_everything_allowed(void)
 {
@@ -110,6 +135,6 @@ int main(int argc, char **argv)
 		printf("%llu\n", (unsigned long long)(now_ns() - start));
 		return 0;
 	}
-	fputs("usage: work syscalls|getpid|cpu|sleep COUNT [filtered]\n", stderr);
+	fputs("usage: work syscalls|programs|getpid|cpu|sleep COUNT [filtered]\n", stderr);
 	return 2;
 }
