@@ -15,6 +15,7 @@
 #define PLACES_LOOKED 8 /* of a name in one text */
 #define NAME_LOOKED 255 /* bytes of one */
 #define COMM_LEN 15 /* of a process's name, as the kernel keeps it */
+#define SHELL_SIGNS ";|&$()`\n\r{}<>\"' \t" /* where a word of a shell's text ends */
 
 static const char *const shells[] = {"sh", "bash", "dash", "ash", "zsh", "ksh", "busybox", NULL};
 
@@ -96,7 +97,7 @@ static bool is_begun(const struct observation *seen, const char *text, const cha
 		const char *from = at;
 		if (in_word(at[len]))
 			continue;
-		while (from > text && in_word(from[-1])) /* a path before it */
+		while (from > text && !strchr(SHELL_SIGNS, from[-1])) /* a path before it, whatever its folders are called */
 			from--;
 		while (from > text && (from[-1] == ' ' || from[-1] == '\t'))
 			from--;

@@ -377,6 +377,7 @@ static void what_a_shell_was_made_to_start_is_told_from_what_it_was_to_start(voi
 		{"{\"p\":\"\\n/bin/id\"}", "echo \n/bin/id", "/bin/id", "command: the argument reached a shell"},
 		{"{\"p\":\"$(\\tid)\"}", "echo $(\tid)", "/bin/id", "command: the argument reached a shell"},
 		{"{\"p\":\";/usr/xy\"}", "echo ;/usr/xy:", "/usr/xy:", "command: the argument reached a shell"},
+		{"{\"p\":\"&\\u0002/\\u00e4:x\"}", "echo &\002/\xc3\xa4:x.", "/srv/\002/\xc3\xa4:x.", "command: the argument reached a shell"},
 		/* the text starts it, whatever the input is */
 		{"{\"p\":\"id\"}", "echo a; id", "/usr/bin/id", "spawn: a program was started: id\nspawn: a program was started: sh"},
 		{"{\"p\":\"; identify\"}", "echo '; identify'; id", "/usr/bin/id", "spawn: a program was started: id\nspawn: a program was started: sh"},
