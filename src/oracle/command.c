@@ -124,10 +124,11 @@ static bool is_shells_doing(const struct observation *seen, const struct effect 
 	if (effect->kind != CELL_EFFECT_EXEC)
 		return effect->kind == CELL_EFFECT_WRITE && has_mark(seen, effect->what);
 	unsigned looked = 0;
+	const char *typed = effect->words.count ? effect->words.items[0] : ""; /* as it is in the text: "./x/" */
 	for (size_t i = 0; i < seen->effect_count && looked < SHELLS_LOOKED; i++) {
 		const char *text = shell_text(&seen->effects[i]);
 		looked += text != NULL;
-		if (text && is_begun(seen, text, name_of(effect)))
+		if (text && (is_begun(seen, text, name_of(effect)) || is_begun(seen, text, typed)))
 			return true;
 	}
 	return false;

@@ -370,7 +370,7 @@ static void what_an_injected_program_does_is_told_with_it(void **state)
 static void what_a_shell_was_made_to_start_is_told_from_what_it_was_to_start(void **state)
 {
 	static const struct {
-		const char *input, *text, *program, *verdict;
+		const char *input, *text, *program, *verdict, *typed;
 	} cases[] = {
 		{"{\"p\":\"`dd`\"}", "echo `dd`", "/usr/bin/dd", "command: the argument reached a shell"},
 		{"{\"p\":\"a; id\"}", "echo a; id", "/usr/bin/id", "command: the argument reached a shell"},
@@ -378,6 +378,8 @@ static void what_a_shell_was_made_to_start_is_told_from_what_it_was_to_start(voi
 		{"{\"p\":\"$(\\tid)\"}", "echo $(\tid)", "/bin/id", "command: the argument reached a shell"},
 		{"{\"p\":\";/usr/xy\"}", "echo ;/usr/xy:", "/usr/xy:", "command: the argument reached a shell"},
 		{"{\"p\":\"&\\u0002/\\u00e4:x\"}", "echo &\002/\xc3\xa4:x.", "/srv/\002/\xc3\xa4:x.", "command: the argument reached a shell"},
+		{"{\"p\":\"\\nN/\\n\"}", "echo \nN/\n:", "/srv/N", "command: the argument reached a shell", "N/"},
+		{"{\"p\":\"\\n/\"}", "echo \n/:", "/:", "command: the argument reached a shell", "/:"},
 		/* the text starts it, whatever the input is */
 		{"{\"p\":\"id\"}", "echo a; id", "/usr/bin/id", "spawn: a program was started: id\nspawn: a program was started: sh"},
 		{"{\"p\":\"; identify\"}", "echo '; identify'; id", "/usr/bin/id", "spawn: a program was started: id\nspawn: a program was started: sh"},
@@ -387,7 +389,7 @@ static void what_a_shell_was_made_to_start_is_told_from_what_it_was_to_start(voi
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
 		const struct did did[] = {
 			EXEC("/bin/sh", "python3", "sh", "-c", cases[i].text),
-			EXEC(cases[i].program, "sh", "id"),
+			EXEC(cases[i].program, "sh", cases[i].typed ? cases[i].typed : "id"),
 		};
 		expect_effects(cases[i].input, did, 2, NULL, cases[i].verdict);
 	}
