@@ -5,6 +5,7 @@ import html.parser
 import json
 import os
 import re
+import shutil
 import signal
 import subprocess
 import time
@@ -102,6 +103,42 @@ def test_without_a_sandbox_attacks_get_through_and_the_warning_comes_once(place)
     assert "error" in levels
 
 
+# ---- an image ----
+
+
+@pytest.fixture
+def image(place):
+    """The smallest that is of use: busybox, and nothing else."""
+    root = place / "image"
+    (root / "bin").mkdir(parents=True)
+    shutil.copy("/bin/busybox", root / "bin")
+    for name in ("sh", "cat", "find", "cp", "ln", "tar"):
+        (root / "bin" / name).symlink_to("busybox")
+    for folder in (place, root, root / "bin"):
+        folder.chmod(0o755)
+    return root
+
+
+def test_in_a_small_image_everything_is_held_or_does_not_apply_for_a_reason(image):
+    groups = [] if PRETEND else ["--only", "files", "--only", "output", "--only", "exhaustion.mem*"]
+    found = reviewed(*groups, "--only", "exhaustion.page-cache", "--only", "doors.credential", "--only", "doors.ports", "--image", image)
+    rest = {each["id"]: each["reason"] for each in found["attacks"] if each["verdict"] == "not applicable"}
+    assert "/etc/hosts" in rest.pop("doors.credential")
+    assert rest.pop("files.python", "python3").endswith("python3")
+    assert not rest and found["counts"]["ESCAPED"] == found["counts"]["failed"] == 0, not_held(found)
+
+
+def test_in_an_image_with_a_hosts_file_a_secret_door_is_attacked_and_what_keeps_it_from_that_is_quoted(image):
+    hosts = image / "etc" / "hosts"
+    hosts.mkdir(parents=True)
+    found = reviewed("--only", "doors.credential", "--image", image, codes=(4,))
+    assert re.search("there was no cell: .*has no file /etc/hosts", found["attacks"][0]["reason"]), found["attacks"]
+    hosts.rmdir()
+    hosts.write_text("")
+    found = reviewed("--only", "doors.credential", "--image", image)
+    assert found["counts"]["held"] == 1, not_held(found)
+
+
 # ---- what is told ----
 
 
@@ -160,6 +197,24 @@ def test_the_sarif_log_is_one_by_the_official_schema_and_by_another_tool(whole, 
     assert "Analysis completed successfully" in said and "2 files scanned" in said, done
     complaints = [line for line in said.splitlines() if re.search(r": (error|warning) ", line)]
     assert all("SARIF2005" in line for line in complaints), said # that we tell no address of ours
+
+
+def test_a_document_on_stdout_is_alone_there(place):
+    page = review(*FEW, "--html", "-")
+    assert page.code == 0 and page.out.startswith(b"<!DOCTYPE html>") and "files.climb" in Page(page.out.decode()).text, page
+    assert json.loads(review(*FEW, "--sarif", "-").out)["version"] == "2.1.0"
+    assert json.loads(review(*FEW, "--save", "-").out)["format"] == "hotcell-review 1"
+    kept = review(*FEW, "--html", "-", "--save", place / "kept.json")
+    assert kept.out.startswith(b"<!DOCTYPE html>") and kept.out.endswith(b"</html>\n"), kept
+    changes = review(*FEW, "--sarif", "-", "--compare", place / "kept.json")
+    assert json.loads(changes.out)["runs"] and b": 0 worse, 0 better" in changes.err, changes
+
+
+@pytest.mark.parametrize("both", [["--html", "-", "--sarif", "-"], ["--json", "--sarif", "-"], ["--json", "--html", "-"],
+                                  ["--save", "-", "--html", "-"], ["--json", "--save", "-"]])
+def test_two_documents_on_stdout_are_refused_before_anything_is_tried(both):
+    said = refused(review(*both, timeout=10), (2,)) # the whole would take a minute
+    assert "both want stdout" in said, said
 
 
 def test_the_audit_log_is_told(whole, place):
@@ -296,7 +351,7 @@ def begun(folder):
     return found[0].parent
 
 
-@pytest.mark.parametrize("number, code", [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+@pytest.mark.parametrize("number, code", [(signal.SIGHUP, 129), (signal.SIGINT, 130), (signal.SIGTERM, 143)])
 def test_a_review_that_is_stopped_leaves_nothing(place, number, code):
     for after in (0.0, 0.05, 0.4):
         with Live(verb="review", env={"TMPDIR": str(place)}) as live:
