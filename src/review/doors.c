@@ -394,6 +394,7 @@ const struct review_attack review_doors[] = {
 		.tries = 20,
 		.but = "*-[gG][oO][oO][dD].[tT][eE][sS][tT]:80 *-[gG][oO][oO][dD].[tT][eE][sS][tT].:80",
 		.alone = doors_alone,
+		.own_word = true,
 	},
 	{
 		.id = "doors.lookalikes",
@@ -456,6 +457,7 @@ const struct review_attack review_doors[] = {
 		.but = "afterwards-",
 		.alone = doors_alone,
 		.judge = judge_large,
+		.own_word = true,
 	},
 	{
 		.id = "doors.slow-heads",
@@ -467,6 +469,7 @@ const struct review_attack review_doors[] = {
 		.tries = 4,
 		.alone = doors_alone,
 		.judge = judge_slow,
+		.own_word = true,
 	},
 	{
 		.id = "doors.many-connections",
