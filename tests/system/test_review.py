@@ -14,7 +14,7 @@ import jsonschema
 import pytest
 
 import harness
-from harness import IS_ROOT, PRETEND, Live, Terminal, hotcell, pretending, refused, small_disk
+from harness import IS_ROOT, PRETEND, Live, Terminal, hotcell, pretending, refused, run, small_disk
 
 TOOL = harness.ROOT / "build-npm" / "node_modules" / "@microsoft" / "sarif-multitool-linux"
 GROUPS = ["files", "proc", "kernel", "exhaustion", "output", "doors", "bypass"]
@@ -139,6 +139,14 @@ def test_in_an_image_with_a_hosts_file_a_secret_door_is_attacked_and_what_keeps_
     assert found["counts"]["held"] == 1, not_held(found)
 
 
+def test_where_an_image_lies_in_a_home_is_nobodys_business(image, place):
+    files = ["--html", place / "page.html", "--sarif", place / "log.sarif", "--save", place / "kept.json"]
+    ran = review("--json", *FEW, "--image", image, *files, env={"HOME": str(place)})
+    assert ran.code == 0 and json.loads(ran.out)["image"].endswith("/image"), ran
+    for text in (ran.out, *(path.read_bytes() for path in files[1::2])):
+        assert str(place).encode() not in text
+
+
 # ---- what is told ----
 
 
@@ -177,6 +185,40 @@ def test_the_page_has_everything_and_needs_nothing(whole):
         assert (each["cve"] or "") in page.text and each["reason"] in page.text
     for name in whole.found["receipt"]["protections"]:
         assert name in page.text
+
+
+def browsed(page, text):
+    """The page's document as a browser has it once everything that runs has run."""
+    page.write_text(text)
+    page.chmod(0o644)
+    ran = run("--profile", "browser", "--mount", "/etc/chromium.d:/etc/chromium.d", "--mount", f"{page}:/page.html", "--",
+              "chromium", "--headless", "--no-sandbox", "--disable-gpu", "--user-data-dir=/tmp/p", "--window-size=900,1200", "--dump-dom",
+              "file:///page.html", timeout=170)
+    assert ran.code == 0 and "</html>" in ran.out.decode(), ran
+    return ran.out.decode()
+
+
+def test_a_browser_shows_every_row_and_runs_nothing(whole, place):
+    hostile = "<script>document.title = 'it ran'</script><img src=x onerror=\"document.title = 'it ran'\">"
+    text = (whole.folder / "page.html").read_text()
+    shown = browsed(place / "page.html", text.replace("<main>", "<main>" + hostile, 1)) # as if something had not been escaped
+    assert "onerror" in shown and "<title>it ran" not in shown and "<title>Review" in shown
+    for each in whole.found["attacks"]:
+        assert f"<code>{each['id']}</code>" in shown
+    assert len(re.findall("<dt>Held by</dt>", shown)) == len(re.findall("<dt>Judged by</dt>", shown)) == len(whole.found["attacks"])
+
+
+def test_in_a_browser_what_is_tried_stays_beside_its_name_however_long_it_is(whole, place):
+    measure = """<script>
+        const rows = [...document.querySelectorAll("summary .what")].map(row => [row.firstElementChild, row.lastElementChild]);
+        const beside = rows.filter(([id, text]) => [...text.getClientRects()].every(box => box.left >= id.getBoundingClientRect().right));
+        const tall = rows.filter(([id, text]) => text.getBoundingClientRect().height > 1.5 * parseFloat(getComputedStyle(text).lineHeight));
+        document.title = `${rows.length} rows, ${beside.length} beside, ${tall.length > 0 ? "some" : "none"} long`;
+        </script>"""
+    text = re.sub(r"<meta http-equiv=[^>]*>", "", (whole.folder / "page.html").read_text(), count=1) # which forbids scripts
+    shown = browsed(place / "page.html", text.replace("</main>", "</main>" + measure, 1))
+    count = len(whole.found["attacks"])
+    assert f"<title>{count} rows, {count} beside, some long" in shown, re.search("<title>[^<]*", shown)
 
 
 def test_the_sarif_log_is_one_by_the_official_schema_and_by_another_tool(whole, place):
