@@ -70,6 +70,7 @@ const char html_style[] =
 	".tag.held{color:var(--success)}.tag.escaped{background:var(--error);border-color:var(--error);color:var(--card)}"
 	".tag.degraded{color:var(--timeout)}.tag.failed{color:var(--error)}.tag.none{color:var(--soft)}\n"
 	".what{display:inline-block;vertical-align:top;width:calc(100% - 140px)}.what code{display:inline-block;min-width:190px}\n"
+	".what.columns{display:inline-grid;grid-template-columns:max-content 1fr;column-gap:8px;align-items:baseline}\n"
 	".verdicts td:nth-child(-n+2){white-space:nowrap;width:1%}\n"
 	"h1 .held{color:var(--success)}h1 .escaped{color:var(--error)}h1 .degraded{color:var(--timeout)}\n"
 	"dl{display:grid;grid-template-columns:max-content 1fr;gap:3px 18px;margin:10px 0 8px 20px}\n"
@@ -91,5 +92,6 @@ const char html_style[] =
 	"pre.src .gone{background:#8a5cd62b;box-shadow:inset 3px 0 var(--again)}\n"
 	"@media (max-width:600px){main,header,footer{padding-left:12px;padding-right:12px}section{padding:14px}"
 	".two{grid-template-columns:1fr}.two>*{min-width:0}td.wide-only,th.wide-only{display:none}.what{width:100%}"
+	".what.columns{display:inline-block}"
 	".verdicts th{display:none}.verdicts td,.verdicts td:nth-child(-n+2){display:block;width:auto;border:0;padding:2px 0}}\n"
 	"@media print{.grid,.tail,pre{max-height:none}section{break-inside:avoid}}\n";

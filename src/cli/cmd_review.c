@@ -127,11 +127,17 @@ static int print(const struct review_cli *cli, const struct review *review, cons
 		buf_char(&json.out, '\n');
 		return cli_print(&json.out);
 	}
-	review_text(review, cli_color(STDOUT_FILENO), &out);
-	review_put_fixes(review, &out);
+	const bool taken = review_files_on_stdout(&cli->files); /* by a document, which is the review then */
+	if (!taken) {
+		review_text(review, cli_color(STDOUT_FILENO), &out);
+		review_put_fixes(review, &out);
+	}
 	if (cli->compare)
 		review_put_changes(changes, cli->compare, &out);
-	return cli_print(&out);
+	if (!taken)
+		return cli_print(&out);
+	(void)!fwrite(buf_text(&out), 1, out.len, stderr); /* no document has what changed */
+	return 0;
 }
 
 static int code_of(const struct review *review, const struct review_changes *changes)
@@ -161,7 +167,7 @@ static int tell(const struct review_cli *cli, const struct review *review, const
 static int prepare(const struct review_cli *cli, struct value *then, struct review_log *log)
 {
 	struct err err = {0};
-	bool fine = (!cli->compare || review_read(cli->compare, then, &err) == 0) && review_files_check(&cli->files, &err) == 0 &&
+	bool fine = (!cli->compare || review_read(cli->compare, then, &err) == 0) && review_files_check(&cli->files, cli->json, &err) == 0 &&
 		review_log_open(cli->state, log, &err) == 0;
 
 	return fine ? 0 : cli_fail(&err);

@@ -41,13 +41,32 @@ static int write_file(const char *path, const struct buf *text, const char *what
 	return 0;
 }
 
-int review_files_check(const struct review_files *files, struct err *err)
+static bool is_stdout(const char *path)
 {
-	const char *const paths[] = {files->save, files->html, files->sarif};
+	return path && out_file_is_stdout(path);
+}
 
-	for (size_t i = 0; i < ARRAY_LEN(paths); i++)
-		if (paths[i] && !out_file_is_stdout(paths[i]) && out_file_check(paths[i], true, err) < 0)
+bool review_files_on_stdout(const struct review_files *files)
+{
+	return is_stdout(files->save) || is_stdout(files->html) || is_stdout(files->sarif);
+}
+
+int review_files_check(const struct review_files *files, bool json, struct err *err)
+{
+	const struct {
+		const char *option, *path;
+	} wanted[] = {{"--json", json ? "-" : NULL}, {"--save -", files->save}, {"--html -", files->html}, {"--sarif -", files->sarif}};
+	const char *taken = NULL;
+
+	for (size_t i = 0; i < ARRAY_LEN(wanted); i++) {
+		if (is_stdout(wanted[i].path) && taken)
+			return err_set(err, ERR_USAGE, "%s and %s both want stdout, which can hold one document: give one of them a file",
+				taken, wanted[i].option);
+		if (is_stdout(wanted[i].path))
+			taken = wanted[i].option;
+		else if (wanted[i].path && out_file_check(wanted[i].path, true, err) < 0)
 			return -1;
+	}
 	return 0;
 }
 

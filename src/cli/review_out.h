@@ -7,8 +7,9 @@
 struct review_files { /* paths, as the user gave them; NULL: not wanted */
 	const char *html, *sarif, *save;
 };
-/* Whether they could be written, before anything is tried. */
-MUST_CHECK int review_files_check(const struct review_files *files, struct err *err);
+/* Whether they could be written, before anything is tried; only one document can be on stdout, and `json` says that one is. */
+MUST_CHECK int review_files_check(const struct review_files *files, bool json, struct err *err);
+bool review_files_on_stdout(const struct review_files *files); /* one of them is, and nothing else may be there */
 /* Writes them, each whole or not at all; says which. Returns 0, or says why not and returns an exit code; one that cannot
  * be written keeps no other from it. */
 int review_write(const struct review *review, const struct review_files *files);

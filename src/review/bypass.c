@@ -374,6 +374,7 @@ const struct review_attack review_bypass[] = {
 		.without = "hidden-files",
 		.tries = 10,
 		.alone = alone_oracle,
+		.own_word = true,
 	},
 	{
 		.id = "bypass.hang",

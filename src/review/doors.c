@@ -8,6 +8,7 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -133,8 +134,12 @@ void doors_alone(struct review_try *try)
 	own(net_freep) struct net *net = net_open(try);
 	if (!net || try_run(try, &command) < 0)
 		return;
-	doors_judge(try, net); /* first: what was seen outside says more than what the cell was told */
-	try_judge(try);
+	const bool ran = try_result(try, "outcome") && !try_outcome_is(try, "setup-failed");
+	if (!ran)
+		try_judge(try); /* why there was no cell explains all that was not heard */
+	doors_judge(try, net); /* else first: what was seen outside says more than what the cell was told */
+	if (ran)
+		try_judge(try);
 	if (attack->judge)
 		attack->judge(try);
 	try->own = NULL;
@@ -275,6 +280,17 @@ static void judge_slow(struct review_try *try)
 		try_escaped(try, "others were not served meanwhile");
 }
 
+/* The name of a secret door goes into the cell's /etc/hosts, which an image must have. */
+static void before_credential(struct review_try *try)
+{
+	const char *image = try->options->image;
+	own(freep) char *hosts = xfmt("%s/etc/hosts", image ? image : "");
+	struct stat st;
+
+	if (image && lstat(hosts, &st) < 0)
+		try_not_applicable(try, "the image has no /etc/hosts: hotcell makes no secret door for it (an empty file is enough)");
+}
+
 /* The credential goes out, which shows that the door works; it does not come back in, which scene_look sees. */
 static void judge_credential(struct review_try *try)
 {
@@ -378,6 +394,7 @@ const struct review_attack review_doors[] = {
 		.tries = 20,
 		.but = "*-[gG][oO][oO][dD].[tT][eE][sS][tT]:80 *-[gG][oO][oO][dD].[tT][eE][sS][tT].:80",
 		.alone = doors_alone,
+		.own_word = true,
 	},
 	{
 		.id = "doors.lookalikes",
@@ -440,6 +457,7 @@ const struct review_attack review_doors[] = {
 		.but = "afterwards-",
 		.alone = doors_alone,
 		.judge = judge_large,
+		.own_word = true,
 	},
 	{
 		.id = "doors.slow-heads",
@@ -451,6 +469,7 @@ const struct review_attack review_doors[] = {
 		.tries = 4,
 		.alone = doors_alone,
 		.judge = judge_slow,
+		.own_word = true,
 	},
 	{
 		.id = "doors.many-connections",
@@ -503,6 +522,7 @@ const struct review_attack review_doors[] = {
 		.flags = "--secret-door safe=http://10.0.0.1:8081/,header=x-api-key,env=REVIEW_TOKEN,private",
 		.program = "tunnel credential 127.0.1.1 80",
 		.tries = 5,
+		.before = before_credential,
 		.alone = doors_alone,
 		.judge = judge_credential,
 	},

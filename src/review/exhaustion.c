@@ -307,6 +307,7 @@ const struct review_attack review_exhaustion[] = {
 		.program = "exhaust locked 128",
 		.outcomes = "exited oom",
 		.judge = judge_bounds,
+		.own_word = true,
 	},
 	{
 		.id = "exhaustion.memfd",
@@ -338,6 +339,7 @@ const struct review_attack review_exhaustion[] = {
 		.program = "exhaust mqueue",
 		.tries = 2,
 		.judge = judge_bounds,
+		.own_word = true,
 	},
 	{
 		.id = "exhaustion.page-cache",
@@ -380,6 +382,7 @@ const struct review_attack review_exhaustion[] = {
 		.program = "exhaust fill /dev/shm/{mark} 16",
 		.outcomes = "exited disk-limit",
 		.judge = judge_bounds,
+		.own_word = true,
 	},
 	{
 		.id = "exhaustion.inodes",
@@ -388,6 +391,7 @@ const struct review_attack review_exhaustion[] = {
 		.without = "disk-limit",
 		.outcomes = "disk-limit exited",
 		.alone = alone_inodes,
+		.own_word = true,
 	},
 	{
 		.id = "exhaustion.file-size",
@@ -398,6 +402,7 @@ const struct review_attack review_exhaustion[] = {
 		.program = "exhaust longfile {mark}",
 		.tries = 3,
 		.judge = judge_bounds,
+		.own_word = true,
 	},
 	{
 		.id = "exhaustion.sparse",
@@ -419,6 +424,7 @@ const struct review_attack review_exhaustion[] = {
 		.program = "exhaust descriptors",
 		.tries = 3,
 		.judge = judge_bounds,
+		.own_word = true,
 	},
 	{
 		.id = "exhaustion.stdout",
@@ -449,6 +455,7 @@ const struct review_attack review_exhaustion[] = {
 		.program = "exhaust core",
 		.outcomes = "crashed",
 		.judge = judge_core,
+		.own_word = true,
 	},
 	{
 		.id = "exhaustion.cpu-threads",

@@ -242,6 +242,7 @@ const struct review_attack review_files[] = {
 		.judge = props_kept,
 		.but = "/tmp /workspace /dev/shm",
 		.tries = 20,
+		.own_word = true,
 	},
 	{
 		.id = "files.system",
@@ -252,6 +253,7 @@ const struct review_attack review_files[] = {
 		.before = system_before,
 		.judge = props_kept,
 		.tries = 5,
+		.own_word = true,
 	},
 	{
 		.id = "files.shown",
@@ -326,6 +328,7 @@ const struct review_attack review_files[] = {
 		.before = programs_before,
 		.judge = props_kept,
 		.tries = 8,
+		.own_word = true,
 	},
 	{
 		.id = "files.ambush",
@@ -393,6 +396,7 @@ const struct review_attack review_files[] = {
 		.flags = "--mount /dev:/devices",
 		.program = "paths mknod",
 		.tries = 30,
+		.own_word = true,
 	},
 	{
 		.id = "files.set-id",
@@ -434,6 +438,7 @@ const struct review_attack review_files[] = {
 		.safe = "refused",
 		.without = "seccomp seccomp-handles",
 		.alone = files_handles,
+		.own_word = true,
 	},
 	{
 		.id = "files.mount",
@@ -443,6 +448,7 @@ const struct review_attack review_files[] = {
 		.without = "seccomp seccomp-mounts",
 		.program = "paths mount",
 		.tries = 3,
+		.own_word = true,
 	},
 	{
 		.id = "files.uncover",
@@ -450,6 +456,7 @@ const struct review_attack review_files[] = {
 		.safe = "refused, and nothing is told",
 		.without = "proc-covers",
 		.alone = files_uncover,
+		.own_word = true,
 	},
 	{
 		.id = "files.knobs",
@@ -468,6 +475,7 @@ const struct review_attack review_files[] = {
 		.safe = "refused",
 		.without = "tmp-noexec",
 		.alone = files_run_from,
+		.own_word = true,
 	},
 	{
 		.id = "files.shared",
@@ -502,6 +510,7 @@ const struct review_attack review_files[] = {
 		.without = "seccomp",
 		.program = "reach watch",
 		.tries = 10,
+		.own_word = true,
 	},
 	{
 		.id = "files.shell",

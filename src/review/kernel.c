@@ -138,6 +138,7 @@ const struct review_attack review_kernel[] = {
 		.without = "user-namespace",
 		.program = "sweep setns",
 		.tries = 100,
+		.own_word = true,
 	},
 	{
 		.id = "kernel.foreign",
@@ -148,6 +149,7 @@ const struct review_attack review_kernel[] = {
 		.tries = 20,
 		.before = before_foreign,
 		.judge = judge_foreign,
+		.own_word = true,
 	},
 	{
 		.id = "kernel.foreign-verdict",
@@ -178,6 +180,7 @@ const struct review_attack review_kernel[] = {
 		.program = "sweep unknown",
 		.tries = 3000,
 		.judge = look_reached,
+		.own_word = true,
 	},
 	{
 		.id = "kernel.keys",
@@ -189,6 +192,7 @@ const struct review_attack review_kernel[] = {
 		.tries = 16,
 		.during = during_keys,
 		.judge = look_reached,
+		.own_word = true,
 	},
 	{
 		.id = "kernel.bpf",
@@ -212,6 +216,7 @@ const struct review_attack review_kernel[] = {
 		.tries = 14,
 		.during = look_gains,
 		.judge = look_reached,
+		.own_word = true,
 	},
 	{
 		.id = "kernel.mounts",
@@ -222,6 +227,7 @@ const struct review_attack review_kernel[] = {
 		.program = "gain mounts",
 		.tries = 12,
 		.judge = look_reached,
+		.own_word = true,
 	},
 	{
 		.id = "kernel.sockets",
@@ -264,6 +270,7 @@ const struct review_attack review_kernel[] = {
 		.tries = 10,
 		.during = during_neighbour,
 		.judge = judge_neighbour,
+		.own_word = true,
 	},
 	{
 		.id = "kernel.cgroup",
@@ -273,6 +280,7 @@ const struct review_attack review_kernel[] = {
 		.without = "seccomp seccomp-namespaces",
 		.program = "sweep cgroup",
 		.tries = 13,
+		.own_word = true,
 	},
 	{
 		.id = "kernel.landlock",
@@ -282,6 +290,7 @@ const struct review_attack review_kernel[] = {
 		.program = "gain layers",
 		.tries = 1,
 		.judge = judge_layers,
+		.own_word = true,
 	},
 	{
 		.id = "kernel.priority",
@@ -301,6 +310,7 @@ const struct review_attack review_kernel[] = {
 		.program = "sweep machine",
 		.tries = 10,
 		.judge = judge_machine,
+		.own_word = true,
 	},
 	{
 		.id = "kernel.storm",

@@ -12,6 +12,7 @@
 #include "review/scene.h"
 
 #define PAGE_MAX ((size_t)16 << 20)
+#define ARCHIVES_MAX (1u << 20) /* bytes that may be taken back, as in the row */
 
 /* What takes output back is hotcell itself. */
 static void not_outside(struct review_try *try)
@@ -330,9 +331,53 @@ static void errors_alone(struct review_try *try)
 	}
 }
 
-static void no_archives(struct review_try *try)
+/* ---- archives ---- */
+
+static void archives_before(struct review_try *try)
 {
-	try_not_applicable(try, "hotcell unpacks no archives: one that a run leaves is a file like any other");
+	not_outside(try);
+	props_file(try, "precious", "precious", 0644); /* what a hard link and a second entry aim at */
+}
+
+/* As it was made: the very file, not what is in it. */
+static void must_be_archive(struct review_try *try, const char *name)
+{
+	own(freep) char *below = xfmt("out/%s", name), *path = props_path(try, below);
+	const char *made = try_said(try, name);
+	own(buf_done) struct buf bytes = {0};
+	struct err err;
+	struct stat st;
+
+	if (!made || strtoull(made, NULL, 10) == 0)
+		try_failed(try, "it did not make '%s'", name);
+	else if (lstat(path, &st) < 0 || !S_ISREG(st.st_mode) || (uint64_t)st.st_size != strtoull(made, NULL, 10))
+		try_escaped(try, "the archive '%s' was not taken back as the file it is", name);
+	else if (fs_read_small(AT_FDCWD, path, PAGE_MAX, &bytes, &err) < 0 ||
+		(!memmem(buf_text(&bytes), bytes.len, "ustar", 5) && !memmem(buf_text(&bytes), bytes.len, "PK\5\6", 4)))
+		try_escaped(try, "the archive '%s' is none any more", name);
+	else
+		try->tries++;
+}
+
+/* Exactly they are there, and what they aim at is as it was; canaries are looked at for every row. */
+static void archives_judge(struct review_try *try)
+{
+	static const char *const names[] = {
+		"slip.tar", "absolute.tar", "through.tar", "hard.tar", "twice.tar", "bomb.tar", "slip.zip", "bomb.zip"};
+	const char *cap = try_result(try, "output.capped");
+	const uint64_t taken = try_result_number(try, "output.bytes");
+
+	taken_judge(try);
+	for (size_t i = 0; i < ARRAY_LEN(names); i++)
+		must_be_archive(try, names[i]);
+	props_count(try, "out", ARRAY_LEN(names)); /* not the large one */
+	props_count(try, ".", 2); /* the output, and what is precious */
+	props_same(try, "precious", "precious", 0644);
+	const char *large = try_said(try, "large.tar");
+	if (!large || strtoull(large, NULL, 10) <= ARCHIVES_MAX)
+		try_failed(try, "it made no archive that is too large");
+	else if (!cap || strcmp(cap, "bytes") != 0 || taken == 0 || taken > ARCHIVES_MAX)
+		try_escaped(try, "%llu bytes of archives were taken back, and %u were allowed", (unsigned long long)taken, ARCHIVES_MAX);
 }
 
 const struct review_attack review_output[] = {
@@ -439,10 +484,14 @@ const struct review_attack review_output[] = {
 	},
 	{
 		.id = "output.archives",
-		.technique = "archives with '..', absolute names, links to write through, hard links out, bombs",
-		.safe = "nothing unpacks them",
-		.by = "nothing of hotcell unpacks any",
-		.alone = no_archives,
+		.technique = "tar and zip archives with '..', absolute names, links to write through, hard links out, names twice, bombs",
+		.safe = "the very files are taken back, up to the size allowed; nothing is unpacked, and nothing beside them changes",
+		.by = "nothing of hotcell unpacks any: an archive is a file like any other, and counts as one",
+		.flags = "--output {dir}/out --max-collect 1M",
+		.program = "pack archives {canary} {dir}",
+		.before = archives_before,
+		.judge = archives_judge,
+		.tries = 9,
 	},
 	{
 		.id = "output.folder",

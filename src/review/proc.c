@@ -352,6 +352,7 @@ const struct review_attack review_proc[] = {
 		.without = "init-hidden",
 		.program = "pry init",
 		.tries = 24,
+		.own_word = true,
 	},
 	{
 		.id = "proc.tamper",
@@ -372,6 +373,7 @@ const struct review_attack review_proc[] = {
 		.program = "pry memory {victim}",
 		.tries = 25,
 		.judge = look_reached,
+		.own_word = true,
 	},
 	{
 		.id = "proc.knobs",
@@ -382,6 +384,7 @@ const struct review_attack review_proc[] = {
 		.program = "procs tune",
 		.tries = 30,
 		.but = "/proc/kcore", /* covered by /dev/null */
+		.own_word = true,
 	},
 	{
 		.id = "proc.write",
@@ -401,6 +404,7 @@ const struct review_attack review_proc[] = {
 		.program = "procs masked",
 		.tries = 20,
 		.judge = judge_masked,
+		.own_word = true,
 	},
 	{
 		.id = "proc.tiocsti",
@@ -413,6 +417,7 @@ const struct review_attack review_proc[] = {
 		.tries = 16,
 		.but = "open-tty steal-tty", /* its own */
 		.judge = judge_tiocsti,
+		.own_word = true,
 	},
 	{
 		.id = "proc.terminal",
@@ -422,6 +427,7 @@ const struct review_attack review_proc[] = {
 		.without = "own-session seccomp seccomp-tiocsti",
 		.tries = 16,
 		.alone = attack_terminal,
+		.own_word = true,
 	},
 	{
 		.id = "proc.signal",
@@ -431,6 +437,7 @@ const struct review_attack review_proc[] = {
 		.program = "pry signal {victim}",
 		.tries = 20,
 		.judge = look_reached,
+		.own_word = true,
 	},
 	{
 		.id = "proc.kill-everyone",

@@ -106,7 +106,7 @@ static void put_evidence(const struct review_row *row, struct buf *out)
 	if (*row->reason)
 		html_text(out, row->reason);
 	else
-		buf_str(out, "no observer saw anything");
+		buf_str(out, row->attack->own_word ? "nothing worked, by its own word; no observer saw anything" : "no observer saw anything");
 	if (row->tries) {
 		buf_str(out, "; ");
 		html_count(out, row->tries);
@@ -121,15 +121,18 @@ static void put_row(const struct review_row *row, struct buf *out)
 {
 	const struct review_attack *attack = row->attack;
 	bool open = row->verdict == REVIEW_ESCAPED;
+	own(buf_done) struct buf held_by = {0};
 
-	buf_fmt(out, "<details%s><summary><span class=\"tag %s\">%s</span><span class=what><code>", open ? " open" : "", looks[row->verdict].class,
+	review_held_by(attack, "", &held_by);
+	buf_fmt(out, "<details%s><summary><span class=\"tag %s\">%s</span><span class=\"what columns\"><code>", open ? " open" : "", looks[row->verdict].class,
 		review_verdict_name(row->verdict));
 	html_text(out, attack->id);
-	buf_str(out, "</code> ");
+	buf_str(out, "</code> <span>");
 	html_text(out, attack->technique);
-	buf_str(out, "</span></summary>\n<dl>");
+	buf_str(out, "</span></span></summary>\n<dl>");
 	fact(out, "Must come of it", attack->safe);
-	fact(out, "Held by", attack->without);
+	fact(out, "Held by", buf_text(&held_by));
+	fact(out, "Judged by", review_judged_by(attack));
 	fact(out, "CVE", attack->cve);
 	fact(out, "Lacking here", row->lacking);
 	put_evidence(row, out);
@@ -211,6 +214,24 @@ static void put_receipt(const struct review *review, struct buf *out)
 	buf_str(out, "</table></details>\n</section>\n");
 }
 
+/* Whose verdicts they are. */
+static void put_footer(const struct review *review, struct buf *out)
+{
+	size_t told = 0;
+
+	for (size_t i = 0; i < review->count; i++)
+		told += review->rows[i].attack->own_word;
+	buf_str(out, "<footer>Made by hotcell " HOTCELL_VERSION ". The verdicts are those of observers outside of the cells");
+	if (told) {
+		buf_str(out, ", but for ");
+		html_count(out, told);
+		buf_str(out, told == 1 ? " attack that is" : " attacks that are");
+		buf_str(out, " judged by its own word: if what holds it were gone, only its program would tell");
+	}
+	buf_str(out, ". That all attacks were held is evidence, not proof: <code>hotcell review --threats</code> tells what is not "
+		     "covered.</footer>\n");
+}
+
 void review_html(const struct review *review, struct buf *out)
 {
 	html_begin(out, "Review");
@@ -220,7 +241,7 @@ void review_html(const struct review *review, struct buf *out)
 	put_receipt(review, out);
 	for (const struct review_group *group = review_groups; group->name; group++)
 		put_group(review, group, out);
-	buf_str(out, "</main>\n<footer>Made by hotcell " HOTCELL_VERSION ". The verdicts are those of observers outside of the cells. "
-		     "That all attacks were held is evidence, not proof: <code>hotcell review --threats</code> tells what is not "
-		     "covered.</footer>\n</body></html>\n");
+	buf_str(out, "</main>\n");
+	put_footer(review, out);
+	buf_str(out, "</body></html>\n");
 }

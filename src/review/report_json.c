@@ -10,12 +10,17 @@
 
 static void put_row(const struct review_row *row, struct json *json)
 {
+	own(buf_done) struct buf held_by = {0};
+
+	review_held_by(row->attack, "", &held_by);
 	json_open(json, '{');
 	json_put_string(json, "id", row->attack->id);
 	json_put_string(json, "group", row->group->name);
 	json_put_string(json, "technique", row->attack->technique);
 	json_put_string(json, "cve", row->attack->cve);
 	json_put_string(json, "safe", row->attack->safe);
+	json_put_string(json, "held_by", buf_text(&held_by));
+	json_put_string(json, "judged_by", review_judged_by(row->attack));
 	json_put_string(json, "verdict", review_verdict_name(row->verdict));
 	json_put_string(json, "reason", row->reason);
 	json_put_string(json, "lacking", row->lacking);

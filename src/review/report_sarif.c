@@ -47,15 +47,16 @@ static char *cve_uri(const char *list)
 
 static void texts_make(const struct review_attack *attack, struct texts *ret)
 {
-	const char *without = attack->without ? attack->without : "nothing in particular";
+	own(buf_done) struct buf held_by = {0};
 
+	review_held_by(attack, "", &held_by);
 	ret->name = sarif_name(attack->id);
 	ret->summary = sentence(attack->technique);
 	ret->description = xfmt("%s What must come of it: %s.%s%s%s", ret->summary, attack->safe, attack->cve ? " Known as " : "",
 		attack->cve ? attack->cve : "", attack->cve ? "." : "");
-	ret->help = xfmt("Held by: %s. 'hotcell doctor' tells what this machine cannot give and how to get it; 'hotcell review --only %s' "
+	ret->help = xfmt("Held by: %s. Judged by: %s. 'hotcell doctor' tells what this machine cannot give and how to get it; 'hotcell review --only %s' "
 			 "tries it again.",
-		without, attack->id);
+		buf_text(&held_by), review_judged_by(attack), attack->id);
 	ret->uri = cve_uri(attack->cve);
 }
 

@@ -173,15 +173,15 @@ static void try_begin(struct review_try *try, const struct review_attack *attack
 	mark_make(try->mark, sizeof(try->mark));
 }
 
-/* A reason is shown to others than who made the review: without this machine's secrets. */
-static char *cleaned(const char *reason)
+/* A reason, or the name of an image, is shown to others than who made the review: without this machine's secrets. */
+static char *cleaned(const char *text)
 {
 	const struct redact_known known = {.home = getenv("HOME"), .user = getenv("USER")};
 	own(redactor_freep) struct redactor *redactor = redactor_make(&known);
-	own(buf_done) struct buf text = {0}, line = {0};
+	own(buf_done) struct buf clean = {0}, line = {0};
 
-	(void)redact_text(redactor, REDACT_NAMED, reason, strlen(reason), &text);
-	term_line(buf_text(&text), text.len, REASON_KEPT, &line);
+	(void)redact_text(redactor, REDACT_NAMED, text, strlen(text), &clean);
+	term_line(buf_text(&clean), clean.len, REASON_KEPT, &line);
 	return xstrdup(buf_text(&line));
 }
 
@@ -256,7 +256,7 @@ static void describe(struct review *review, const struct review_options *options
 	time_t now = time(NULL);
 	struct tm tm = {0};
 
-	*review = (struct review){.backend = options->backend, .image = options->image, .weakened = options->weaken,
+	*review = (struct review){.backend = options->backend, .image = options->image ? cleaned(options->image) : NULL, .weakened = options->weaken,
 		.root = geteuid() == 0};
 	(void)uname(&names);
 	(void)snprintf(review->kernel, sizeof(review->kernel), "%s", names.release);
@@ -303,6 +303,7 @@ void review_done(struct review *review)
 		free(review->rows[i].lacking);
 	}
 	free(review->rows);
+	free(review->image);
 	value_done(&review->receipt);
 	*review = (struct review){0};
 }

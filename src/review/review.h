@@ -48,6 +48,10 @@ struct review_attack {
 	 * cells do not hold (REVIEW_FIRST). */
 	bool harsh;
 
+	/* Who tells that it got through when what holds it is gone: only its own program, by a call that worked or a number that it
+	 * says, for whatever observers are beside it see nothing of it then. False: an observer outside. */
+	bool own_word;
+
 	void (*before)(struct review_try *try); /* puts up further observers; may say it does not apply. Or NULL */
 	void (*during)(struct review_try *try); /* once the program has printed the line "ready". Or NULL */
 	void (*judge)(struct review_try *try); /* after the end, besides what is judged for every attack. Or NULL */
@@ -82,7 +86,8 @@ struct review_row {
 struct review {
 	struct review_row *rows;
 	size_t count, counts[REVIEW_VERDICT_COUNT];
-	const char *backend, *image, *weakened; /* weakened: NULL but in test builds */
+	const char *backend, *weakened; /* weakened: NULL but in test builds */
+	char *image; /* NULL: the host; without homes and keys, as reasons are */
 	bool root; /* who reviewed: root, or an ordinary user */
 	uint64_t wall_ns;
 	char kernel[65], machine[65]; /* of uname */
@@ -119,6 +124,9 @@ extern const struct review_group review_groups[]; /* ends with a name of NULL */
 
 /* ---- telling it ---- */
 
+/* What holds an attack, in a line: the protections it names, or why there is none to name. `quote` is around each name. */
+void review_held_by(const struct review_attack *attack, const char *quote, struct buf *out);
+const char *review_judged_by(const struct review_attack *attack); /* "observers", or "its own word" */
 void review_json_members(const struct review *review, struct json *json); /* into an open object */
 void review_text(const struct review *review, bool color, struct buf *out);
 /* What the receipt says: how many protections there are, and how many of them are on. */

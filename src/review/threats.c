@@ -16,33 +16,20 @@ static void put_cell(struct buf *out, const char *text)
 	}
 }
 
-static void put_words(struct buf *out, const char *words)
-{
-	bool first = true;
-
-	for (const char *at = words ? words : ""; *at; at += strcspn(at, " "), at += *at == ' ') {
-		int len = (int)strcspn(at, " ");
-		buf_fmt(out, "%s`%.*s`", first ? "" : ", ", len, at);
-		first = false;
-	}
-	if (first)
-		buf_char(out, '-');
-}
-
 static void put_group(const struct review_group *group, struct buf *out)
 {
-	buf_fmt(out, "\n### %s\n\n| attack | what is tried | what must come of it | held by | CVE |\n|---|---|---|---|---|\n", group->title);
+	buf_fmt(out, "\n### %s\n\n| attack | what is tried | what must come of it | held by | judged by | CVE |\n"
+		     "|---|---|---|---|---|---|\n", group->title);
 	for (const struct review_attack *attack = group->attacks; attack->id; attack++) {
+		own(buf_done) struct buf held_by = {0};
+		review_held_by(attack, "`", &held_by);
 		buf_fmt(out, "| `%s` | ", attack->id);
 		put_cell(out, attack->technique);
 		buf_str(out, " | ");
 		put_cell(out, attack->safe);
 		buf_str(out, " | ");
-		if (attack->by)
-			put_cell(out, attack->by);
-		else
-			put_words(out, attack->without ? attack->without : attack->wants);
-		buf_fmt(out, " | %s |\n", attack->cve ? attack->cve : "-");
+		put_cell(out, buf_text(&held_by));
+		buf_fmt(out, " | %s | %s |\n", review_judged_by(attack), attack->cve ? attack->cve : "-");
 	}
 }
 
@@ -155,8 +142,13 @@ static const struct {
 		"A verdict holds for the user who ran the review, on that machine and kernel, at that time. Root and ordinary users get "
 		"different cells, and an ordinary user cannot look at all of a cell from outside: review as who runs the cells"},
 	{"What rests on the attack's word",
-		"Some attacks have no observer outside of the cell beyond those that stand beside all: that a call was refused is then what the "
-		"attack's program says. It is ours and says so if it gets through, but nobody else saw it"},
+		"Of attacks that are *judged by* their own word no observer outside of the cell sees anything when what holds them is gone: that "
+		"a call was refused, or how much could be had, is what the attack's program says. It is ours and says so if it gets through, "
+		"but nobody else saw it"},
+	{"Landlock by itself",
+		"That a ruleset is upon a cell is seen only by counting how many more the kernel takes (`kernel.landlock`). What the ruleset "
+		"forbids, mounts, namespaces and the filter forbid as well, so no attack here has Landlock as its only wall: how well it would "
+		"hold alone is not tried. What a profile allows and forbids by its rights is tried by the tests of profiles"},
 	{"Sizes", "Floods, bombs and crowds are as large as a review of minutes allows: thousands, not millions, and for seconds, not days"},
 	{"Archives", "hotcell unpacks none. What you unpack of a cell's output outside of a cell may have links, paths and sizes that do harm"},
 	{"Watching and locking what is shared",
@@ -207,8 +199,12 @@ void review_threats(struct buf *out)
 		"## What is covered\n\n"
 		"Each attack is a program that really tries, in a cell, with observers outside of it. *Held by* names protections any one of\n"
 		"which being gone can let it through: a test build leaves out each in turn, and then every attack that names it must get\n"
-		"through. Rows without a name are held by several at once. What gets through only for want of a protection that this machine\n"
-		"cannot give is `degraded`; what nothing that is lacking explains is `ESCAPED`.\n\n"
+		"through. A few rows name what no test leaves out, since the attack would then do harm to the machine; they say\n"
+		"so. Rows without a name say what holds them instead: the kernel by itself, or how hotcell is made. What gets through only\n"
+		"for want of a protection that this machine cannot give is `degraded`; what nothing that is lacking explains is `ESCAPED`.\n\n"
+		"*Judged by* says who tells that it got through when what holds it is gone: observers outside of the cell, or only the attack's\n"
+		"own word. Beside every attack, whoever judges it, are canaries, a victim, sockets that must stay silent, and who looks for\n"
+		"what it left.\n\n"
 		"An attack that gets through does what it does: on a machine whose cells do not hold, a review can end processes, fill memory\n"
 		"and leave files. It is meant for machines on which that may happen; see hotcell-review(1).\n");
 	for (const struct review_group *group = review_groups; group->name; group++)

@@ -5,6 +5,7 @@ import html.parser
 import json
 import os
 import re
+import shutil
 import signal
 import subprocess
 import time
@@ -13,7 +14,7 @@ import jsonschema
 import pytest
 
 import harness
-from harness import IS_ROOT, PRETEND, Live, Terminal, hotcell, pretending, refused, small_disk
+from harness import IS_ROOT, PRETEND, Live, Terminal, hotcell, pretending, refused, run, small_disk
 
 TOOL = harness.ROOT / "build-npm" / "node_modules" / "@microsoft" / "sarif-multitool-linux"
 GROUPS = ["files", "proc", "kernel", "exhaustion", "output", "doors", "bypass"]
@@ -102,6 +103,50 @@ def test_without_a_sandbox_attacks_get_through_and_the_warning_comes_once(place)
     assert "error" in levels
 
 
+# ---- an image ----
+
+
+@pytest.fixture
+def image(place):
+    """The smallest that is of use: busybox, and nothing else."""
+    root = place / "image"
+    (root / "bin").mkdir(parents=True)
+    shutil.copy("/bin/busybox", root / "bin")
+    for name in ("sh", "cat", "find", "cp", "ln", "tar"):
+        (root / "bin" / name).symlink_to("busybox")
+    for folder in (place, root, root / "bin"):
+        folder.chmod(0o755)
+    return root
+
+
+def test_in_a_small_image_everything_is_held_or_does_not_apply_for_a_reason(image):
+    groups = [] if PRETEND else ["--only", "files", "--only", "output", "--only", "exhaustion.mem*"]
+    found = reviewed(*groups, "--only", "exhaustion.page-cache", "--only", "doors.credential", "--only", "doors.ports", "--image", image)
+    rest = {each["id"]: each["reason"] for each in found["attacks"] if each["verdict"] == "not applicable"}
+    assert "/etc/hosts" in rest.pop("doors.credential")
+    assert rest.pop("files.python", "python3").endswith("python3")
+    assert not rest and found["counts"]["ESCAPED"] == found["counts"]["failed"] == 0, not_held(found)
+
+
+def test_in_an_image_with_a_hosts_file_a_secret_door_is_attacked_and_what_keeps_it_from_that_is_quoted(image):
+    hosts = image / "etc" / "hosts"
+    hosts.mkdir(parents=True)
+    found = reviewed("--only", "doors.credential", "--image", image, codes=(4,))
+    assert re.search("there was no cell: .*has no file /etc/hosts", found["attacks"][0]["reason"]), found["attacks"]
+    hosts.rmdir()
+    hosts.write_text("")
+    found = reviewed("--only", "doors.credential", "--image", image)
+    assert found["counts"]["held"] == 1, not_held(found)
+
+
+def test_where_an_image_lies_in_a_home_is_nobodys_business(image, place):
+    files = ["--html", place / "page.html", "--sarif", place / "log.sarif", "--save", place / "kept.json"]
+    ran = review("--json", *FEW, "--image", image, *files, env={"HOME": str(place)})
+    assert ran.code == 0 and json.loads(ran.out)["image"].endswith("/image"), ran
+    for text in (ran.out, *(path.read_bytes() for path in files[1::2])):
+        assert str(place).encode() not in text
+
+
 # ---- what is told ----
 
 
@@ -142,6 +187,40 @@ def test_the_page_has_everything_and_needs_nothing(whole):
         assert name in page.text
 
 
+def browsed(page, text):
+    """The page's document as a browser has it once everything that runs has run."""
+    page.write_text(text)
+    page.chmod(0o644)
+    ran = run("--profile", "browser", "--mount", "/etc/chromium.d:/etc/chromium.d", "--mount", f"{page}:/page.html", "--",
+              "chromium", "--headless", "--no-sandbox", "--disable-gpu", "--user-data-dir=/tmp/p", "--window-size=900,1200", "--dump-dom",
+              "file:///page.html", timeout=170)
+    assert ran.code == 0 and "</html>" in ran.out.decode(), ran
+    return ran.out.decode()
+
+
+def test_a_browser_shows_every_row_and_runs_nothing(whole, place):
+    hostile = "<script>document.title = 'it ran'</script><img src=x onerror=\"document.title = 'it ran'\">"
+    text = (whole.folder / "page.html").read_text()
+    shown = browsed(place / "page.html", text.replace("<main>", "<main>" + hostile, 1)) # as if something had not been escaped
+    assert "onerror" in shown and "<title>it ran" not in shown and "<title>Review" in shown
+    for each in whole.found["attacks"]:
+        assert f"<code>{each['id']}</code>" in shown
+    assert len(re.findall("<dt>Held by</dt>", shown)) == len(re.findall("<dt>Judged by</dt>", shown)) == len(whole.found["attacks"])
+
+
+def test_in_a_browser_what_is_tried_stays_beside_its_name_however_long_it_is(whole, place):
+    measure = """<script>
+        const rows = [...document.querySelectorAll("summary .what")].map(row => [row.firstElementChild, row.lastElementChild]);
+        const beside = rows.filter(([id, text]) => [...text.getClientRects()].every(box => box.left >= id.getBoundingClientRect().right));
+        const tall = rows.filter(([id, text]) => text.getBoundingClientRect().height > 1.5 * parseFloat(getComputedStyle(text).lineHeight));
+        document.title = `${rows.length} rows, ${beside.length} beside, ${tall.length > 0 ? "some" : "none"} long`;
+        </script>"""
+    text = re.sub(r"<meta http-equiv=[^>]*>", "", (whole.folder / "page.html").read_text(), count=1) # which forbids scripts
+    shown = browsed(place / "page.html", text.replace("</main>", "</main>" + measure, 1))
+    count = len(whole.found["attacks"])
+    assert f"<title>{count} rows, {count} beside, some long" in shown, re.search("<title>[^<]*", shown)
+
+
 def test_the_sarif_log_is_one_by_the_official_schema_and_by_another_tool(whole, place):
     text = (whole.folder / "log.sarif").read_text()
     log = json.loads(text)
@@ -160,6 +239,24 @@ def test_the_sarif_log_is_one_by_the_official_schema_and_by_another_tool(whole, 
     assert "Analysis completed successfully" in said and "2 files scanned" in said, done
     complaints = [line for line in said.splitlines() if re.search(r": (error|warning) ", line)]
     assert all("SARIF2005" in line for line in complaints), said # that we tell no address of ours
+
+
+def test_a_document_on_stdout_is_alone_there(place):
+    page = review(*FEW, "--html", "-")
+    assert page.code == 0 and page.out.startswith(b"<!DOCTYPE html>") and "files.climb" in Page(page.out.decode()).text, page
+    assert json.loads(review(*FEW, "--sarif", "-").out)["version"] == "2.1.0"
+    assert json.loads(review(*FEW, "--save", "-").out)["format"] == "hotcell-review 1"
+    kept = review(*FEW, "--html", "-", "--save", place / "kept.json")
+    assert kept.out.startswith(b"<!DOCTYPE html>") and kept.out.endswith(b"</html>\n"), kept
+    changes = review(*FEW, "--sarif", "-", "--compare", place / "kept.json")
+    assert json.loads(changes.out)["runs"] and b": 0 worse, 0 better" in changes.err, changes
+
+
+@pytest.mark.parametrize("both", [["--html", "-", "--sarif", "-"], ["--json", "--sarif", "-"], ["--json", "--html", "-"],
+                                  ["--save", "-", "--html", "-"], ["--json", "--save", "-"]])
+def test_two_documents_on_stdout_are_refused_before_anything_is_tried(both):
+    said = refused(review(*both, timeout=10), (2,)) # the whole would take a minute
+    assert "both want stdout" in said, said
 
 
 def test_the_audit_log_is_told(whole, place):
@@ -296,7 +393,7 @@ def begun(folder):
     return found[0].parent
 
 
-@pytest.mark.parametrize("number, code", [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+@pytest.mark.parametrize("number, code", [(signal.SIGHUP, 129), (signal.SIGINT, 130), (signal.SIGTERM, 143)])
 def test_a_review_that_is_stopped_leaves_nothing(place, number, code):
     for after in (0.0, 0.05, 0.4):
         with Live(verb="review", env={"TMPDIR": str(place)}) as live:

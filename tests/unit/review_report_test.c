@@ -17,8 +17,8 @@
 
 static const struct review_attack attacks[] = {
 	{.id = "files.one", .technique = "try one", .safe = "refused", .without = "seccomp landlock", .cve = "CVE-2019-5736, CVE-2024-21626"},
-	{.id = "files.two", .technique = "try two", .safe = "refused"},
-	{.id = "files.three", .technique = "try three", .safe = "refused", .without = "memory-limit"},
+	{.id = "files.two", .technique = "try two", .safe = "refused", .by = "the kernel itself", .own_word = true},
+	{.id = "files.three", .technique = "try three", .safe = "refused", .wants = "memory-limit"},
 };
 static char nothing[] = "", hostile[] = "<script>alert(1)</script> & \"quotes\" \x1b[2J", lacking[] = "memory-limit",
 	    reason[] = "memory-limit is weaker here";
@@ -291,7 +291,53 @@ static void the_text_has_groups_and_a_sum(void **state)
 	assert_null(strchr(text.data, '\033'));
 }
 
+static void every_report_says_what_holds_an_attack_and_who_says_so(void **state)
+{
+	static const char *const held_by[] = {"seccomp, landlock", "the kernel itself",
+		"memory-limit (degraded for want of it; no test leaves it out)"};
+	static const char *const judged_by[] = {"observers", "its own word", "observers"};
+	own(review_done) struct review review = {0};
+	own(buf_done) struct buf page = {0};
+	own(json_done) struct json json = {0}, sarif = {0};
+
+	(void)state;
+	review_make(&review, REVIEW_HELD, REVIEW_HELD, REVIEW_DEGRADED);
+	review_html(&review, &page);
+	json_open(&json, '{');
+	review_json_members(&review, &json);
+	json_close(&json, '}');
+	review_sarif(&review, "review.json", &sarif);
+	for (size_t i = 0; i < ARRAY_LEN(held_by); i++) {
+		own(freep) char *fact = xfmt("<dt>Held by</dt><dd>%s</dd><dt>Judged by</dt><dd>%s</dd>", held_by[i], judged_by[i]);
+		own(freep) char *members = xfmt("\"held_by\":\"%s\",\"judged_by\":\"%s\"", held_by[i], judged_by[i]);
+		own(freep) char *help = xfmt("Held by: %s. Judged by: %s.", held_by[i], judged_by[i]);
+		assert_non_null(strstr(page.data, fact));
+		assert_non_null(strstr(json.out.data, members));
+		assert_non_null(strstr(sarif.out.data, help));
+	}
+	assert_non_null(strstr(page.data, "but for 1 attack that is judged by its own word"));
+}
+
 /* ---- the catalogue ---- */
+
+static void every_attack_names_what_holds_it_and_all_have_the_same_words_for_it(void **state)
+{
+	own(buf_done) struct buf text = {0};
+
+	(void)state;
+	review_threats(&text);
+	for (const struct review_group *group = review_groups; group->name; group++) {
+		for (const struct review_attack *attack = group->attacks; attack->id; attack++) {
+			own(buf_done) struct buf held_by = {0};
+			if (!attack->without && !attack->wants && !attack->by)
+				fail_msg("%s does not say what holds it", attack->id);
+			review_held_by(attack, "`", &held_by);
+			own(freep) char *cells = xfmt(" | %s | %s | ", buf_text(&held_by), review_judged_by(attack));
+			if (!strchr(cells, '\\') && !strstr(text.data, cells))
+				fail_msg("the threats do not say of %s:%s", attack->id, cells);
+		}
+	}
+}
 
 static void ids_are_unique_and_begin_with_their_group(void **state)
 {
@@ -346,6 +392,8 @@ int main(void)
 		cmocka_unit_test(sarif_has_a_rule_for_each_attack_and_a_result_for_each_that_was_not_held),
 		cmocka_unit_test(a_rule_is_named_as_the_format_wants_it),
 		cmocka_unit_test(the_text_has_groups_and_a_sum),
+		cmocka_unit_test(every_report_says_what_holds_an_attack_and_who_says_so),
+		cmocka_unit_test(every_attack_names_what_holds_it_and_all_have_the_same_words_for_it),
 		cmocka_unit_test(ids_are_unique_and_begin_with_their_group),
 		cmocka_unit_test(the_threats_name_every_attack_every_protection_and_what_is_not_covered),
 	};

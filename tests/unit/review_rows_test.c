@@ -11,6 +11,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/json_read.h"
+#include "review/props.h"
 #include "review/scene.h"
 
 #define MARK "review-unit-test"
@@ -132,6 +134,49 @@ static void what_changed_on_the_host_is_an_escape_though_nobody_told(void **stat
 	look_before_and_after("files.shell", write_to_plain, REVIEW_ESCAPED);
 }
 
+/* What was taken back of archives, made up: `extra` is one more file somewhere. */
+static void judge_archives(const char *extra, const char *capped, enum review_verdict verdict)
+{
+	static const char *const names[] = {
+		"slip.tar", "absolute.tar", "through.tar", "hard.tar", "twice.tar", "bomb.tar", "slip.zip", "bomb.zip"};
+	static const struct json_limits limits = {.bytes = 65536, .values = 1000, .depth = 16};
+	char dir[] = "/tmp/review-rows-XXXXXX";
+	struct err err = {0};
+	own(scene_freep) struct scene *scene = scene_open(&options, &err);
+	struct review_try try = {.attack = row("output.archives"), .options = &options, .scene = scene, .mark = "@" MARK};
+	own(freep) char *result = xfmt("{\"outcome\":\"exited\",\"output\":{\"files\":%d,\"folders\":0,\"skipped\":1,\"bytes\":40,"
+				       "\"capped\":\"%s\"}}",
+		extra && strncmp(extra, "out/", 4) == 0 ? 9 : 8, capped);
+
+	assert_non_null(scene);
+	assert_non_null(mkdtemp(dir));
+	try.dir = xstrdup(dir);
+	try.attack->before(&try);
+	for (size_t i = 0; i < ARRAY_LEN(names); i++) {
+		own(freep) char *name = xfmt("out/%s", names[i]);
+		props_file(&try, name, "ustar", 0644);
+		buf_fmt(&try.out, "%s 5\n", names[i]);
+	}
+	buf_str(&try.out, "large.tar 4195840\n");
+	if (extra)
+		props_file(&try, extra, "unpacked", 0644);
+	assert_int_equal(json_read(result, strlen(result), &limits, NULL, &try.result, &err), 0);
+	try.attack->judge(&try);
+	if (try.verdict != verdict)
+		fail_msg("with '%s' it is %s: %s", extra ? extra : "", review_verdict_name(try.verdict), try.reason ? try.reason : "");
+	try_done(&try);
+}
+
+static void an_archive_that_was_unpacked_is_an_escape(void **state)
+{
+	(void)state;
+	judge_archives(NULL, "bytes", REVIEW_HELD);
+	judge_archives("slipped", "bytes", REVIEW_ESCAPED);
+	judge_archives("out/zeros", "bytes", REVIEW_ESCAPED);
+	judge_archives("out/large.tar", "bytes", REVIEW_ESCAPED);
+	judge_archives(NULL, "", REVIEW_ESCAPED);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -140,6 +185,7 @@ int main(void)
 		cmocka_unit_test(who_left_nothing_behind_has_failed),
 		cmocka_unit_test(a_neighbour_that_has_nothing_to_find_proves_nothing),
 		cmocka_unit_test(what_changed_on_the_host_is_an_escape_though_nobody_told),
+		cmocka_unit_test(an_archive_that_was_unpacked_is_an_escape),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -18,6 +18,7 @@ static const struct {
 	{ "knock", knock_attacks },
 	{ "leave", leave_attacks },
 	{ "neighbour", neighbour_attacks },
+	{ "pack", pack_attacks },
 	{ "paths", paths_attacks },
 	{ "procs", procs_attacks },
 	{ "pry", pry_attacks },
