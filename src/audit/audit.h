@@ -67,7 +67,7 @@ struct audit_report {
 
 typedef void audit_problem_fn(void *data, uint64_t line, const char *text);
 /* Reads all of it. `outside`: a head that was kept elsewhere, which must be in the log; NULL: none. Problems are told in
- * their order, with the line of the file; an error is only that it cannot be read, or (ERR_USAGE) that it is no log: it has
+ * their order, with the line of the file, or 0 for all of it; an error is only that it cannot be read, or (ERR_USAGE) that it is no log: it has
  * no record, no beginning of one and no head. */
 MUST_CHECK int audit_verify(const char *path, const struct audit_head *outside, audit_problem_fn *fn, void *data,
 	struct audit_report *ret, struct err *err);

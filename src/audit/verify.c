@@ -225,12 +225,26 @@ static void settle_end(struct verifier *it, bool unended)
 
 static void check_end(struct verifier *it, const struct audit_head *head, const char *whose, bool met)
 {
-	if (head->seq > it->report->head.seq)
+	if (head->seq > it->report->head.seq && it->number == 0)
+		problem(it, 0, "is empty, and the head %s says %llu: all of it was cut off", whose, (unsigned long long)head->seq);
+	else if (head->seq > it->report->head.seq)
 		problem(it, it->number, "is the last: it has number %llu, and the head %s says %llu: the end was cut off",
 			(unsigned long long)it->report->head.seq, whose, (unsigned long long)head->seq);
 	else if (!met)
 		problem(it, it->number, "is the last, and none has number %llu, which the head %s says",
 			(unsigned long long)head->seq, whose);
+}
+
+/* A log is made together with its first line: one without any was emptied, or its first writer did not get so far, which
+ * nobody can tell from outside. */
+static void check_headless(struct verifier *it)
+{
+	if (it->report->lines > 0)
+		problem(it, it->number, "is the last that is there: the head beside it is missing, so more may have been");
+	else if (it->number > 0)
+		problem(it, it->number, "is all there is, and no record; the head beside it is missing, too: the lines of this log were cut off");
+	else
+		problem(it, 0, "is empty, and the head beside it is missing: the lines of this log were cut off, or none was ever written");
 }
 
 /* Something is there, and nothing says that it was ever a log: neither a record, nor a head, nor the beginning of a line. */
@@ -271,8 +285,8 @@ int audit_verify(const char *path, const struct audit_head *outside, audit_probl
 	settle_end(&it, !piece.whole);
 	if (!ret->headless)
 		check_end(&it, &it.beside, "beside it", it.beside_met);
-	else if (!outside && ret->lines > 0)
-		problem(&it, it.number, "is the last that is there: the head beside it is missing, so more may have been");
+	else if (!outside)
+		check_headless(&it);
 	if (outside)
 		check_end(&it, outside, "you gave", it.outside_met);
 	return 0;

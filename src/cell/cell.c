@@ -47,6 +47,8 @@ struct cell_pool {
 	int null_fd;
 	int pid;
 	bool closing;
+	cell_watch_fn *watch; /* NULL: nobody */
+	void *watch_data;
 };
 
 struct cell {
@@ -170,6 +172,12 @@ uint64_t cell_pool_cleanup_failures(const struct cell_pool *pool)
 	return pool->backend->cleanup_failures ? pool->backend->cleanup_failures(pool->backend_pool) : 0;
 }
 
+void cell_pool_watch(struct cell_pool *pool, cell_watch_fn *fn, void *data)
+{
+	pool->watch = fn;
+	pool->watch_data = data;
+}
+
 int cell_pool_warm(struct cell_pool *pool, const struct cell_spec *spec, unsigned count, struct err *err)
 {
 	if (cell_spec_check(spec, err) < 0)
@@ -227,6 +235,8 @@ static void cell_finish(struct cell *cell)
 	if (result->err.code == 0)
 		result->err = cell->pump.err;
 	cell->state = STATE_DONE;
+	if (cell->pool && cell->pool->watch)
+		cell->pool->watch(cell->pool->watch_data, cell, result);
 	if (cell->abandoned)
 		(void)cell_destroy(cell);
 	else
@@ -525,6 +535,8 @@ struct cell *cell_start(struct cell_pool *pool, const struct cell_spec *spec, co
 		return NULL;
 	}
 	set_timer(cell, cell->start_ns + cell->timeout_ns + SETUP_EXTRA_NS, on_setup_timeout);
+	if (pool->watch)
+		pool->watch(pool->watch_data, cell, NULL);
 	return ptr_take(&cell);
 }
 
@@ -550,6 +562,8 @@ struct cell *cell_free(struct cell *cell)
 {
 	if (!cell)
 		return NULL;
+	if (cell->state == STATE_FLUSHING && cell->pool && cell->pool->watch)
+		cell->pool->watch(cell->pool->watch_data, cell, &cell->result);
 	if (cell->state == STATE_DONE || cell->state == STATE_FLUSHING || !cell->pool)
 		return cell_destroy(cell);
 	bool freed = false;

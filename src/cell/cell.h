@@ -274,6 +274,11 @@ struct cell_pool *cell_pool_free(struct cell_pool *pool); /* kills what runs; wa
 void cell_pool_leave(struct cell_pool *pool);
 void cell_pool_freep(struct cell_pool **pool);
 uint64_t cell_pool_cleanup_failures(const struct cell_pool *pool); /* cells that did not go by themselves in time */
+/* Who keeps a record of all cells of a pool: called when one was started, with no result; and once when it is over, before
+ * `done`, and also where nobody waits for that any more. Not for one that did not die in time when the pool was freed. It
+ * neither cancels nor frees. */
+typedef void cell_watch_fn(void *data, const struct cell *cell, const struct cell_result *result);
+void cell_pool_watch(struct cell_pool *pool, cell_watch_fn *fn, void *data);
 /* Keep `count` cells of this spec ready beforehand; they are refilled as they are used. Optional. */
 MUST_CHECK int cell_pool_warm(struct cell_pool *pool, const struct cell_spec *spec, unsigned count, struct err *err);
 

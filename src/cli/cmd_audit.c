@@ -63,7 +63,8 @@ static void on_problem(void *data, uint64_t line, const char *text)
 	if (check->found++ >= (check->json ? PROBLEMS_LISTED : PROBLEMS_SHOWN))
 		return;
 	if (!check->json) {
-		cli_say("line %llu %s", (unsigned long long)line, text);
+		own(freep) char *which = line ? xfmt("line %llu", (unsigned long long)line) : xstrdup("the log");
+		cli_say("%s %s", which, text);
 		return;
 	}
 	json_open(&check->out, '{');
@@ -247,19 +248,37 @@ static int show(void *data, const struct cli_args *args)
 	return rc;
 }
 
-/* "2026-11-16", "2026-11-16 07:50", "2026-11-16T07:50:58Z": each is a beginning of what the log has. */
-static bool is_time(const char *text)
+/* "2026-11-16", "2026-11-16 07:50", "2026-11-16T07:50:58Z", "2026-11-16T07:50:58.123Z": each is a beginning of what the log
+ * has. Returns its length, without the Z; 0 if it is none. */
+static size_t time_shape(const char *text)
 {
-	static const char shape[] = "0000-00-00T00:00:00Z";
+	static const char shape[] = "0000-00-00T00:00:00.000";
 	size_t len = strlen(text);
 
+	if (len > 16 && text[len - 1] == 'Z')
+		len--;
 	for (size_t i = 0; i < len; i++) {
 		bool fits = i < sizeof(shape) - 1 && (shape[i] == '0' ? text[i] >= '0' && text[i] <= '9' :
 			text[i] == shape[i] || (shape[i] == 'T' && text[i] == ' '));
 		if (!fits)
-			return false;
+			return 0;
 	}
-	return len == 10 || len == 16 || len >= 19;
+	return len == 10 || len == 16 || len == 19 || len > 20 ? len : 0;
+}
+
+/* Whether there is such a day, and such a time of it. */
+static bool time_is(const char *text)
+{
+	struct tm asked = {.tm_mday = 1};
+
+	(void)sscanf(text, "%4d-%2d-%2d%*c%2d:%2d:%2d", &asked.tm_year, &asked.tm_mon, &asked.tm_mday, &asked.tm_hour, &asked.tm_min,
+		&asked.tm_sec);
+	asked.tm_year -= 1900;
+	asked.tm_mon--;
+	struct tm real = asked;
+	(void)timegm(&real);
+	return real.tm_year == asked.tm_year && real.tm_mon == asked.tm_mon && real.tm_mday == asked.tm_mday &&
+		real.tm_hour == asked.tm_hour && real.tm_min == asked.tm_min && real.tm_sec == asked.tm_sec;
 }
 
 static int since_set(void *data, const char *value, struct err *err)
@@ -268,9 +287,12 @@ static int since_set(void *data, const char *value, struct err *err)
 	uint64_t ms;
 	struct tm parts;
 
-	if (is_time(value)) {
-		(void)snprintf(options->since, sizeof(options->since), "%.19s", value);
-		if (strlen(value) > 10)
+	size_t len = time_shape(value);
+	if (len > 0 && !time_is(value))
+		return err_set(err, ERR_USAGE, "--since '%s': there is no such day or time", value);
+	if (len > 0) {
+		(void)snprintf(options->since, sizeof(options->since), "%.*s", (int)len, value);
+		if (len > 10)
 			options->since[10] = 'T';
 		return 0;
 	}

@@ -213,8 +213,9 @@ static int report(struct fuzz *it, const struct fuzz_result *result)
 	if (it->kept.failed.code && outcome.code == 0)
 		outcome.code = FUZZ_EXIT_BROKEN;
 	int told = fuzz_outcome_tell(&outcome);
+	fuzz_cells_settle(&it->setup.cells, it->setup.loop);
 	if (fuzz_log_end(it->setup.audit.audit, target_name(it->setup.target), result->totals.calls, count, it->kept.fresh.count,
-		    result->fixed.count, outcome.code, &err) < 0)
+		    result->fixed.count, outcome.code, &it->setup.cells, &err) < 0)
 		told = cli_fail(&err);
 	return outcome.code ? outcome.code : told ? FUZZ_EXIT_BROKEN : 0;
 }

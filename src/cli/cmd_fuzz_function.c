@@ -372,8 +372,9 @@ static int report(struct function_fuzz *it, const struct function_result *result
 		told = FUZZ_EXIT_BROKEN;
 	if (it->cli->coverage_file && write_coverage(&outcome))
 		told = FUZZ_EXIT_BROKEN;
+	fuzz_cells_settle(&it->setup.cells, it->setup.loop);
 	if (fuzz_log_end(it->setup.audit.audit, it->setup.targets.list[0].name, execs_of(result), count, it->kept.fresh.count, result->fixed.count,
-		    outcome.code, &err) < 0)
+		    outcome.code, &it->setup.cells, &err) < 0)
 		told = cli_fail(&err);
 	return outcome.code ? outcome.code : told ? FUZZ_EXIT_BROKEN : 0;
 }
@@ -518,7 +519,7 @@ static const struct cli_option table[] = {
 	 .help = "print one JSON object at the end"},
 	{.name = "audit", .value = "FILE", .kind = CLI_TEXT, INTO(audit), .hint = CLI_HINT_FILE,
 	 .fallback = "that of the state folder",
-	 .help = "append what was decided, the beginning and the end to another audit log"},
+	 .help = "append what was decided, beginning and end of all and of each cell to another audit log"},
 	{.name = "quiet", .letter = 'q', .kind = CLI_FLAG, INTO(quiet),
 	 .help = "say nothing while it runs"},
 #include "cli/run_options.inc"

@@ -42,6 +42,7 @@ struct attempt {
 	struct run_options options;
 	struct run_spec built;
 	struct run_doors doors;
+	struct run_audit audit;
 	struct loop *loop;
 	struct cell_pool *pool;
 	struct cell *cell;
@@ -58,6 +59,7 @@ static void attempt_done(struct attempt *it)
 {
 	it->cell = cell_free(it->cell);
 	run_doors_done(&it->doors);
+	run_audit_done(&it->audit);
 	it->pool = cell_pool_free(it->pool);
 	it->loop = loop_free(it->loop);
 	run_spec_done(&it->built);
@@ -141,7 +143,8 @@ static int prepare(struct attempt *it, const struct run_options *options, char *
 	it->in = options->stdin_file ? open(options->stdin_file, O_RDONLY | O_NOCTTY | O_CLOEXEC) : -1;
 	if (options->stdin_file && it->in < 0)
 		return err_errno(err, errno, "--stdin: open '%s'", options->stdin_file);
-	return 0;
+	it->doors.audit = &it->audit;
+	return run_audit_open(&it->audit, options->audit, backend, &it->built.spec, &it->doors.policy, err);
 }
 
 /* 0 when it is over, however it ended. */
@@ -162,15 +165,18 @@ static int attempt_run(struct attempt *it, const struct run_options *options, ch
 	it->loop = loop_open(err);
 	if (!it->loop || signals_take(it->loop, ours, on_signal, it, err) < 0)
 		return -1;
+	it->audit.loop = it->loop;
 	it->pool = cell_pool_open("native", it->loop, err);
 	if (!it->pool || run_doors_open(&it->doors, it->loop, err) < 0)
 		return -1;
 	it->cell = cell_start(it->pool, &it->built.spec, &with, on_done, it, err);
-	if (!it->cell)
+	if (!it->cell || run_audit_start(&it->audit, cell_id(it->cell), err) < 0)
 		return -1;
 	while (!it->done)
 		if (loop_turn(it->loop, -1) < 0 && errno != EINTR)
 			return err_errno(err, errno, "wait for the cell");
+	if (run_audit_end(&it->audit, it->result, run_doors_any(&it->doors) ? &it->doors.totals : NULL, err) < 0)
+		return -1;
 	if (it->result->outcome == CELL_SETUP_FAILED)
 		return err_set(err, it->result->err.code, "%s", it->result->err.text);
 	return 0;
@@ -322,6 +328,11 @@ static void say_why_not(struct proposal *it, const struct cell_result *first, co
 	const struct cell_limits *limits)
 {
 	it->why_not.len = 0;
+	if (same_end(first, second)) {
+		buf_str(&it->why_not, "the command ended as before, but was refused something that it was not refused before");
+		return;
+	}
+	buf_str(&it->why_not, "under the proposal the command did not end as before: ");
 	if (second->outcome == CELL_EXITED)
 		buf_fmt(&it->why_not, "it exited with %d, not with %d", second->exit_code, first->exit_code);
 	else
@@ -332,7 +343,9 @@ static void say_why_not(struct proposal *it, const struct cell_result *first, co
 static int verify(struct proposal *it, const struct attempt *first, unsigned how, const struct cli_args *args,
 	struct err *err)
 {
-	for (int tries = 0; tries < TRIES && !it->verified; tries++) {
+	bool untried = false;
+
+	for (int tries = 0; tries < TRIES; tries++) {
 		own(profiled_done) struct profiled profiled = {0};
 		own(attempt_done) struct attempt attempt = ATTEMPT_NONE;
 		it->yaml.len = 0;
@@ -345,12 +358,16 @@ static int verify(struct proposal *it, const struct attempt *first, unsigned how
 		bool same = same_end(first->result, attempt.result);
 		/* what it can do without once, it may need another time */
 		it->verified = same && profile_relent(&it->profile, attempt.result) == 0;
-		if (same)
-			continue;
-		say_why_not(it, first->result, attempt.result, &attempt.built.spec.limits);
-		if (!relent(it, attempt.result, &first->built.spec))
+		if (!it->verified)
+			say_why_not(it, first->result, attempt.result, &attempt.built.spec.limits);
+		untried = !it->verified && (same || relent(it, attempt.result, &first->built.spec));
+		if (!untried)
 			break;
 	}
+	if (untried)
+		buf_str(&it->why_not, "; what was refused last is given back in the proposal, and was not tried");
+	it->yaml.len = 0;
+	profile_yaml(&it->profile, &it->yaml);
 	return 0;
 }
 
@@ -370,7 +387,7 @@ static void write_text(const struct proposal *it, const struct tried *tried, con
 		buf_fmt(out, "# verified: the command ran again under it and ended as before, with exit code %d\n",
 			result->exit_code);
 	else
-		buf_fmt(out, "# NOT VERIFIED: under it the command did not end as before: %s\n", buf_text(&it->why_not));
+		buf_fmt(out, "# NOT VERIFIED: %s\n", buf_text(&it->why_not));
 	if (result->exit_code != 0)
 		buf_fmt(out, "# THE COMMAND FAILED with exit code %d: what it would have done else was not seen\n", result->exit_code);
 	put_comment(out, "not observed: ", &it->notes);
@@ -407,7 +424,7 @@ static void say_end(const struct proposal *it, int exit_code)
 	if (it->verified)
 		cli_say("verified: the command ran again under the proposal and ended as before");
 	else
-		cli_say("NOT VERIFIED: under the proposal the command did not end as before: %s", buf_text(&it->why_not));
+		cli_say("NOT VERIFIED: %s", buf_text(&it->why_not));
 }
 
 static int learn(const struct learn_options *options, const struct cli_args *args)
@@ -418,8 +435,12 @@ static int learn(const struct learn_options *options, const struct cli_args *arg
 	own(buf_done) struct buf out = {0};
 	struct err err = {0};
 
-	if (manifest_check(&options->run.manifests, &err) < 0 ||
-		attempt_run(&first, &options->run, args->command, OBSERVED | NOWHERE_DOOR, &err) < 0)
+	if (manifest_check(&options->run.manifests, &err) < 0) {
+		if (options->run.audit)
+			manifest_refused(options->run.audit, &err);
+		return cli_fail(&err);
+	}
+	if (attempt_run(&first, &options->run, args->command, OBSERVED | NOWHERE_DOOR, &err) < 0)
 		return cli_fail(&err);
 	if (first.signal)
 		return 128 + first.signal;
@@ -472,6 +493,8 @@ static const struct cli_option learn_table[] = {
 	 .help = "time after which everything in it is ended"},
 	{.name = "quiet", .letter = 'q', .kind = CLI_FLAG, INTO(quiet),
 	 .help = "no verdict on stderr"},
+	{.name = "audit", .value = "FILE", .kind = CLI_TEXT, INTO(audit), .hint = CLI_HINT_FILE,
+	 .help = "append what was decided, beginning, verdicts of doors and end of each run to an audit log"},
 #include "cli/run_options.inc"
 	{0},
 };

@@ -404,10 +404,12 @@ static int run_with(const struct run_options *options, const struct cli_args *ar
 	if (backend_choose(options, &run.backend, &err) < 0 ||
 		run_spec_build(&built, options, args->command, &err) < 0)
 		return cli_fail(&err);
+	own(freep) char *project = !options->audit && strcmp(run.backend, "none") == 0 ? run_audit_project() : NULL;
+	const char *audit = options->audit ? options->audit : project;
 	/* Before there is a credential in memory that a fork would copy. */
 	if (!options->explain && manifest_check(&options->manifests, &err) < 0) {
-		if (options->audit)
-			manifest_refused(options->audit, &err);
+		if (audit)
+			manifest_refused(audit, &err);
 		return run_refused(&run, &err);
 	}
 	if (run_doors_build(&run.doors, options, run.backend, &built, !options->explain, &err) < 0)
@@ -419,7 +421,7 @@ static int run_with(const struct run_options *options, const struct cli_args *ar
 	if (options->explain)
 		return explain(&run, &built.spec);
 	if (files_open(&run, &err) < 0 || run_doors_files(&run.doors, options, &built.spec, &err) < 0 ||
-		run_audit_open(&run.audit, options->audit, run.backend, &built.spec, &run.doors.policy, &err) < 0)
+		run_audit_open(&run.audit, audit, run.backend, &built.spec, &run.doors.policy, &err) < 0)
 		return run_refused(&run, &err);
 	return run_cell(&run, &built.spec);
 }

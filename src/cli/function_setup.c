@@ -12,7 +12,6 @@
 #include "cli/backend.h"
 #include "cli/fuzz_setup.h"
 #include "cli/hide.h"
-#include "cli/manifest_check.h"
 #include "cli/redraw.h"
 #include "cli/signals.h"
 
@@ -27,6 +26,7 @@ void function_setup_done(struct function_setup *it)
 {
 	it->pool = cell_pool_free(it->pool);
 	it->loop = loop_free(it->loop);
+	fuzz_cells_done(&it->cells);
 	run_audit_done(&it->audit);
 	run_spec_done(&it->built);
 	function_targets_done(&it->targets);
@@ -226,7 +226,7 @@ int function_setup_build(struct function_setup *ret, const struct function_cli *
 	*ret = (struct function_setup){.cli = cli, .here = getcwd(NULL, 0)};
 	if (backend_choose(&cli->run, &ret->backend, err) < 0 || check_options(cli, err) < 0 ||
 		take_targets(ret, words, err) < 0 || take_folder("--seed-corpus", cli->seed_corpus, &ret->seed_corpus, err) < 0 ||
-		manifest_check(&cli->run.manifests, err) < 0 || run_spec_build(&ret->built, &cli->run, command, err) < 0 ||
+		fuzz_manifests(cli->state, &cli->run, err) < 0 || run_spec_build(&ret->built, &cli->run, command, err) < 0 ||
 		check_bare(ret->backend, &ret->built.spec, err) < 0 ||
 		fuzz_state_open(cli->state, cli->run.audit, ret->backend, &ret->built.spec, &ret->state, &ret->store_folder, &ret->audit, err) < 0 ||
 		take_engines(ret, err) < 0)
@@ -286,7 +286,10 @@ int function_setup_open(struct function_setup *it, struct err *err)
 	if (!it->loop || signals_take(it->loop, ours, on_signal, it, err) < 0)
 		return -1;
 	it->pool = cell_pool_open(it->backend, it->loop, err);
-	return it->pool ? 0 : -1;
+	if (!it->pool)
+		return -1;
+	fuzz_cells_watch(&it->cells, &it->audit, it->pool);
+	return 0;
 }
 
 static const struct function_target *target_of(const struct function_setup *it, const struct finding *finding, size_t *ret_index)

@@ -2,8 +2,8 @@
 #ifndef HOTCELL_CLI_FUNCTION_SETUP_H
 #define HOTCELL_CLI_FUNCTION_SETUP_H
 
+#include "cli/fuzz_cells.h"
 #include "cli/fuzz_options.h"
-#include "cli/run_audit.h"
 #include "fuzz/function.h"
 
 struct function_cli {
@@ -26,6 +26,7 @@ struct function_setup {
 	struct loop *loop;
 	struct cell_pool *pool;
 	struct run_audit audit;
+	struct fuzz_cells cells; /* in it */
 	char *state, *store_folder, *seed_corpus, *here;
 	struct function_engine engines[ENGINES_MAX + 1];
 	size_t engine_count;

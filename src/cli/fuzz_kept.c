@@ -183,7 +183,7 @@ int fuzz_log_start(struct audit *audit, const char *target, const char *kind, si
 }
 
 int fuzz_log_end(struct audit *audit, const char *target, uint64_t calls, size_t findings, size_t fresh, size_t fixed, int code,
-	struct err *err)
+	const struct fuzz_cells *cells, struct err *err)
 {
 	struct json *json = audit_begin(audit, "fuzz-end");
 
@@ -193,6 +193,10 @@ int fuzz_log_end(struct audit *audit, const char *target, uint64_t calls, size_t
 	json_put_uint(json, "new", fresh);
 	json_put_uint(json, "fixed", fixed);
 	json_put_int(json, "exit", code);
+	json_put_uint(json, "cells", cells->started);
+	json_put_uint(json, "cells_left_out", cells->left_out);
+	if (cells->left_out)
+		json_put_uint(json, "left_out_refused", cells->left_out_refused);
 	audit_end(audit);
 	return flush(audit, err);
 }

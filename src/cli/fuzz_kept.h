@@ -4,6 +4,7 @@
 #define HOTCELL_CLI_FUZZ_KEPT_H
 
 #include "audit/audit.h"
+#include "cli/fuzz_cells.h"
 #include "finding/report.h"
 
 struct fuzz_kept {
@@ -43,7 +44,7 @@ int fuzz_write_sarif(const struct findings *findings, const char *path);
 MUST_CHECK int fuzz_log_start(
 	struct audit *audit, const char *target, const char *kind, size_t tools, size_t known, struct err *err);
 MUST_CHECK int fuzz_log_end(struct audit *audit, const char *target, uint64_t calls, size_t findings, size_t fresh, size_t fixed, int code,
-	struct err *err);
+	const struct fuzz_cells *cells, struct err *err);
 /* What came of trying a finding again: event "repro" or "minimise". */
 MUST_CHECK int fuzz_log_again(struct audit *audit, const char *event, const struct finding *finding, const char *verdict, struct err *err);
 

@@ -31,6 +31,7 @@ void fuzz_setup_done(struct fuzz_setup *it)
 	it->pool = cell_pool_free(it->pool);
 	it->plant = plant_free(it->plant);
 	it->loop = loop_free(it->loop);
+	fuzz_cells_done(&it->cells);
 	run_audit_done(&it->audit);
 	run_spec_done(&it->built);
 	buf_done(&it->schema);
@@ -178,6 +179,21 @@ int fuzz_state_open(const char *state, const char *log, const char *backend, con
 	return run_audit_open(ret_audit, path, backend, spec, &none, err);
 }
 
+int fuzz_manifests(const char *state, const struct run_options *run, struct err *err)
+{
+	struct err unmade = {0};
+
+	if (manifest_check(&run->manifests, err) == 0)
+		return 0;
+	own(freep) char *folder = run->audit ? NULL : state_folder(state, true, &unmade);
+	own(freep) char *log = run->audit ? xstrdup(run->audit) : folder ? state_audit(folder) : NULL;
+	if (log)
+		manifest_refused(log, err);
+	else
+		(void)cli_fail(&unmade);
+	return -1;
+}
+
 static void set_fuzz(struct fuzz_setup *it, const struct cli_args *args)
 {
 	const struct fuzz_cli *cli = it->cli;
@@ -214,7 +230,7 @@ int fuzz_setup_build(struct fuzz_setup *ret, const struct fuzz_cli *cli, enum ta
 
 	*ret = (struct fuzz_setup){.cli = cli, .mode = mode, .kind = target_mode_kind(mode), .command = args->command};
 	if (check_options(cli, err) < 0 || oracle_set_read(cli->oracles, &set, err) < 0 || read_files(ret, err) < 0 ||
-		backend_choose(&cli->run, &ret->backend, err) < 0 || manifest_check(&cli->run.manifests, err) < 0)
+		backend_choose(&cli->run, &ret->backend, err) < 0 || fuzz_manifests(cli->state, &cli->run, err) < 0)
 		return -1;
 	show_folder(ret);
 	set_limits(ret);
@@ -289,6 +305,7 @@ int fuzz_setup_open(struct fuzz_setup *it, struct err *err)
 	it->pool = cell_pool_open(it->backend, it->loop, err);
 	if (!it->pool || plant(it, err) < 0)
 		return -1;
+	fuzz_cells_watch(&it->cells, &it->audit, it->pool);
 	merge_words(it);
 	/* "python3" would be the name of many */
 	const char *script = fuzz_script(it->command);

@@ -5,8 +5,8 @@
 #ifndef HOTCELL_CLI_FUZZ_SETUP_H
 #define HOTCELL_CLI_FUZZ_SETUP_H
 
+#include "cli/fuzz_cells.h"
 #include "cli/fuzz_options.h"
-#include "cli/run_audit.h"
 #include "fuzz/fuzz.h"
 
 /* Exit codes of `fuzz`, `repro` and `findings minimise`. */
@@ -25,6 +25,7 @@ struct fuzz_setup {
 	struct plant *plant; /* NULL: nothing is planted */
 	struct target *target;
 	struct run_audit audit;
+	struct fuzz_cells cells; /* in it */
 	char *state, *store_folder;
 	char *sum; /* of the target's file; NULL: not known */
 	struct fuzz_options fuzz; /* all but the limits and what is told */
@@ -70,5 +71,8 @@ char *fuzz_store_shown(const char *folder);
 /* The state folder, which is made; where findings are in it; its audit log, or the one that is named. */
 MUST_CHECK int fuzz_state_open(const char *state, const char *log, const char *backend, const struct cell_spec *spec, char **ret_state,
 	char **ret_store, struct run_audit *ret_audit, struct err *err);
+
+/* --manifest. What is refused for it is in the same log. */
+MUST_CHECK int fuzz_manifests(const char *state, const struct run_options *run, struct err *err);
 
 #endif

@@ -5,6 +5,7 @@
 #include "base/clock.h"
 #include "campaign/cell_audit.h"
 #include "campaign/secrets.h"
+#include "campaign/state.h"
 
 #define WAIT_NS (NS_PER_S / 10) /* of verdicts: there may be thousands in a second */
 
@@ -17,10 +18,18 @@ int run_audit_open(struct run_audit *ret, const char *path, const char *backend,
 	ret->redactor = secrets_redactor(&(struct secrets){.env = spec->env, .policy = policy}, true);
 	ret->audit = audit_open(path, ret->redactor, err);
 	if (!ret->audit)
-		return err_wrap(err, "--audit");
+		return err_wrap(err, "the audit log");
 	ret->spec = spec;
 	cell_audit_policy(ret->audit, backend, spec, policy);
 	return audit_flush(ret->audit, err);
+}
+
+char *run_audit_project(void)
+{
+	struct err none = {0};
+	own(freep) char *state = state_folder(NULL, false, &none);
+
+	return state ? state_audit(state) : NULL;
 }
 
 void run_audit_done(struct run_audit *audit)

@@ -23,6 +23,9 @@ struct run_audit { /* zero: none */
 /* `path` NULL: none. Writes what was decided: a log that cannot be written fails before anything runs. */
 MUST_CHECK int run_audit_open(struct run_audit *ret, const char *path, const char *backend, const struct cell_spec *spec,
 	const struct door_policy *policy, struct err *err);
+/* The log of the project that we are in, for what must leave a trace though no --audit was given; NULL: there is none. The
+ * caller frees. */
+char *run_audit_project(void);
 void run_audit_done(struct run_audit *audit);
 MUST_CHECK int run_audit_start(struct run_audit *audit, const char *cell, struct err *err);
 /* `network`: NULL without doors. */

@@ -293,6 +293,9 @@ static int take_paths(struct reader *reader, const struct value *list)
 	profile_paths_done(reader->profile); /* what it extends does not add to it */
 	if (list->kind != VALUE_LIST)
 		return wrong_kind(reader, list, "paths", "a list of maps with 'path' and 'rights'");
+	if (list->count == 0)
+		return fail(reader, list->line,
+			"'paths' is empty, and would rule nothing: leave it out, or name what may be written; /dev/null alone is nowhere");
 	for (size_t i = 0; i < list->count; i++)
 		if (take_path(reader, &list->items[i]) < 0)
 			return -1;

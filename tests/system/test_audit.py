@@ -10,9 +10,15 @@ import urllib.parse
 import pytest
 
 from campaigns import Supervisor, campaign, sessions
-from harness import HOTCELL, Live, eventually, hotcell, run, slurp, small_disk
+from fuzzing import FINE, QUICK, fuzz_mcp, fuzz_tool, server, tool
+from harness import HOTCELL, PRETEND, Live, eventually, hotcell, run, slurp, small_disk
 
 SECRET = "tr0ub4dor & three/plus+"
+PARSE = """#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+int parse(const uint8_t *data, size_t size) { if (size && data[0] == 'x') abort(); return 0; }
+"""
 
 
 def verify(project, *args):
@@ -62,6 +68,24 @@ def test_running_without_a_sandbox_is_told(place):
     assert ran.code == 0, ran
     assert records(place, "log.jsonl")[0]["event"] == "unsafe-mode"
     assert records(place, "log.jsonl")[1]["unsafe"] is True
+
+
+def test_running_without_a_sandbox_leaves_a_trace_in_the_project(place):
+    """Where there is one: a folder is not made for it."""
+    assert run("--backend", "none", "--", "/bin/true", json=False, cwd=place).code == 0
+    assert not (place / ".hotcell").exists()
+    (place / ".hotcell").mkdir(mode=0o700)
+    (place / "below").mkdir()
+    assert run("--", "/bin/true", json=False, cwd=place).code == 0
+    assert not (place / ".hotcell/audit.jsonl").exists()
+    assert run("--backend", "none", "--explain", "--", "/bin/true", json=False, cwd=place).code == 0
+    assert not (place / ".hotcell/audit.jsonl").exists()
+    assert run("--no-sandbox", "--", "/bin/sh", "-c", "exit 3", json=False, cwd=place / "below").code == 3
+    assert [each["event"] for each in records(place)] == ["unsafe-mode", "policy", "cell-start", "cell-end"]
+    assert records(place)[-1]["exit_code"] == 3
+    assert run("--backend", "none", "--audit", place / "log.jsonl", "--", "/bin/true", json=False, cwd=place).code == 0
+    assert len(records(place)) == len(records(place, "log.jsonl")) == 4
+    assert verify(place)["problems"] == []
 
 
 def test_a_log_that_cannot_be_written_stops_the_run_before_it_begins(place):
@@ -130,9 +154,33 @@ def test_what_was_a_log_is_not_taken_for_another_file(place, log):
     (place / ".hotcell/audit.head").unlink()
     assert hotcell("audit", "verify", "--head", head, cwd=place).code == 1
     path.write_text('{"seq":1,"prev":"000')
-    assert verify(place)["torn_end"] == 20
+    found = verify(place)
+    assert found["torn_end"] == 20 and found["problem_count"] == 1 and "cut off" in found["problems"][0]["text"], found
     path.write_text('{"seq":1}\n')
-    assert verify(place)["problem_count"] == 1
+    assert verify(place)["problem_count"] == 2 # it is no record, and there is no head
+    path.write_text("")
+    found = verify(place)
+    assert found["lines"] == 0 and [each["line"] for each in found["problems"]] == [0] and found["head"] is None, found
+    ran = hotcell("audit", "verify", cwd=place)
+    assert ran.code == 1 and b"the log is empty, and the head beside it is missing" in ran.err and b"NOT what was written" in ran.out, ran
+
+
+def test_show_takes_the_times_that_it_prints(place, log):
+    shown = hotcell("audit", "show", cwd=place).out.decode().splitlines()
+    for index, line in enumerate(shown):
+        ran = hotcell("audit", "show", "--since", line.split()[0], cwd=place)
+        first = next(i for i, each in enumerate(shown) if each.split()[0] >= line.split()[0])
+        assert ran.code == 0 and ran.out.decode().splitlines() == shown[first:], (index, ran)
+    for since in ("2000-02-29", "2000-01-01 00:00", "2000-01-01T00:00Z", "2000-01-01 23:59:59", "2000-01-01T00:00:00.1"):
+        assert len(hotcell("audit", "show", "--since", since, cwd=place).out.splitlines()) == len(shown), since
+
+
+@pytest.mark.parametrize("since", ["2026-13-45", "2026-02-29", "2026-00-10", "2026-11-00", "2026-11-16 24:00", "2026-11-16 07:60",
+                                   "2026-11-16T07:50:61Z", "2026-11-16T", "2026-11-16Z", "2026-11-16T07:50:58.", "2026-11-16T07:50:58.1234Z",
+                                   "2026-11-16T07:50:58.123ZZ", "yesterday"])
+def test_a_time_that_there_is_not_is_refused(place, log, since):
+    ran = hotcell("audit", "show", "--since", since, cwd=place)
+    assert ran.code == 2 and ran.out == b"" and b"--since" in ran.err and since.encode() in ran.err, ran
 
 
 def test_every_problem_is_listed_and_how_many_are_not(place):
@@ -270,6 +318,22 @@ def test_a_changed_target_is_refused_and_that_is_told(place):
         assert "program" in found[0]["text"]
 
 
+@pytest.mark.parametrize("verb", [("tool", "--schema", "schema.json"), ("mcp",), ("function", "--target", "parse.c:parse")])
+def test_fuzzing_a_changed_target_is_refused_and_that_is_told(place, verb):
+    tool(place, FINE)
+    (place / "parse.c").write_text(PARSE)
+    target = place / "target"
+    target.mkdir()
+    assert hotcell("manifest", "create", target).code == 0
+    (target / "program").write_text("another")
+    command = [] if verb[0] == "function" else ["--", "python3", "tool.py"]
+    assert hotcell("fuzz", *verb, "--manifest", target, *command, cwd=place).code == 4
+    assert hotcell("fuzz", *verb, "--manifest", target, "--audit", "log.jsonl", *command, cwd=place).code == 4
+    for found in (records(place), records(place, "log.jsonl")):
+        assert [(each["event"], each["rule"]) for each in found] == [("refused", "manifest")]
+        assert "program" in found[0]["text"]
+
+
 def test_a_campaign_that_is_resumed_on_a_changed_target_is_refused_and_that_is_told(place):
     target = place / "target"
     target.mkdir()
@@ -291,6 +355,88 @@ def test_a_cell_that_cannot_be_as_required_is_told(place):
     for found in (records(place, "log.jsonl"), records(place)):
         [refusal] = [each for each in found if each["event"] == "refused"]
         assert refusal["rule"] == "require" and "seccomp" in refusal["text"], refusal
+
+
+# ---- fuzzing ----
+
+CALLS_AND_DIES = """import ctypes; ctypes.CDLL(None).unshare(0x10000000)
+        if len(text) > 2: os.abort()
+        said = {"status": "ok"}"""
+
+
+def check_cells(found, refused):
+    """Each cell has its beginning and, after it, its end."""
+    begun = [each["cell"] for each in found if each["event"] == "cell-start"]
+    ends = [each for each in found if each["event"] == "cell-end"]
+    assert len(begun) > 1 and len(set(begun)) == len(begun) and sorted(begun) == sorted(each["cell"] for each in ends), found
+    for end in ends:
+        assert end["outcome"] in ("exited", "signaled", "cancelled") and "wall_ms" in end, end
+    assert not refused or any(end.get("refused", {}).get(refused, 0) > 0 for end in ends), ends
+    assert found[-1]["event"] == "fuzz-end" and found[-1]["cells"] == len(begun) and found[-1]["cells_left_out"] == 0, found[-1]
+    return ends
+
+
+def test_each_cell_of_fuzzing_is_told_with_what_it_was_refused(place):
+    tool(place, CALLS_AND_DIES)
+    assert fuzz_tool(place).code == 1
+    ends = check_cells(records(place), "unshare")
+    assert any(end["outcome"] == "signaled" and end["signal"] == signal.SIGABRT for end in ends), ends
+    assert verify(place)["problems"] == []
+
+
+def test_each_cell_of_a_server_that_is_fuzzed_is_told(place):
+    server(place, "faulty_server.py")
+    assert fuzz_mcp(place, "--tool", "crash", "--audit", "log.jsonl", calls=6, command=["faulty_server.py"]).code == 1
+    check_cells(records(place, "log.jsonl"), None)
+    assert verify(place, "log.jsonl")["problems"] == []
+
+
+def test_each_cell_of_a_function_that_is_fuzzed_is_told(place):
+    (place / "parse.c").write_text(PARSE)
+    ran = hotcell("fuzz", "function", "--target", "parse.c:parse", "--max-execs", "20000", "--max-findings", "1", "--seed", "7", "--no-coverage",
+                  cwd=place, timeout=170)
+    assert ran.code == 1, ran
+    check_cells(records(place), None)
+    assert verify(place)["problems"] == []
+
+
+def test_fuzzing_without_a_sandbox_is_told(place):
+    tool(place, FINE)
+    assert fuzz_tool(place, "--no-sandbox").code == 0
+    assert [each["event"] for each in records(place)][:3] == ["unsafe-mode", "policy", "cell-start"]
+
+
+def test_fuzzing_that_is_killed_leaves_a_log_that_is_whole(place):
+    """Over and over, in the middle of writing: a torn end may be told, and nothing else."""
+    tool(place, FINE)
+    log = place / ".hotcell/audit.jsonl"
+    kept = 0
+    for turn in range(4):
+        with Live("tool", "--mode", "exec", "--schema", "schema.json", "--duration", "100s", "--no-canaries", *QUICK, "--", "python3",
+                  "tool.py", verb="fuzz", json=False, cwd=place) as live:
+            assert eventually(lambda: log.exists() and slurp(log).count(b"\n") > kept + 20 + turn, 60)
+            live.process.kill()
+            live.finish()
+        assert verify(place)["problems"] == []
+        kept = slurp(log).count(b"\n")
+    with open(log, "ab") as torn:
+        torn.write(b'{"seq":99,"prev":"12') # what is left where a write was cut short
+    found = verify(place)
+    assert found["problems"] == [] and found["torn_end"] == 20
+    assert fuzz_tool(place).code == 0
+    found = verify(place)
+    assert found["problems"] == [] and found["torn"] >= 1 and found["torn_end"] == 0
+
+
+def test_learning_a_profile_is_told_where_it_is_asked_for(place):
+    if "no-landlock" in PRETEND:
+        return
+    ran = hotcell("profile", "learn", "--audit", place / "log.jsonl", "--", "/bin/sh", "-c", "unshare -U true; exit 0", timeout=120)
+    assert ran.code in (0, 1), ran
+    found = records(place, "log.jsonl")
+    assert [each["event"] for each in found][:3] == ["policy", "cell-start", "cell-end"] and len(found) % 3 == 0 and len(found) >= 6
+    assert found[2]["refused"]["unshare"] >= 1 and found[2]["outcome"] == "exited"
+    assert verify(place, "log.jsonl")["problems"] == []
 
 
 # ---- a full disk ----

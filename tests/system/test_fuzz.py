@@ -119,7 +119,7 @@ def test_the_audit_log_has_its_beginning_and_end(place):
     assert hotcell("audit", "verify", cwd=place).code == 0
     log = (place / ".hotcell" / "audit.jsonl").read_text()
     events = [json.loads(line)["event"] for line in log.splitlines()]
-    assert events[-2:] == ["fuzz-start", "fuzz-end"], events
+    assert events.count("fuzz-start") == 1 and events[-1] == "fuzz-end", events
 
 
 # ---- how it ends ----

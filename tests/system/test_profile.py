@@ -533,6 +533,30 @@ def test_learn_keeps_the_doors_that_were_used_and_no_others(place, service):
     assert told["doors"]["service"] == [f"used:80={service}"]
 
 
+def test_learn_says_what_is_wrong_where_something_new_is_refused_each_time(place):
+    """Its calls differ from run to run, its end does not: the proposal has all that was seen, and says that it was not tried."""
+    if not LANDLOCK:
+        return
+    (place / "state").mkdir()
+    (place / "state").chmod(0o777)
+    program = """
+import ctypes, os
+calls = {0: None, 1: 26, 2: 253, 3: 290, 4: 283} # msync, inotify_init, eventfd2, timerfd_create
+turn = len(os.listdir("/state"))
+os.mkdir(f"/state/{turn}")
+if calls[turn]:
+    ctypes.CDLL(None).syscall(calls[turn], 0, 0, 0)
+"""
+    ran, path = learned(place, "--mount", f"{place}/state:/state:rw", "--", "python3", "-c", program)
+    assert ran.code == 1 and len(list((place / "state").iterdir())) == 5, ran
+    [line] = [line for line in ran.err.decode().splitlines() if "NOT VERIFIED" in line]
+    assert "ended as before, but was refused something" in line and "was not tried" in line, line
+    text = path.read_text()
+    assert "# NOT VERIFIED: the command ended as before" in text
+    denied = json.loads(hotcell("profile", "show", "--json", path).out)["syscalls"]["deny"]
+    assert not {"msync", "inotify_init", "eventfd2", "timerfd_create"} & set(denied), text
+
+
 def test_learn_reads_its_stdin_from_a_file_both_times(place):
     if not LANDLOCK:
         return

@@ -264,6 +264,29 @@ static void an_end_that_was_cut_off_is_seen_by_the_head(void **state)
 	expect_bad(it, 5, "head beside it is missing");
 }
 
+static void a_log_without_lines_and_without_its_head_was_cut_off(void **state)
+{
+	const struct fixture *it = *state;
+	own(buf_done) struct buf text = {0};
+	own(freep) char *head = audit_head_path(it->path);
+	struct audit_head outside;
+	struct found found;
+
+	add_some(it, 3);
+	outside = verify(it, NULL, &found).head;
+	read_log(it, &text);
+	assert_int_equal(unlink(head), 0);
+	write_log(it, "", 0);
+	expect_bad(it, 0, "is empty, and the head beside it is missing");
+	assert_int_equal(verify(it, &outside, &found).problems, 1);
+	assert_non_null(strstr(found.text, "the head you gave says 3"));
+	write_log(it, text.data, 20);
+	expect_bad(it, 1, "the head beside it is missing, too");
+	assert_int_equal(verify(it, NULL, &found).torn_end, 20);
+	add_some(it, 1); /* a writer accounts for the piece, and begins anew */
+	expect_good(it, 2);
+}
+
 static void a_head_kept_elsewhere_tells_a_log_that_was_made_up(void **state)
 {
 	const struct fixture *it = *state;
@@ -517,6 +540,7 @@ int main(void)
 		TEST(a_dropped_line_is_named),
 		TEST(lines_out_of_order_are_named),
 		TEST(an_end_that_was_cut_off_is_seen_by_the_head),
+		TEST(a_log_without_lines_and_without_its_head_was_cut_off),
 		TEST(a_head_kept_elsewhere_tells_a_log_that_was_made_up),
 		TEST(a_torn_line_is_told_and_then_kept),
 		TEST(a_repair_that_was_torn_is_repaired),

@@ -138,6 +138,70 @@ static void a_program_that_ends_is_told_once(void **state)
 	assert_int_equal(fake.killed, 0);
 }
 
+struct watched {
+	unsigned started, ended;
+	char id[24];
+	struct world *world;
+	enum cell_outcome outcome;
+};
+
+static void on_watch(void *data, const struct cell *cell, const struct cell_result *result)
+{
+	struct watched *watched = data;
+
+	if (!result) {
+		watched->started++;
+		(void)snprintf(watched->id, sizeof(watched->id), "%s", cell_id(cell));
+		return;
+	}
+	watched->ended++;
+	watched->outcome = result->outcome;
+	assert_string_equal(cell_id(cell), watched->id);
+	assert_int_equal(watched->world->done, 0); /* before `done`, which may free it */
+}
+
+/* A pool that is watched, and then a cell of it. */
+static void start_watched(struct world *world, const struct fake_action *actions, struct watched *watched)
+{
+	struct err err = {0};
+
+	*watched = (struct watched){.world = world};
+	fake.actions = actions;
+	world->pool = cell_pool_open_with(&fake_backend, world->loop, &err);
+	assert_non_null(world->pool);
+	cell_pool_watch(world->pool, on_watch, watched);
+	world->cell = cell_start(world->pool, &world->spec, &world->io, on_done, world, &err);
+	assert_non_null(world->cell);
+	assert_int_equal(watched->started, 1);
+	assert_int_equal(watched->ended, 0);
+}
+
+static void who_watches_a_pool_is_told_of_each_start_and_end(void **state)
+{
+	static const struct fake_action actions[] = {{.kind = FAKE_STARTED}, {.kind = FAKE_ENDED}};
+	struct world *world = *state;
+	struct watched watched;
+
+	start_watched(world, actions, &watched);
+	until_done(world);
+	assert_int_equal(watched.started, 1);
+	assert_int_equal(watched.ended, 1);
+	assert_int_equal(watched.outcome, CELL_EXITED);
+}
+
+static void who_watches_a_pool_is_told_of_a_cell_that_was_freed(void **state)
+{
+	static const struct fake_action actions[] = {{.kind = FAKE_STARTED}, {.kind = FAKE_STOP}};
+	struct world *world = *state;
+	struct watched watched;
+
+	start_watched(world, actions, &watched);
+	world->cell = cell_free(world->cell);
+	assert_int_equal(world->done, 0);
+	assert_int_equal(watched.ended, 1);
+	assert_int_equal(watched.outcome, CELL_CANCELLED);
+}
+
 static void a_cell_may_be_freed_in_its_done(void **state)
 {
 	static const struct fake_action actions[] = {{.kind = FAKE_STARTED}, {.kind = FAKE_ENDED}};
@@ -565,6 +629,26 @@ static void a_socket_that_is_full_is_no_reason_to_block(void **state)
 	fd_close(&to[1]);
 }
 
+static void who_watches_a_pool_is_told_of_a_cell_that_was_freed_while_its_sink_was_slow(void **state)
+{
+	static const struct fake_action actions[] = {{.kind = FAKE_STARTED}, {.kind = FAKE_PRINT, .text = "0123456789",
+		.count = 10000}, {.kind = FAKE_ENDED}};
+	struct world *world = *state;
+	struct watched watched;
+	int to[2];
+
+	assert_int_equal(make_pipe(to), 0);
+	world->io.out = to[1];
+	start_watched(world, actions, &watched);
+	uint64_t until = clock_now() + 100 * NS_PER_MS;
+	while (clock_now() < until)
+		assert_int_equal(loop_turn(world->loop, 10), 0);
+	world->cell = cell_free(world->cell);
+	assert_int_equal(watched.ended, 1);
+	fd_close(&to[0]);
+	fd_close(&to[1]);
+}
+
 static void cancelling_gives_up_a_sink_that_takes_nothing(void **state)
 {
 	static const struct fake_action actions[] = {{.kind = FAKE_STARTED}, {.kind = FAKE_PRINT, .text = "0123456789",
@@ -909,6 +993,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(a_program_that_ends_is_told_once),
+		TEST(who_watches_a_pool_is_told_of_each_start_and_end),
+		TEST(who_watches_a_pool_is_told_of_a_cell_that_was_freed),
 		TEST(a_cell_may_be_freed_in_its_done),
 		TEST(listeners_are_given_once_and_before_the_start),
 		TEST(listeners_that_nobody_wants_are_no_harm),
@@ -935,6 +1021,7 @@ int main(void)
 		TEST(printing_too_much_just_before_the_end_counts_too),
 		TEST(a_slow_sink_gets_everything),
 		TEST(a_socket_that_is_full_is_no_reason_to_block),
+		TEST(who_watches_a_pool_is_told_of_a_cell_that_was_freed_while_its_sink_was_slow),
 		TEST(cancelling_gives_up_a_sink_that_takes_nothing),
 		TEST(a_sink_that_goes_away_is_no_fault),
 		TEST(a_full_disk_is_told),

@@ -5,6 +5,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,6 +13,8 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/fs.h"
+#include "cli/fuzz_cells.h"
 #include "cli/fuzz_options.h"
 #include "cli/fuzz_view.h"
 
@@ -228,6 +231,51 @@ static void more_tools_than_rows_are_counted(void **state)
 	assert_null(strstr(buf_text(&all), "more"));
 }
 
+static int count_events(void *data, uint64_t line, const struct value *value, const char *text, size_t len)
+{
+	uint64_t *counts = data;
+	const struct value *event = value ? value_get(value, "event") : NULL;
+
+	(void)line, (void)text, (void)len;
+	assert_non_null(event);
+	counts[strcmp(event->text, "cell-end") == 0]++;
+	return 0;
+}
+
+static void cells_beyond_the_cap_are_counted_and_those_begun_are_ended(void **state)
+{
+	char folder[] = "/tmp/hotcell-fuzz-cells-XXXXXX";
+	assert_non_null(mkdtemp(folder));
+	own(freep) char *path = xfmt("%s/audit.jsonl", folder);
+	struct err err = {0};
+	struct cell_spec spec = {0};
+	const struct run_audit log = {.audit = audit_open(path, NULL, &err), .spec = &spec};
+	struct fuzz_cells cells = {.log = &log};
+	const struct cell_result result = {.exit_code = 0, .refused_total = 3};
+	uint64_t counts[2] = {0};
+
+	(void)state;
+	assert_non_null(log.audit);
+	fuzz_cells_begin(&cells, "first"); /* and ends last */
+	for (int i = 1; i < FUZZ_CELLS_LINES / 2 + 7; i++) {
+		char id[24];
+		(void)snprintf(id, sizeof(id), "c%d", i);
+		fuzz_cells_begin(&cells, id);
+		fuzz_cells_end(&cells, id, &result);
+	}
+	fuzz_cells_end(&cells, "first", &result);
+	assert_int_equal(cells.started, FUZZ_CELLS_LINES / 2 + 7);
+	assert_int_equal(cells.ended, cells.started);
+	assert_int_equal(cells.left_out, 7);
+	assert_int_equal(cells.left_out_refused, 21);
+	fuzz_cells_done(&cells);
+	assert_int_equal(audit_each(path, count_events, counts, &err), 0);
+	assert_int_equal(counts[0], FUZZ_CELLS_LINES / 2);
+	assert_int_equal(counts[1], FUZZ_CELLS_LINES / 2);
+	(void)audit_free(log.audit);
+	assert_int_equal(fs_remove_tree(AT_FDCWD, folder, &err), 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -241,6 +289,7 @@ int main(void)
 		cmocka_unit_test(a_picture_fits_its_terminal_and_shows_no_escapes),
 		cmocka_unit_test(a_line_says_how_far_it_is),
 		cmocka_unit_test(more_tools_than_rows_are_counted),
+		cmocka_unit_test(cells_beyond_the_cap_are_counted_and_those_begun_are_ended),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

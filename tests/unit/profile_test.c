@@ -187,6 +187,7 @@ static void what_is_wrong_is_named_with_its_line_and_what_was_expected(void **st
 		{"syscalls: {allow: [dup], deny: [dup]}", "'dup' is both in syscalls.deny and in syscalls.allow"},
 		{"syscalls: {deny: [{a: 1}]}", "'syscalls.deny' must be a list of text, not a map"},
 		{"paths: /tmp", "'paths' must be a list of maps"},
+		{"paths: []", "'paths' is empty, and would rule nothing"},
 		{"paths: [/tmp]", "'paths' must be a list of maps"},
 		{"paths: [{path: /tmp}]", "an item of 'paths' has no 'rights'"},
 		{"paths: [{rights: [read]}]", "an item of 'paths' has no 'path'"},
