@@ -339,7 +339,8 @@ static size_t word_stays(const char *before, const char *word, const char **ret_
 	static const char user[] = "--user=";
 	size_t len = strcspn(word, "="), colon = strcspn(word, ":"), size;
 
-	*ret_what = before && before[0] == '-' && word[0] != '-' && !strchr(before, '=') ? kind_of_name(before, strlen(before)) : NULL;
+	bool follows = before && before[0] == '-' && word[0] != '-' && !strchr(before, '=');
+	*ret_what = follows ? kind_of_name(before, strlen(before)) : NULL;
 	if (*ret_what)
 		return 0;
 	*ret_what = word[len] ? kind_of_name(word, len) : NULL;

@@ -2,8 +2,8 @@
  * several ways (percent signs, backslashes, HTML), or something may stand between letters (lines of base64, blanks in
  * hexadecimal), there is one form, and it is compared letter by letter.
  *
- * All are looked for at once: the first four bytes at every place choose a short chain of heads, nearly always an empty
- * one, and only their forms are compared. Near a byte that begins an escape or ends a line there may be no such head; there
+ * All are looked for at once: the first four bytes at every place say by a bit, nearly always unset, whether a head
+ * may be there, and only the forms of such heads are compared. Near a byte that begins an escape or ends a line there may be no such head; there
  * the first letter alone chooses.
  *
  * What is covered by any occurrence of any form becomes stars, overlapping ones included. So the result depends on the
@@ -22,6 +22,7 @@
 
 #define HEAD 4 /* bytes that choose a chain; every form is longer */
 #define CHAINS 4096
+#define HASHES 65536
 #define BETWEEN " \t:-,\r\n" /* what may stand between bytes in hexadecimal */
 #define HEADS_MAX 160 /* of one form, at most: 16, and those with something between */
 
@@ -58,6 +59,7 @@ struct scrub_words {
 	size_t longest;
 	struct chunk *chunks; /* what must not be handed on; the newest first */
 	uint32_t chains[CHAINS];
+	unsigned char hashes[HASHES / 8]; /* a bit for each that a head has: few, and near each other in memory */
 	uint32_t letters[256]; /* forms that may be escaped, by their first byte */
 	bool first[256]; /* bytes that a head begins with */
 	bool near[256]; /* bytes that a form may begin with of which one of the first letters is escaped */
@@ -198,14 +200,14 @@ static void base64_add(struct scrub_words *words, const char *secret, size_t len
 	form_add(words, FORM_BASE64, letters, count);
 }
 
-static uint32_t chain_of(const char *bytes)
+static uint32_t hash_of(const char *bytes)
 {
 	uint32_t head;
 
 	memcpy(&head, bytes, sizeof(head));
-	return head * UINT32_C(2654435761) >> 20;
+	return head * UINT32_C(2654435761) >> 16;
 }
-_Static_assert(CHAINS == 1 << (32 - 20), "every chain has a number");
+_Static_assert(HASHES == 1 << 16 && HASHES % CHAINS == 0, "every hash has a bit and a chain");
 _Static_assert(HEAD == sizeof(uint32_t), "a head is one word");
 
 static void head_add(struct scrub_words *words, struct buf *heads, size_t form, const char *bytes)
@@ -266,7 +268,8 @@ static void heads_chain(struct scrub_words *words, const struct head *heads, siz
 {
 	words->heads = (struct head *)(void *)chunk_room(words, count * sizeof(*heads));
 	for (size_t i = 0; i < count; i++) {
-		uint32_t *chain = &words->chains[chain_of((const char *)&heads[i].bytes)], at = *chain;
+		uint32_t hash = hash_of((const char *)&heads[i].bytes), *chain = &words->chains[hash % CHAINS], at = *chain;
+		words->hashes[hash / 8] |= (unsigned char)(1 << hash % 8);
 		while (at && (words->heads[at - 1].bytes != heads[i].bytes || words->heads[at - 1].form != heads[i].form))
 			at = words->heads[at - 1].next;
 		if (at)
@@ -420,7 +423,8 @@ static ssize_t match_text(const struct form *form, enum escape_kind kind, const 
 		if (size < 0 && !last)
 			return CUT;
 		size_t met = size > 0 ? meets(form, i, code, (size_t)size) : 0;
-		if (!met && (text[at] == form->bytes[i] || (text[at] == '+' && form->bytes[i] == ' ' && kind == ESCAPE_PERCENT)))
+		bool blank = kind == ESCAPE_PERCENT && text[at] == '+' && form->bytes[i] == ' '; /* as forms are sent */
+		if (!met && (text[at] == form->bytes[i] || blank))
 			met = (size_t)(size = 1);
 		if (met) {
 			i += met;
@@ -460,8 +464,17 @@ static bool form_look(const struct form *form, const char *bytes, size_t left, b
 	return true;
 }
 
-static bool letter_look(const struct scrub_words *words, unsigned char letter, enum escape_kind kind, const char *bytes, size_t left,
-	bool last, size_t *longest)
+/* Bytes that make others "near": they begin an escape, or end a line. */
+static const bool nears[256] = {['%'] = true, ['\\'] = true, ['&'] = true, ['\n'] = true, ['\r'] = true};
+
+/* Whether the second letter, which is there as it is, is another one: as it nearly always is. */
+static bool is_other(const struct form *form, const char *bytes, size_t left)
+{
+	return left > 1 && bytes[1] != form->bytes[1] && bytes[1] != '+' && !nears[(unsigned char)bytes[1]];
+}
+
+static bool letter_look(const struct scrub_words *words, unsigned char letter, enum escape_kind kind, const char *bytes,
+	size_t left, bool last, size_t *longest)
 {
 	for (uint32_t i = words->letters[letter]; i; i = words->forms[i - 1].next)
 		if (!longer(match_text(&words->forms[i - 1], kind, bytes, left, last), longest))
@@ -475,6 +488,11 @@ static bool near_look(const struct scrub_words *words, const char *bytes, size_t
 	unsigned char letter = (unsigned char)bytes[0];
 
 	if (!words->near[letter])
+		return true;
+	for (uint32_t i = escape_begins(letter) ? 0 : words->letters[letter]; i; i = words->forms[i - 1].next)
+		if (!is_other(&words->forms[i - 1], bytes, left) && !form_look(&words->forms[i - 1], bytes, left, last, longest))
+			return false;
+	if (!escape_begins(letter))
 		return true;
 	for (enum escape_kind kind = ESCAPE_NONE; kind < ESCAPE_KINDS; kind++) {
 		uint32_t code = 0;
@@ -492,18 +510,27 @@ static bool near_look(const struct scrub_words *words, const char *bytes, size_t
 	return true;
 }
 
+static bool may_begin(const struct scrub_words *words, const char *bytes)
+{
+	uint32_t hash = hash_of(bytes);
+
+	return words->hashes[hash / 8] >> hash % 8 & 1;
+}
+
 /* What is at the beginning of `bytes`. A form that is whole is the longest there. `near`: one of the first bytes is of
  * those that may be in a form without being of its letters. */
 static enum sight look(const struct scrub_words *words, const char *bytes, size_t left, bool near, bool last, size_t *ret_len)
 {
-	uint32_t i = words->chains[chain_of(bytes)], head;
+	bool may = may_begin(words, bytes);
+	uint32_t head;
 
-	if (!i && !near)
+	if (!may && !near)
 		return SEES_NOTHING;
 	memcpy(&head, bytes, sizeof(head));
 	*ret_len = 0;
-	for (; i; i = words->heads[i - 1].next)
-		if (words->heads[i - 1].bytes == head && !form_look(&words->forms[words->heads[i - 1].form], bytes, left, last, ret_len))
+	for (uint32_t i = may ? words->chains[hash_of(bytes) % CHAINS] : 0; i; i = words->heads[i - 1].next)
+		if (words->heads[i - 1].bytes == head &&
+			!form_look(&words->forms[words->heads[i - 1].form], bytes, left, last, ret_len))
 			return SEES_BEGINNING;
 	if (near && !near_look(words, bytes, left, last, ret_len))
 		return SEES_BEGINNING;
@@ -521,9 +548,6 @@ static bool begins_form(const struct scrub_words *words, const char *bytes, size
 	}
 	return !near_look(words, bytes, left, false, &longest);
 }
-
-/* Bytes that make others "near". */
-static const bool nears[256] = {['%'] = true, ['\\'] = true, ['&'] = true, ['\n'] = true, ['\r'] = true};
 
 static bool is_near(const char *bytes)
 {
@@ -567,7 +591,7 @@ static size_t scan(const struct scrub_words *words, char *bytes, size_t len, boo
 		near = near << 1 | nears[(unsigned char)bytes[j]];
 	for (; len - i >= HEAD; i++) {
 		near = (near << 1 | nears[(unsigned char)bytes[i + HEAD - 1]]) & ((1u << HEAD) - 1);
-		if (!words->chains[chain_of(bytes + i)] && !(near && words->near[(unsigned char)bytes[i]]))
+		if (!may_begin(words, bytes + i) && !(near && words->near[(unsigned char)bytes[i]]))
 			continue; /* as nearly all are */
 		enum sight sight = look(words, bytes + i, len - i, near != 0, last, &size);
 		if (sight == SEES_BEGINNING)
