@@ -167,43 +167,40 @@ struct json *audit_begin(struct audit *audit, const char *event)
 	return &audit->json;
 }
 
-static void put_redacted(struct audit *audit, const char *key, const char *text, size_t len)
+static void put_text(struct audit *audit, const char *key, struct buf *text)
 {
-	own(buf_done) struct buf out = {0};
 	size_t size = 0;
 
-	redact_show(audit->redactor, REDACT_ALL, text, len, &out);
-	while (size < out.len && size < AUDIT_TEXT_MAX) {
-		int step = utf8_char(out.data + size, out.len - size);
+	while (size < text->len && size < AUDIT_TEXT_MAX) {
+		int step = utf8_char(text->data + size, text->len - size);
 		size += step > 0 ? (size_t)step : 1;
 	}
 	json_key(&audit->json, key);
-	if (size < out.len) {
-		out.len = size;
-		buf_str(&out, "...");
+	if (size < text->len) {
+		text->len = size;
+		buf_str(text, "...");
 	}
-	json_bytes(&audit->json, buf_text(&out), out.len);
+	json_bytes(&audit->json, buf_text(text), text->len);
 }
 
 void audit_text(struct audit *audit, const char *key, const char *text)
 {
-	if (text)
-		put_redacted(audit, key, text, strlen(text));
+	own(buf_done) struct buf out = {0};
+
+	if (!text)
+		return;
+	redact_show(audit->redactor, REDACT_ALL, text, strlen(text), &out);
+	put_text(audit, key, &out);
 }
 
 void audit_words(struct audit *audit, const char *key, const char *const *words)
 {
-	own(buf_done) struct buf text = {0};
+	own(buf_done) struct buf out = {0};
 
-	for (size_t i = 0; words && words[i]; i++) {
-		if (i > 0)
-			buf_char(&text, ' ');
-		buf_str(&text, words[i]);
-	}
-	if (words)
-		put_redacted(audit, key, buf_text(&text), text.len);
-	if (text.data)
-		explicit_bzero(text.data, text.cap);
+	if (!words)
+		return;
+	redact_command(audit->redactor, words, &out);
+	put_text(audit, key, &out);
 }
 
 void audit_end(struct audit *audit)

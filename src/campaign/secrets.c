@@ -38,6 +38,32 @@ bool secrets_is_given(const char *pair)
 	return true;
 }
 
+struct parts { /* of values, wiped when they are no more needed */
+	char **items;
+	size_t count;
+};
+
+/* The password in a URL, as it is there and as it is meant. */
+static void parts_of(struct parts *parts, const char *value)
+{
+	for (int decoded = 0; decoded < 2; decoded++) {
+		char *part = redact_url_password(value, decoded);
+		if (!part)
+			return;
+		parts->items = xrealloc(parts->items, parts->count + 1, sizeof(*parts->items));
+		parts->items[parts->count++] = part;
+	}
+}
+
+static void parts_done(struct parts *parts)
+{
+	for (size_t i = 0; i < parts->count; i++) {
+		explicit_bzero(parts->items[i], strlen(parts->items[i]));
+		free(parts->items[i]);
+	}
+	free(parts->items);
+}
+
 struct redactor *secrets_redactor(const struct secrets *secrets, bool all)
 {
 	struct redact_known known = {.home = getenv("HOME")};
@@ -45,12 +71,17 @@ struct redactor *secrets_redactor(const struct secrets *secrets, bool all)
 
 	for (size_t i = 0; secrets->env && secrets->env[i]; i++)
 		most++;
-	own(freep) const char **values = xcalloc(most + 1, sizeof(*values));
+	own(freep) const char **values = xcalloc(3 * most + 1, sizeof(*values));
+	own(parts_done) struct parts parts = {0};
 	for (size_t i = 0; secrets->env && secrets->env[i]; i++) {
 		const char *pair = secrets->env[i];
 		if (strchr(pair, '=') && ((all && secrets_is_given(pair)) || secrets_has(secrets, pair)))
 			values[known.count++] = strchr(pair, '=') + 1;
 	}
+	for (size_t i = 0; i < known.count; i++)
+		parts_of(&parts, values[i]);
+	for (size_t i = 0; i < parts.count; i++)
+		values[known.count++] = parts.items[i];
 	for (size_t i = 0; i < doors; i++)
 		if (secrets->policy->secrets[i].secret)
 			values[known.count++] = secrets->policy->secrets[i].secret;
@@ -61,9 +92,15 @@ struct redactor *secrets_redactor(const struct secrets *secrets, bool all)
 
 void secrets_hide(const struct secrets *secrets, struct door_policy *policy)
 {
-	for (size_t i = 0; secrets->env && secrets->env[i] && policy->hidden_count < HIDDEN_MAX; i++)
-		if (secrets_has(secrets, secrets->env[i]))
-			policy_hide(policy, strchr(secrets->env[i], '=') + 1);
+	for (size_t i = 0; secrets->env && secrets->env[i] && policy->hidden_count < HIDDEN_MAX; i++) {
+		own(parts_done) struct parts parts = {0};
+		if (!secrets_has(secrets, secrets->env[i]))
+			continue;
+		policy_hide(policy, strchr(secrets->env[i], '=') + 1);
+		parts_of(&parts, strchr(secrets->env[i], '=') + 1);
+		for (size_t j = 0; j < parts.count && policy->hidden_count < HIDDEN_MAX; j++)
+			policy_hide(policy, parts.items[j]);
+	}
 }
 
 void secrets_result(const struct redactor *redactor, const struct cell_result *result, struct cell_result *ret)

@@ -1,7 +1,7 @@
 /* What a run is given that must not be seen: in what is written about it, and in what is said.
  *
  * Secret are the values of variables whose names say so ("API_TOKEN"), whose values are keys by their shape, or that the
- * user named with --secret-env; and the credentials of secret doors. */
+ * user named with --secret-env; the password of a URL among these by itself, too; and the credentials of secret doors. */
 #ifndef HOTCELL_CAMPAIGN_SECRETS_H
 #define HOTCELL_CAMPAIGN_SECRETS_H
 

@@ -5,7 +5,8 @@
 
 #include "campaign/secrets.h"
 
-/* The values of --env among words as `given` has them: all that is known while a command line is read. */
+/* The values of --env and --pass-env anywhere among the words of a command line, with --secret-env: before it is read, so
+ * that what is wrong with it is said without them. Without any, what was set stays. */
 void cli_hide_words(const char *const *words, size_t count);
 /* Replaces what was set before. After a fork the child sets it anew: secrets are not handed on. */
 void cli_hide(const struct secrets *secrets);

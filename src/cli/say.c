@@ -68,8 +68,8 @@ int cli_run(const struct cli_verb *verb, int argc, char **argv)
 
 	if (verb->defaults)
 		verb->defaults(options);
+	cli_hide_words((const char *const *)argv, (size_t)argc);
 	int parsed = cli_parse(verb, argc, argv, options, &args, &help, &err);
-	cli_hide_words(args.given.items, args.given.count);
 	if (parsed < 0) {
 		code = cli_fail(&err);
 	} else if (help) {

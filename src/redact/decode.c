@@ -3,18 +3,12 @@
  * begins. */
 #include <string.h>
 
+#include "base/utf8.h"
+#include "redact/escape.h"
 #include "redact/shapes.h"
 
 #define ENCODED_MIN 7 /* "/root" in base64 */
 #define READABLE_MIN 5 /* bytes of text in a row without which there is nothing to be found */
-
-static int digit_of(char letter)
-{
-	if (letter >= '0' && letter <= '9')
-		return letter - '0';
-	int value = (letter | 0x20) - 'a';
-	return value >= 0 && value < 6 ? value + 10 : -1;
-}
 
 static int sextet_of(char letter)
 {
@@ -69,44 +63,31 @@ static bool in_hex(const char *at, size_t len, const struct scrub_words *known)
 	char text[REDACT_AHEAD / 2];
 
 	for (size_t i = 0; i < len; i++)
-		if (digit_of(at[i]) < 0)
+		if (escape_digit(at[i]) < 0)
 			return false;
 	for (size_t skip = 0; skip < 2; skip++) {
 		size_t made = 0;
 		for (size_t i = skip; i + 1 < len; i += 2)
-			text[made++] = (char)(digit_of(at[i]) << 4 | digit_of(at[i + 1]));
+			text[made++] = (char)(escape_digit(at[i]) << 4 | escape_digit(at[i + 1]));
 		if (has_secret(text, made, known))
 			return true;
 	}
 	return false;
 }
 
-/* The value of `count` digits, or -1. */
-static int number_at(const char *at, size_t left, size_t count)
+/* One letter, escaped or not, as the bytes it stands for; returns how many bytes it took. */
+static size_t unescape(const char *at, size_t left, char *ret, size_t *made)
 {
-	int value = 0;
+	uint32_t code = 0;
+	int size = escape_read(at[0] == '%' ? ESCAPE_PERCENT : ESCAPE_BACKSLASH, at, left, &code);
 
-	for (size_t i = 0; i < count; i++) {
-		if (i >= left || digit_of(at[i]) < 0)
-			return -1;
-		value = value << 4 | digit_of(at[i]);
-	}
-	return value;
-}
-
-/* One letter, escaped or not; returns how many bytes it took. */
-static size_t unescape(const char *at, size_t left, char *ret)
-{
-	*ret = at[0];
-	if (at[0] == '%' && number_at(at + 1, left - 1, 2) >= 0) {
-		*ret = (char)number_at(at + 1, left - 1, 2);
-		return 3;
-	}
-	if (at[0] != '\\' || left < 2)
-		return 1;
-	int code = at[1] == 'u' ? number_at(at + 2, left - 2, 4) : at[1] == 'x' ? number_at(at + 2, left - 2, 2) : -1;
-	*ret = code >= 0 && code < 0x80 ? (char)code : at[1];
-	return code < 0 ? 2 : at[1] == 'u' ? 6 : 4;
+	if (size <= 0 || code > 0x10ffff)
+		ret[(*made)++] = at[0];
+	else if (size <= 4 && code < 256) /* a byte, where a character would be written longer */
+		ret[(*made)++] = (char)code;
+	else
+		*made += utf8_put(code, ret + *made);
+	return size > 0 ? (size_t)size : 1;
 }
 
 static bool is_text(unsigned char byte)
@@ -120,7 +101,7 @@ static bool in_escapes(const char *at, size_t len, const struct scrub_words *kno
 	size_t made = 0;
 
 	for (size_t i = 0; i < len;)
-		i += unescape(at + i, len - i, &text[made++]);
+		i += unescape(at + i, len - i, text, &made);
 	return made < len && has_secret(text, made, known);
 }
 

@@ -7,6 +7,7 @@
 
 #include <string.h>
 
+#include "redact/escape.h"
 #include "redact/scrub.h"
 #include "redact/shapes.h"
 
@@ -229,12 +230,54 @@ size_t redact_text(const struct redactor *redactor, enum redact_style style, con
 
 /* ---- shown or stored ---- */
 
+/* "MAX_TOKENS=4096" */
+static bool is_count(const char *name, size_t name_len, const char *value)
+{
+	return name_len > 0 && (name[name_len - 1] | 0x20) == 's' && value[strspn(value, "0123456789")] == '\0';
+}
+
+/* The last '@' of the part with the host ends it: passwords have them, too. */
+static const char *url_password(const char *value, size_t *ret_len)
+{
+	const char *at = strstr(value, "://"), *end = NULL;
+
+	if (!at)
+		return NULL;
+	at += 3;
+	for (const char *next = at; *next && !strchr("/?#", *next); next++)
+		end = *next == '@' ? next : end;
+	const char *colon = end ? memchr(at, ':', (size_t)(end - at)) : NULL;
+	if (!colon || colon + 1 == end)
+		return NULL;
+	*ret_len = (size_t)(end - colon - 1);
+	return colon + 1;
+}
+
+char *redact_url_password(const char *value, bool decoded)
+{
+	size_t len = 0, made = 0;
+	const char *password = url_password(value, &len);
+
+	if (!password)
+		return NULL;
+	char *out = xcalloc(len + 1, 1);
+	for (size_t i = 0; i < len;) {
+		uint32_t code = 0;
+		int size = decoded ? escape_read(ESCAPE_PERCENT, password + i, len - i, &code) : 0;
+		out[made++] = size > 0 && code > 0 ? (char)code : password[i];
+		i += size > 0 ? (size_t)size : 1;
+	}
+	return out;
+}
+
 bool redact_is_secret(const char *name, size_t name_len, const char *value)
 {
-	size_t len = strlen(value);
+	size_t len = strlen(value), part_len;
 	struct shape_hit hit;
 
 	if (shape_is_secret_name(name, name_len))
+		return !is_count(name, name_len, value);
+	if (url_password(value, &part_len))
 		return true;
 	for (size_t i = 0; i < len; i++)
 		if (shape_find(value + i, len - i < REDACT_AHEAD ? len - i : REDACT_AHEAD, i ? (unsigned char)value[i - 1] : 0, NULL, &hit) &&
@@ -256,6 +299,91 @@ void redact_show(const struct redactor *redactor, enum redact_depth depth, const
 	buf_add(out, text, len);
 	if (redactor && len > 0)
 		(void)scrub_text(redactor->values, out->data + from, len);
+}
+
+/* ---- commands ---- */
+
+/* The name that is left without dashes in front. */
+static const char *kind_of_name(const char *name, size_t len)
+{
+	for (; len > 0 && *name == '-'; len--)
+		name++;
+	for (size_t i = 0; i < len; i++)
+		if (!shape_is_word((unsigned char)name[i]) && name[i] != '-' && name[i] != '.')
+			return NULL;
+	return len > 0 ? shape_option_kind(name, len) : NULL;
+}
+
+static bool is_one_of(const char *word, const char *const *list, size_t count)
+{
+	for (size_t i = 0; word && i < count; i++)
+		if (strcmp(word, list[i]) == 0)
+			return true;
+	return false;
+}
+
+/* "NAME:PASSWORD" behind "-u"; "1000:1000" is a user and a group. */
+static size_t user_len(const char *word)
+{
+	size_t len = strcspn(word, ":");
+
+	if (word[len] == '\0' || len == 0 || word[len + 1] == '\0' || word[len + 1] == '/')
+		return 0;
+	return word[len + 1 + strspn(word + len + 1, "0123456789")] == '\0' ? 0 : len + 1;
+}
+
+/* How much of the word stays, if the rest is a secret; *ret_what: of which kind, or NULL. */
+static size_t word_stays(const char *before, const char *word, const char **ret_what)
+{
+	static const char *const users[] = {"-u", "--user", "-U", "--proxy-user"}, *const headers[] = {"-H", "--header"};
+	static const char user[] = "--user=";
+	size_t len = strcspn(word, "="), colon = strcspn(word, ":"), size;
+
+	bool follows = before && before[0] == '-' && word[0] != '-' && !strchr(before, '=');
+	*ret_what = follows ? kind_of_name(before, strlen(before)) : NULL;
+	if (*ret_what)
+		return 0;
+	*ret_what = word[len] ? kind_of_name(word, len) : NULL;
+	if (*ret_what)
+		return len + 1;
+	size = colon + 1;
+	if (word[colon] && (word[colon + 1] == ' ' || is_one_of(before, headers, ARRAY_LEN(headers)))) {
+		*ret_what = kind_of_name(word, colon);
+		size += strspn(word + size, " ");
+	}
+	if (*ret_what)
+		return size;
+	*ret_what = "password";
+	if (is_one_of(before, users, ARRAY_LEN(users)) && user_len(word))
+		return user_len(word);
+	if (strncmp(word, user, sizeof(user) - 1) == 0 && user_len(word + sizeof(user) - 1))
+		return sizeof(user) - 1 + user_len(word + sizeof(user) - 1);
+	if (word[0] == '-' && word[1] == 'u' && word[2] && user_len(word + 2))
+		return 2 + user_len(word + 2);
+	*ret_what = NULL;
+	return 0;
+}
+
+void redact_command(const struct redactor *redactor, const char *const *words, struct buf *out)
+{
+	struct buf text = {0};
+
+	for (size_t i = 0; words && words[i]; i++) {
+		const char *what;
+		size_t stays = word_stays(i > 0 ? words[i - 1] : NULL, words[i], &what);
+		if (i > 0)
+			buf_char(&text, ' ');
+		if (what && words[i][stays])
+			buf_add(&text, words[i], stays);
+		else
+			buf_str(&text, words[i]);
+		if (what && words[i][stays])
+			buf_fmt(&text, "[redacted:%s]", what);
+	}
+	redact_show(redactor, REDACT_ALL, buf_text(&text), text.len, out);
+	if (text.data)
+		explicit_bzero(text.data, text.cap);
+	buf_done(&text);
 }
 
 char *redact_copy(const struct redactor *redactor, enum redact_depth depth, const char *text)

@@ -31,6 +31,9 @@ void redactor_freep(struct redactor **redactor);
 
 /* Whether a variable of this name, or with this value, holds a secret: "DB_PASSWORD", or anything that is a key. */
 bool redact_is_secret(const char *name, size_t name_len, const char *value);
+/* The password in "SCHEME://USER:PASSWORD@HOST", which a program may print by itself; `decoded`: without percent signs. The
+ * caller wipes and frees it. NULL: there is none. */
+char *redact_url_password(const char *value, bool decoded);
 
 /* ---- a text that is about to be shown or stored ---- */
 
@@ -42,6 +45,9 @@ enum redact_depth {
 void redact_show(const struct redactor *redactor, enum redact_depth depth, const char *text, size_t len, struct buf *out);
 char *redact_copy(const struct redactor *redactor, enum redact_depth depth, const char *text); /* the caller frees */
 void redact_line(const struct redactor *redactor, char *text); /* REDACT_VALUES, in place; also of a value that was cut off */
+/* A command, added to *out with blanks between its words: REDACT_ALL, and what follows an option, a name or a header that
+ * takes a secret ("--token X", "-u NAME:X", "NAME=X", "Header: X"). */
+void redact_command(const struct redactor *redactor, const char *const *words, struct buf *out);
 bool redactor_knows(const struct redactor *redactor); /* any value at all; NULL does not */
 /* What is known of, for a stream that must flow: see scrub.h. Never NULL. */
 const struct scrub_words *redactor_words(const struct redactor *redactor);

@@ -1,5 +1,10 @@
-/* A secret has many spellings, but each is a fixed string, so all of them are looked for at once: the first four bytes
- * at every place choose a short chain of forms, nearly always an empty one, and only those are compared.
+/* A secret has many spellings. Those that are fixed strings are forms of their own. Where each letter may be spelled in
+ * several ways (percent signs, backslashes, HTML), or something may stand between letters (lines of base64, blanks in
+ * hexadecimal), there is one form, and it is compared letter by letter.
+ *
+ * All are looked for at once: the first four bytes at every place say by a bit, nearly always unset, whether a head
+ * may be there, and only the forms of such heads are compared. Near a byte that begins an escape or ends a line there may be no such head; there
+ * the first letter alone chooses.
  *
  * What is covered by any occurrence of any form becomes stars, overlapping ones included. So the result depends on the
  * whole stream only, not on how it came in pieces: bytes are decided when no form that begins before or at them can
@@ -12,145 +17,57 @@
 #include <sys/mman.h>
 
 #include "base/base64.h"
+#include "base/utf8.h"
+#include "redact/escape.h"
 
 #define HEAD 4 /* bytes that choose a chain; every form is longer */
 #define CHAINS 4096
+#define HASHES 65536
+#define BETWEEN " \t:-,\r\n" /* what may stand between bytes in hexadecimal */
+#define HEADS_MAX 160 /* of one form, at most: 16, and those with something between */
 
 struct chunk {
 	struct chunk *next;
 	size_t size, used; /* with this head */
 };
 
+enum form_kind {
+	FORM_EXACT,
+	FORM_TEXT, /* each letter may be escaped */
+	FORM_BASE64, /* the same, and it may be broken into lines */
+	FORM_HEX, /* `bytes` are what the digits stand for */
+};
+
 struct form {
 	char *bytes;
 	size_t len;
-	uint32_t next; /* in its chain, longest first: 1 + its place in `forms`; 0: none */
+	enum form_kind kind;
+	uint32_t next; /* one that may be escaped and has the same first byte: 1 + its place in `forms`; 0: none */
+};
+
+struct head { /* the first bytes of a form as they may be in a text */
+	uint32_t bytes;
+	uint32_t form;
+	uint32_t next; /* in its chain: 1 + its place in `heads`; 0: none */
 };
 
 struct scrub_words {
-	struct form *forms; /* longest first */
+	struct form *forms;
 	size_t count;
-	struct chunk *chunks; /* what their bytes are in; the newest first */
+	struct head *heads; /* in a chunk, as what they begin is */
+	size_t head_count;
+	size_t longest;
+	struct chunk *chunks; /* what must not be handed on; the newest first */
 	uint32_t chains[CHAINS];
-	bool first[256]; /* bytes that a form begins with */
+	unsigned char hashes[HASHES / 8]; /* a bit for each that a head has: few, and near each other in memory */
+	uint32_t letters[256]; /* forms that may be escaped, by their first byte */
+	bool first[256]; /* bytes that a head begins with */
+	bool near[256]; /* bytes that a form may begin with of which one of the first letters is escaped */
 };
 
 /* ---- spellings ---- */
 
 typedef void spell_fn(struct buf *out, unsigned char byte);
-
-static bool is_unreserved(unsigned char byte)
-{
-	return (byte >= '0' && byte <= '9') || (byte >= 'A' && byte <= 'Z') || (byte >= 'a' && byte <= 'z') ||
-		(byte && strchr("-._~", byte));
-}
-
-static void spell_hex(struct buf *out, unsigned char byte)
-{
-	buf_fmt(out, "%02x", byte);
-}
-
-static void spell_hex_upper(struct buf *out, unsigned char byte)
-{
-	buf_fmt(out, "%02X", byte);
-}
-
-static void spell_percent(struct buf *out, unsigned char byte)
-{
-	buf_fmt(out, is_unreserved(byte) ? "%c" : "%%%02X", byte);
-}
-
-static void spell_percent_lower(struct buf *out, unsigned char byte)
-{
-	buf_fmt(out, is_unreserved(byte) ? "%c" : "%%%02x", byte);
-}
-
-/* As JavaScript's encodeURIComponent, which leaves more as it is. */
-static void spell_component(struct buf *out, unsigned char byte)
-{
-	bool plain = is_unreserved(byte) || (byte && strchr("!*'()", byte));
-
-	buf_fmt(out, plain ? "%c" : "%%%02X", byte);
-}
-
-/* As forms are sent. */
-static void spell_form(struct buf *out, unsigned char byte)
-{
-	bool plain = is_unreserved(byte) && byte != '~';
-
-	if (byte == ' ')
-		buf_char(out, '+');
-	else
-		buf_fmt(out, plain || byte == '*' ? "%c" : "%%%02X", byte);
-}
-
-static void spell_json(struct buf *out, unsigned char byte)
-{
-	static const char codes[] = "\"\\\b\f\n\r\t", letters[] = "\"\\bfnrt";
-	const char *found = byte ? strchr(codes, byte) : NULL;
-
-	if (found)
-		buf_fmt(out, "\\%c", letters[found - codes]);
-	else
-		buf_fmt(out, byte < ' ' ? "\\u%04x" : "%c", byte);
-}
-
-/* As PHP writes it. */
-static void spell_json_slash(struct buf *out, unsigned char byte)
-{
-	if (byte == '/')
-		buf_str(out, "\\/");
-	else
-		spell_json(out, byte);
-}
-
-/* As Go writes it, safe inside HTML. */
-static void spell_json_html(struct buf *out, unsigned char byte)
-{
-	if (byte && strchr("<>&'", byte))
-		buf_fmt(out, "\\u%04x", byte);
-	else
-		spell_json(out, byte);
-}
-
-/* As .NET writes it. */
-static void spell_json_upper(struct buf *out, unsigned char byte)
-{
-	if (byte && strchr("\"&'+<>`", byte))
-		buf_fmt(out, "\\u%04X", byte);
-	else
-		spell_json(out, byte);
-}
-
-static void html(struct buf *out, unsigned char byte, const char *quote, const char *apostrophe, const char *plus)
-{
-	switch (byte) {
-	case '&': buf_str(out, "&amp;"); break;
-	case '<': buf_str(out, "&lt;"); break;
-	case '>': buf_str(out, "&gt;"); break;
-	case '"': buf_str(out, quote); break;
-	case '\'': buf_str(out, apostrophe); break;
-	case '+': buf_str(out, plus); break;
-	default: buf_char(out, (char)byte); break;
-	}
-}
-
-static void spell_html(struct buf *out, unsigned char byte)
-{
-	html(out, byte, "&quot;", "&#39;", "+");
-}
-
-/* As Python writes it. */
-static void spell_html_hex(struct buf *out, unsigned char byte)
-{
-	html(out, byte, "&quot;", "&#x27;", "+");
-}
-
-/* As Go writes it. */
-static void spell_html_numbers(struct buf *out, unsigned char byte)
-{
-	html(out, byte, "&#34;", "&#39;", "&#43;");
-}
 
 /* As term_line of base/term.h shows it: where it is UTF-8, and where it is not. */
 static void spell_shown(struct buf *out, unsigned char byte)
@@ -174,27 +91,17 @@ static void spell_lower(struct buf *out, unsigned char byte)
 	buf_char(out, (char)(byte >= 'A' && byte <= 'Z' ? byte + ('a' - 'A') : byte));
 }
 
-static spell_fn *const text_spellings[] = {
-	spell_percent, spell_percent_lower, spell_component, spell_form, spell_json, spell_json_slash, spell_json_html,
-	spell_json_upper, spell_html, spell_html_hex, spell_html_numbers,
-};
-
-/* UTF-16: some servers let whoever asks choose the character set. */
-static void spell_wide(struct buf *out, unsigned char byte)
+static void spell_upper(struct buf *out, unsigned char byte)
 {
-	buf_char(out, '\0');
-	buf_char(out, (char)byte);
-}
-
-static void spell_wide_little(struct buf *out, unsigned char byte)
-{
-	buf_char(out, (char)byte);
-	buf_char(out, '\0');
+	buf_char(out, (char)(byte >= 'a' && byte <= 'z' ? byte - ('a' - 'A') : byte));
 }
 
 /* ---- forms ---- */
 
-#define SPELLED_MAX 6 /* bytes that one byte becomes at most: "\u0026" */
+#define SPELLED_MAX 8 /* bytes that one byte becomes at most: "&#x0026;" */
+#define BREAK_EVERY 16 /* letters that a line of base64 has at least */
+#define BREAK_MAX 24 /* bytes between two lines: their end, maybe escaped, and what the next one is indented by */
+#define BETWEEN_MAX 6 /* bytes between two of hexadecimal, "0x" apart */
 #define CHUNK ((size_t)64 << 10)
 
 static void buf_wipe(struct buf *buf)
@@ -213,6 +120,7 @@ static struct buf buf_of(size_t size)
 /* The processes that cells are made of are forked from ours: they find zeros here. */
 static char *chunk_room(struct scrub_words *words, size_t len)
 {
+	len = (len + 7) / 8 * 8; /* for numbers, too */
 	if (!words->chunks || words->chunks->size - words->chunks->used < len) {
 		size_t size = (len + sizeof(struct chunk) + CHUNK) / CHUNK * CHUNK;
 		struct chunk *made = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -229,15 +137,16 @@ static char *chunk_room(struct scrub_words *words, size_t len)
 	return room;
 }
 
-static void form_add(struct scrub_words *words, const char *bytes, size_t len)
+static void form_add(struct scrub_words *words, enum form_kind kind, const char *bytes, size_t len)
 {
 	for (size_t i = 0; i < words->count; i++) {
-		if (words->forms[i].len == len && memcmp(words->forms[i].bytes, bytes, len) == 0)
+		const struct form *form = &words->forms[i];
+		if (form->len == len && form->kind == kind && memcmp(form->bytes, bytes, len) == 0)
 			return;
 	}
 	words->forms = xrealloc(words->forms, words->count + 1, sizeof(*words->forms));
 	struct form *form = &words->forms[words->count++];
-	*form = (struct form){.bytes = chunk_room(words, len), .len = len};
+	*form = (struct form){.bytes = chunk_room(words, len), .len = len, .kind = kind};
 	memcpy(form->bytes, bytes, len);
 }
 
@@ -247,15 +156,29 @@ static void form_spell(struct scrub_words *words, const char *bytes, size_t len,
 
 	for (size_t i = 0; i < len; i++)
 		spell(&out, (unsigned char)bytes[i]);
-	form_add(words, out.data, out.len);
+	form_add(words, FORM_EXACT, out.data, out.len);
 }
 
-/* A text as it is, and as it is inside a URL or a JSON string. */
-static void text_add(struct scrub_words *words, const char *bytes, size_t len)
+/* UTF-16: some servers let whoever asks choose the character set. What is no UTF-8 is taken byte by byte. */
+static void wide_add(struct scrub_words *words, const char *bytes, size_t len, bool little)
 {
-	form_add(words, bytes, len);
-	for (size_t i = 0; i < ARRAY_LEN(text_spellings); i++)
-		form_spell(words, bytes, len, text_spellings[i]);
+	own(buf_wipe) struct buf out = buf_of(len * 2);
+
+	for (size_t i = 0; i < len;) {
+		int size = utf8_char(bytes + i, len - i);
+		uint32_t code = size > 0 ? utf8_code(bytes + i, size) : (unsigned char)bytes[i];
+		uint32_t units[] = {code, 0};
+		if (code >= 0x10000) {
+			units[0] = 0xd800 + ((code - 0x10000) >> 10);
+			units[1] = 0xdc00 + ((code - 0x10000) & 0x3ff);
+		}
+		for (size_t j = 0; j < (code >= 0x10000 ? 2 : 1); j++) {
+			buf_char(&out, (char)(little ? units[j] & 0xff : units[j] >> 8));
+			buf_char(&out, (char)(little ? units[j] >> 8 : units[j] & 0xff));
+		}
+		i += size > 0 ? (size_t)size : 1;
+	}
+	form_add(words, FORM_EXACT, out.data, out.len);
 }
 
 /* Inside something longer that is encoded as a whole, with `before` (mod 3) bytes in front of it. The letters at both
@@ -271,27 +194,114 @@ static void base64_add(struct scrub_words *words, const char *secret, size_t len
 	base64_write(plain.data, plain.len, &out);
 	char *letters = out.data + shared[before];
 	size_t count = plain.len * 8 / 6 - shared[before];
-	text_add(words, letters, count);
+	form_add(words, FORM_BASE64, letters, count);
 	for (size_t i = 0; i < count; i++)
 		letters[i] = letters[i] == '+' ? '-' : letters[i] == '/' ? '_' : letters[i];
-	text_add(words, letters, count);
+	form_add(words, FORM_BASE64, letters, count);
 }
 
-static uint32_t chain_of(const char *bytes)
+static uint32_t hash_of(const char *bytes)
 {
 	uint32_t head;
 
 	memcpy(&head, bytes, sizeof(head));
-	return head * UINT32_C(2654435761) >> 20;
+	return head * UINT32_C(2654435761) >> 16;
 }
-_Static_assert(CHAINS == 1 << (32 - 20), "every chain has a number");
+_Static_assert(HASHES == 1 << 16 && HASHES % CHAINS == 0, "every hash has a bit and a chain");
 _Static_assert(HEAD == sizeof(uint32_t), "a head is one word");
 
-static int form_compare(const void *a, const void *b)
+static void head_add(struct scrub_words *words, struct buf *heads, size_t form, const char *bytes)
 {
-	size_t first = ((const struct form *)a)->len, second = ((const struct form *)b)->len;
+	struct head head = {.form = (uint32_t)form};
 
-	return first < second ? 1 : first > second ? -1 : 0;
+	memcpy(&head.bytes, bytes, HEAD);
+	buf_add(heads, &head, sizeof(head));
+	words->first[(unsigned char)bytes[0]] = true;
+}
+
+/* Two digits in either case, and what may follow them: the next byte at once, or behind something. */
+static void hex_heads(struct scrub_words *words, struct buf *heads, size_t form)
+{
+	static const char *const cases[] = {"0123456789abcdef", "0123456789ABCDEF"};
+	static const char between[] = BETWEEN;
+	static const char *const pairs[] = {", ", "  ", ",\n", ",\r", ",\t", "\r\n", "\n ", "\n\t"};
+	const unsigned char *bytes = (const unsigned char *)words->forms[form].bytes;
+
+	for (unsigned mixed = 0; mixed < 16; mixed++) {
+		char head[HEAD];
+		for (unsigned i = 0; i < HEAD; i++)
+			head[i] = cases[mixed >> i & 1][i % 2 ? bytes[i / 2] & 15 : bytes[i / 2] >> 4];
+		head_add(words, heads, form, head);
+		char next = head[2];
+		for (size_t i = 0; mixed < 8 && i < sizeof(between) - 1; i++) {
+			head[2] = between[i];
+			head[3] = next;
+			head_add(words, heads, form, head);
+			head[3] = '0';
+			head_add(words, heads, form, head);
+		}
+		for (size_t i = 0; mixed < 4 && i < ARRAY_LEN(pairs); i++) {
+			memcpy(head + 2, pairs[i], 2);
+			head_add(words, heads, form, head);
+		}
+	}
+}
+
+static bool may_be_escaped(const struct form *form)
+{
+	return form->kind == FORM_TEXT || form->kind == FORM_BASE64;
+}
+
+static size_t form_longest(const struct form *form)
+{
+	switch (form->kind) {
+	case FORM_EXACT: break;
+	case FORM_TEXT: return form->len * SPELLED_MAX;
+	case FORM_BASE64: return form->len * SPELLED_MAX + (form->len / BREAK_EVERY + 1) * BREAK_MAX;
+	case FORM_HEX: return form->len * (BETWEEN_MAX + 4);
+	}
+	return form->len;
+}
+
+/* Each head once: those of hexadecimal are often the same in both cases. */
+static void heads_chain(struct scrub_words *words, const struct head *heads, size_t count)
+{
+	words->heads = (struct head *)(void *)chunk_room(words, count * sizeof(*heads));
+	for (size_t i = 0; i < count; i++) {
+		uint32_t hash = hash_of((const char *)&heads[i].bytes), *chain = &words->chains[hash % CHAINS], at = *chain;
+		words->hashes[hash / 8] |= (unsigned char)(1 << hash % 8);
+		while (at && (words->heads[at - 1].bytes != heads[i].bytes || words->heads[at - 1].form != heads[i].form))
+			at = words->heads[at - 1].next;
+		if (at)
+			continue;
+		words->heads[words->head_count] = (struct head){.bytes = heads[i].bytes, .form = heads[i].form, .next = *chain};
+		*chain = (uint32_t)++words->head_count;
+	}
+}
+
+static void words_index(struct scrub_words *words)
+{
+	own(buf_wipe) struct buf heads = buf_of(words->count * HEADS_MAX * sizeof(struct head));
+
+	for (size_t i = 0; i < words->count; i++) {
+		struct form *form = &words->forms[i];
+		size_t longest = form_longest(form);
+		words->longest = longest > words->longest ? longest : words->longest;
+		if (form->kind == FORM_HEX) {
+			hex_heads(words, &heads, i);
+			continue;
+		}
+		head_add(words, &heads, i, form->bytes);
+		if (may_be_escaped(form)) {
+			form->next = words->letters[(unsigned char)form->bytes[0]];
+			words->letters[(unsigned char)form->bytes[0]] = (uint32_t)i + 1;
+			words->near[(unsigned char)form->bytes[0]] = true;
+		}
+	}
+	for (unsigned byte = 0; words->count && byte < 256; byte++)
+		words->near[byte] = words->near[byte] || escape_begins((unsigned char)byte);
+	if (words->count)
+		heads_chain(words, (const struct head *)(const void *)heads.data, heads.len / sizeof(struct head));
 }
 
 struct scrub_words *scrub_words_make(const char *const *secrets, size_t count)
@@ -302,25 +312,18 @@ struct scrub_words *scrub_words_make(const char *const *secrets, size_t count)
 		size_t len = strlen(secrets[i]);
 		if (len < SCRUB_MIN)
 			continue;
-		text_add(words, secrets[i], len);
+		form_add(words, FORM_TEXT, secrets[i], len);
+		form_add(words, FORM_HEX, secrets[i], len);
 		form_spell(words, secrets[i], len, spell_lower);
+		form_spell(words, secrets[i], len, spell_upper);
 		form_spell(words, secrets[i], len, spell_shown);
 		form_spell(words, secrets[i], len, spell_shown_bytes);
 		for (size_t before = 0; before < 3; before++)
 			base64_add(words, secrets[i], len, before);
-		form_spell(words, secrets[i], len, spell_hex);
-		form_spell(words, secrets[i], len, spell_hex_upper);
-		form_spell(words, secrets[i], len, spell_wide);
-		form_spell(words, secrets[i], len, spell_wide_little);
+		wide_add(words, secrets[i], len, false);
+		wide_add(words, secrets[i], len, true);
 	}
-	if (words->count)
-		qsort(words->forms, words->count, sizeof(*words->forms), form_compare);
-	for (size_t i = words->count; i > 0; i--) {
-		uint32_t *chain = &words->chains[chain_of(words->forms[i - 1].bytes)];
-		words->forms[i - 1].next = *chain;
-		*chain = (uint32_t)i;
-		words->first[(unsigned char)words->forms[i - 1].bytes[0]] = true;
-	}
+	words_index(words);
 	return words;
 }
 
@@ -341,42 +344,226 @@ struct scrub_words *scrub_words_free(struct scrub_words *words)
 
 size_t scrub_longest(const struct scrub_words *words)
 {
-	return words->count ? words->forms[0].len : 0;
+	return words->longest;
+}
+
+/* ---- comparing ---- */
+
+#define CUT (-1) /* all that is left begins it */
+
+/* Each of these: the length of a form at the beginning of `text`; 0: it is not there; or CUT, unless it is the last text. */
+
+static ssize_t match_exact(const struct form *form, const char *text, size_t left, bool last)
+{
+	size_t size = form->len < left ? form->len : left;
+
+	if ((form->len > left && last) || memcmp(form->bytes, text, size) != 0)
+		return 0;
+	return form->len > left ? CUT : (ssize_t)form->len;
+}
+
+static ssize_t match_hex(const struct form *form, const char *text, size_t left, bool last)
+{
+	size_t at = 0;
+
+	for (size_t i = 0; i < form->len; i++, at += 2) {
+		unsigned char byte = (unsigned char)form->bytes[i];
+		for (size_t from = at; i > 0 && at < left && at - from < BETWEEN_MAX && text[at] && strchr(BETWEEN, text[at]);)
+			at++;
+		if (i > 0 && left - at >= 2 && text[at] == '0' && (text[at + 1] == 'x' || text[at + 1] == 'X'))
+			at += 2;
+		if (left - at >= 1 && escape_digit(text[at]) != byte >> 4 && !(left - at == 1 && i > 0 && text[at] == '0'))
+			return 0;
+		if (left - at < 2)
+			return last ? 0 : CUT;
+		if (escape_digit(text[at + 1]) != (byte & 15))
+			return 0;
+	}
+	return (ssize_t)at;
+}
+
+/* How many bytes of the form an escape of `size` bytes stands for. */
+static size_t meets(const struct form *form, size_t from, uint32_t code, size_t size)
+{
+	char bytes[4];
+	size_t count = code <= 0x10ffff ? utf8_put(code, bytes) : 0;
+
+	if (count && count <= form->len - from && size <= count * SPELLED_MAX && memcmp(form->bytes + from, bytes, count) == 0)
+		return count;
+	return code < 256 && size <= SPELLED_MAX && (unsigned char)form->bytes[from] == code;
+}
+
+struct gap { /* between two lines */
+	size_t size, letters; /* of it, and since the last one */
+};
+
+static bool gap_takes(struct gap *gap, uint32_t code, size_t size)
+{
+	if (code != '\n' && code != '\r' && !(gap->size > 0 && (code == ' ' || code == '\t')))
+		return false;
+	if (gap->size + size > BREAK_MAX || (gap->size == 0 && gap->letters < BREAK_EVERY))
+		return false;
+	gap->size += size;
+	gap->letters = 0;
+	return true;
+}
+
+/* One kind of escape at a time, as whoever wrote it had: there, what begins an escape is always escaped itself, so that
+ * nothing is to be tried in two ways. */
+static ssize_t match_text(const struct form *form, enum escape_kind kind, const char *text, size_t left, bool last)
+{
+	struct gap gap = {.letters = BREAK_EVERY};
+	size_t at = 0;
+
+	for (size_t i = 0; i < form->len;) {
+		if (at == left)
+			return last ? 0 : CUT;
+		uint32_t code = (unsigned char)text[at];
+		int size = escape_read(kind, text + at, left - at, &code);
+		if (size < 0 && !last)
+			return CUT;
+		size_t met = size > 0 ? meets(form, i, code, (size_t)size) : 0;
+		bool blank = kind == ESCAPE_PERCENT && text[at] == '+' && form->bytes[i] == ' '; /* as forms are sent */
+		if (!met && (text[at] == form->bytes[i] || blank))
+			met = (size_t)(size = 1);
+		if (met) {
+			i += met;
+			gap = (struct gap){.letters = gap.letters + 1};
+		} else {
+			code = size > 0 ? code : (unsigned char)text[at];
+			size = size > 0 ? size : 1;
+			if (form->kind != FORM_BASE64 || i == 0 || !gap_takes(&gap, code, (size_t)size))
+				return 0;
+		}
+		at += (size_t)size;
+	}
+	return (ssize_t)at;
 }
 
 /* ---- looking ---- */
 
 enum sight { SEES_NOTHING, SEES_FORM, SEES_BEGINNING /* all that is left begins a form */ };
 
-/* What is at the beginning of `bytes`. A form that is whole is the longest there. */
-static enum sight look(const struct scrub_words *words, const char *bytes, size_t left, bool last, size_t *ret_len)
+/* False: it is cut. */
+static bool longer(ssize_t size, size_t *longest)
 {
-	for (uint32_t i = words->chains[chain_of(bytes)]; i; i = words->forms[i - 1].next) {
-		const struct form *form = &words->forms[i - 1];
-		size_t size = form->len < left ? form->len : left;
-		if ((form->len > left && last) || memcmp(form->bytes, bytes, size) != 0)
+	if (size > 0 && (size_t)size > *longest)
+		*longest = (size_t)size;
+	return size != CUT;
+}
+
+static bool form_look(const struct form *form, const char *bytes, size_t left, bool last, size_t *longest)
+{
+	if (form->kind == FORM_EXACT)
+		return longer(match_exact(form, bytes, left, last), longest);
+	if (form->kind == FORM_HEX)
+		return longer(match_hex(form, bytes, left, last), longest);
+	for (enum escape_kind kind = ESCAPE_NONE; kind < ESCAPE_KINDS; kind++)
+		if (!longer(match_text(form, kind, bytes, left, last), longest))
+			return false;
+	return true;
+}
+
+/* Bytes that make others "near": they begin an escape, or end a line. */
+static const bool nears[256] = {['%'] = true, ['\\'] = true, ['&'] = true, ['\n'] = true, ['\r'] = true};
+
+/* Whether the second letter, which is there as it is, is another one: as it nearly always is. */
+static bool is_other(const struct form *form, const char *bytes, size_t left)
+{
+	return left > 1 && bytes[1] != form->bytes[1] && bytes[1] != '+' && !nears[(unsigned char)bytes[1]];
+}
+
+static bool letter_look(const struct scrub_words *words, unsigned char letter, enum escape_kind kind, const char *bytes,
+	size_t left, bool last, size_t *longest)
+{
+	for (uint32_t i = words->letters[letter]; i; i = words->forms[i - 1].next)
+		if (!longer(match_text(&words->forms[i - 1], kind, bytes, left, last), longest))
+			return false;
+	return true;
+}
+
+/* Forms of which one of the first letters may be escaped, or the last of its line. */
+static bool near_look(const struct scrub_words *words, const char *bytes, size_t left, bool last, size_t *longest)
+{
+	unsigned char letter = (unsigned char)bytes[0];
+
+	if (!words->near[letter])
+		return true;
+	for (uint32_t i = escape_begins(letter) ? 0 : words->letters[letter]; i; i = words->forms[i - 1].next)
+		if (!is_other(&words->forms[i - 1], bytes, left) && !form_look(&words->forms[i - 1], bytes, left, last, longest))
+			return false;
+	if (!escape_begins(letter))
+		return true;
+	for (enum escape_kind kind = ESCAPE_NONE; kind < ESCAPE_KINDS; kind++) {
+		uint32_t code = 0;
+		char lead[4];
+		int size = escape_read(kind, bytes, left, &code);
+		if ((size < 0 && !last) || !letter_look(words, letter, kind, bytes, left, last, longest))
+			return false;
+		if (size <= 0 || code > 0x10ffff)
 			continue;
-		*ret_len = form->len;
-		return form->len > left ? SEES_BEGINNING : SEES_FORM;
+		(void)utf8_put(code, lead);
+		if (!letter_look(words, (unsigned char)lead[0], kind, bytes, left, last, longest) ||
+			(code >= 0x80 && code < 256 && !letter_look(words, (unsigned char)code, kind, bytes, left, last, longest)))
+			return false;
 	}
-	return SEES_NOTHING;
+	return true;
+}
+
+static bool may_begin(const struct scrub_words *words, const char *bytes)
+{
+	uint32_t hash = hash_of(bytes);
+
+	return words->hashes[hash / 8] >> hash % 8 & 1;
+}
+
+/* What is at the beginning of `bytes`. A form that is whole is the longest there. `near`: one of the first bytes is of
+ * those that may be in a form without being of its letters. */
+static enum sight look(const struct scrub_words *words, const char *bytes, size_t left, bool near, bool last, size_t *ret_len)
+{
+	bool may = may_begin(words, bytes);
+	uint32_t head;
+
+	if (!may && !near)
+		return SEES_NOTHING;
+	memcpy(&head, bytes, sizeof(head));
+	*ret_len = 0;
+	for (uint32_t i = may ? words->chains[hash_of(bytes) % CHAINS] : 0; i; i = words->heads[i - 1].next)
+		if (words->heads[i - 1].bytes == head &&
+			!form_look(&words->forms[words->heads[i - 1].form], bytes, left, last, ret_len))
+			return SEES_BEGINNING;
+	if (near && !near_look(words, bytes, left, last, ret_len))
+		return SEES_BEGINNING;
+	return *ret_len ? SEES_FORM : SEES_NOTHING;
 }
 
 /* The same for the last bytes of a piece, too few to choose a chain. */
 static bool begins_form(const struct scrub_words *words, const char *bytes, size_t left)
 {
-	for (size_t i = 0; words->first[(unsigned char)*bytes] && i < words->count; i++) {
-		if (memcmp(words->forms[i].bytes, bytes, left) == 0)
+	size_t longest = 0;
+
+	for (size_t i = 0; words->first[(unsigned char)*bytes] && i < words->head_count; i++) {
+		if (memcmp(&words->heads[i].bytes, bytes, left) == 0)
 			return true;
 	}
-	return false;
+	return !near_look(words, bytes, left, false, &longest);
+}
+
+static bool is_near(const char *bytes)
+{
+	const unsigned char *at = (const unsigned char *)bytes;
+
+	return nears[at[0]] || nears[at[1]] || nears[at[2]] || nears[at[3]];
 }
 
 size_t scrub_look(const struct scrub_words *words, const char *bytes, size_t len)
 {
+	unsigned char letter = (unsigned char)*bytes;
 	size_t size = 0;
 
-	return len >= HEAD && words->first[(unsigned char)*bytes] && look(words, bytes, len, true, &size) == SEES_FORM ? size : 0;
+	if (len < HEAD || !(words->first[letter] || words->near[letter]))
+		return 0;
+	return look(words, bytes, len, is_near(bytes), true, &size) == SEES_FORM ? size : 0;
 }
 
 struct cover { /* the occurrences met so far, as far as they overlap */
@@ -398,9 +585,15 @@ static size_t scan(const struct scrub_words *words, char *bytes, size_t len, boo
 {
 	struct cover cover = {.to = *covered};
 	size_t i = 0, size = 0;
+	unsigned near = 0; /* a bit for each of the next four bytes */
 
+	for (size_t j = 0; j < HEAD - 1 && j < len; j++)
+		near = near << 1 | nears[(unsigned char)bytes[j]];
 	for (; len - i >= HEAD; i++) {
-		enum sight sight = look(words, bytes + i, len - i, last, &size);
+		near = (near << 1 | nears[(unsigned char)bytes[i + HEAD - 1]]) & ((1u << HEAD) - 1);
+		if (!may_begin(words, bytes + i) && !(near && words->near[(unsigned char)bytes[i]]))
+			continue; /* as nearly all are */
+		enum sight sight = look(words, bytes + i, len - i, near != 0, last, &size);
 		if (sight == SEES_BEGINNING)
 			break;
 		if (sight == SEES_NOTHING)
@@ -469,7 +662,7 @@ void scrub_cut(const struct scrub_words *words, char *bytes, size_t len)
 	size_t size;
 
 	for (size_t i = 0; i + SCRUB_MIN <= len; i++)
-		if (look(words, bytes + i, len - i, false, &size) == SEES_BEGINNING) {
+		if (look(words, bytes + i, len - i, is_near(bytes + i), false, &size) == SEES_BEGINNING) {
 			memset(bytes + i, '*', len - i);
 			return;
 		}

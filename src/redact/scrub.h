@@ -1,9 +1,10 @@
 /* Takes secrets out of a stream. What is replaced becomes as many stars, so that framing stays right. Pure.
  *
- * Each secret is looked for as it is, as base64 (in all three alignments, standard and URL alphabet), as hex in either
- * case, in small letters (as names of hosts are written), as term_line shows it, and percent-encoded and JSON-escaped, also what is base64: so
- * two encodings deep where the inner one is base64, else one. Bytes that may begin a secret are held back until it
- * is clear, and nothing else is: a stream of events passes at once. How a stream is split changes nothing. */
+ * Each secret is looked for as it is; as base64 (in all three alignments, standard and URL alphabet), also broken into
+ * lines; as hex in either case, also with something between the bytes; in small letters (as names of hosts are written) and
+ * in capitals; in UTF-16; as term_line shows it; and with any of its letters percent-encoded, once or twice, or escaped as
+ * JSON, C, shells and HTML do, also what is base64. Bytes that may begin a secret are held back until it is clear, and
+ * nothing else is: a stream of events passes at once. How a stream is split changes nothing. */
 #ifndef HOTCELL_REDACT_SCRUB_H
 #define HOTCELL_REDACT_SCRUB_H
 

@@ -198,14 +198,16 @@ static const struct name {
 	const char *text; /* how the name ends, in small letters; '_' stands for '-' and for nothing, too */
 	const char *what;
 	bool strong; /* also with ':' */
+	bool loose; /* also without anything between it and what is in front: "PGPASSWORD" */
 } names[] = {
-	{"password", "password", true}, {"passwd", "password", true}, {"passphrase", "password", true}, {"pwd", "password", false},
-	{"secret", "secret", true}, {"secret_key", "secret", true}, {"secret_access_key", "secret", true},
-	{"private_key", "private-key", true}, {"api_key", "api-key", true}, {"access_key", "api-key", true},
-	{"auth_key", "api-key", true}, {"access_token", "token", true}, {"auth_token", "token", true},
-	{"refresh_token", "token", true}, {"id_token", "token", true}, {"session_token", "token", true},
-	{"bearer_token", "token", true}, {"api_token", "token", true}, {"token", "token", false},
-	{"authorization", "authorization", true}, {"cookie", "cookie", true}, {"credentials", "secret", false},
+	{"password", "password", true, true}, {"passwd", "password", true, true}, {"passphrase", "password", true, true},
+	{"pwd", "password", false, false}, {"secret", "secret", true, true}, {"secret_key", "secret", true, true},
+	{"secret_access_key", "secret", true, true}, {"private_key", "private-key", true, true}, {"api_key", "api-key", true, true},
+	{"access_key", "api-key", true, true}, {"auth_key", "api-key", true, false}, {"access_token", "token", true, true},
+	{"auth_token", "token", true, true}, {"refresh_token", "token", true, true}, {"id_token", "token", true, false},
+	{"session_token", "token", true, true}, {"bearer_token", "token", true, true}, {"api_token", "token", true, true},
+	{"token", "token", false, true}, {"authorization", "authorization", true, false}, {"cookie", "cookie", true, false},
+	{"credentials", "secret", false, false},
 };
 
 static const char *const schemes[] = {"bearer", "basic", "token", "digest", "negotiate", "apikey"};
@@ -215,8 +217,9 @@ static char lower(char byte)
 	return is_upper((unsigned char)byte) ? (char)(byte + ('a' - 'A')) : byte;
 }
 
-/* From the end backwards; a name is a whole word, or the last one of several ("DB_PASSWORD", "dbPassword"). */
-static bool ends_as(const char *at, size_t len, const char *name)
+/* From the end backwards; a name is a whole word, or the last one of several ("DB_PASSWORD", "dbPassword"). `loose`: or
+ * the end of one. */
+static bool ends_as(const char *at, size_t len, const char *name, bool loose)
 {
 	size_t left = strlen(name), pos = len;
 
@@ -230,27 +233,64 @@ static bool ends_as(const char *at, size_t len, const char *name)
 		pos--;
 		left--;
 	}
-	return pos == 0 || at[pos - 1] == '_' || at[pos - 1] == '-' || is_digit((unsigned char)at[pos - 1]) ||
+	return loose || pos == 0 || at[pos - 1] == '_' || at[pos - 1] == '-' || is_digit((unsigned char)at[pos - 1]) ||
 		(is_upper((unsigned char)at[pos]) && is_lower((unsigned char)at[pos - 1]));
+}
+
+/* Without what counts or dates it: "PASSWORD1", "TOKEN_V2". */
+static size_t numberless(const char *at, size_t len)
+{
+	size_t size = len;
+
+	while (size > 0 && is_digit((unsigned char)at[size - 1]))
+		size--;
+	if (size == 0 || size == len)
+		return len;
+	if (size > 2 && lower(at[size - 1]) == 'v' && (at[size - 2] == '_' || at[size - 2] == '-'))
+		size--;
+	return at[size - 1] == '_' || at[size - 1] == '-' ? size - 1 : size;
 }
 
 static const struct name *name_find(const char *at, size_t len)
 {
+	len = numberless(at, len);
 	for (size_t i = 0; i < ARRAY_LEN(names); i++)
-		if (ends_as(at, len, names[i].text))
+		if (ends_as(at, len, names[i].text, names[i].loose))
 			return &names[i];
 	return NULL;
 }
 
-/* Names that mean more in an environment than in a log. */
+/* Names that mean more in an environment than in a log, and of these those that only seem to. */
 static const char *const variables[] = {"key", "pass", "pat", "auth", "credential", "creds", "dsn", "jwt"};
+static const char *const passes[] = {"compass", "bypass", "trespass", "surpass", "underpass", "overpass", "lowpass", "highpass",
+	"bandpass", "multipass", "singlepass", "onepass", "twopass", "firstpass", "secondpass", "lastpass"};
+
+static bool is_pass(const char *name, size_t len)
+{
+	for (size_t i = 0; i < ARRAY_LEN(passes); i++)
+		if (ends_as(name, len, passes[i], true))
+			return false;
+	return ends_as(name, len, "pass", true);
+}
 
 bool shape_is_secret_name(const char *name, size_t len)
 {
+	if (len == 3 && begins_any_case(name, len, "pwd"))
+		return false; /* where a shell is */
+	len = numberless(name, len);
 	for (size_t i = 0; i < ARRAY_LEN(variables); i++)
-		if (ends_as(name, len, variables[i]))
+		if (ends_as(name, len, variables[i], false))
 			return true;
-	return name_find(name, len) != NULL;
+	if (is_pass(name, len) || name_find(name, len))
+		return true;
+	return len > 1 && lower(name[len - 1]) == 's' && name_find(name, len - 1) != NULL;
+}
+
+const char *shape_option_kind(const char *name, size_t len)
+{
+	const struct name *found = name_find(name, len);
+
+	return found ? found->what : is_pass(name, numberless(name, len)) ? "password" : NULL;
 }
 
 static size_t skip_blanks(const char *at, size_t len, size_t pos)

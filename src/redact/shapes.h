@@ -19,6 +19,8 @@ bool shape_find(const char *at, size_t len, unsigned char before, const struct s
 /* Whether it is worth looking, known values and what is encoded apart. */
 bool shape_may_begin(unsigned char before, unsigned char byte);
 bool shape_is_secret_name(const char *name, size_t len); /* of a variable */
+/* What an option or a header of this name takes; NULL: no secret. */
+const char *shape_option_kind(const char *name, size_t len);
 bool shape_goes_on(enum redact_class class, unsigned char byte);
 bool shape_is_word(unsigned char byte); /* a letter, a digit or '_' */
 

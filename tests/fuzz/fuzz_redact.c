@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "base/base64.h"
+#include "base/utf8.h"
 #include "redact/redact.h"
 #include "redact/scrub.h"
 
@@ -19,7 +20,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 #define INPUT_MAX 512
 #define VALUES_MAX 4
-#define FORMS (1 + 6 + 2 + 2 + 1)
+#define FORMS (1 + 6 + 2 + 2 + 1 + 18)
 
 static const char *const sets[][VALUES_MAX] = {
 	{"abcdefgh"},
@@ -87,6 +88,67 @@ static void put_base64(struct buf *out, const char *value, size_t before, bool u
 		buf_char(out, url && letters.data[i] == '+' ? '-' : url && letters.data[i] == '/' ? '_' : letters.data[i]);
 }
 
+/* Every byte by itself, with something in front of it or behind. */
+static void put_bytes(struct buf *out, const char *value, const char *before, const char *digits, const char *between)
+{
+	for (const char *at = value; *at; at++) {
+		const char one[] = {*at, '\0'};
+		buf_str(out, at > value ? between : "");
+		buf_str(out, before);
+		put_hex(out, one, digits);
+	}
+}
+
+/* The units of UTF-16: as "\u" and digits, or as bytes. */
+static void put_units(struct buf *out, const char *value, const char *format, bool little)
+{
+	for (size_t i = 0; value[i];) {
+		int size = utf8_char(value + i, strlen(value + i));
+		uint32_t code = utf8_code(value + i, size), units[2] = {code};
+		if (code >= 0x10000) {
+			units[0] = 0xd7c0 + (code >> 10);
+			units[1] = 0xdc00 | (code & 0x3ff);
+		}
+		for (size_t j = 0; j < (code >= 0x10000 ? 2u : 1u); j++) {
+			char pair[] = {(char)(units[j] >> (little ? 0 : 8)), (char)(units[j] >> (little ? 8 : 0))};
+			if (!format)
+				buf_add(out, pair, 2);
+			else if (strcmp(format, "ascii") == 0 && units[j] < 0x80 && !strchr("\"\\\n", (int)units[j]))
+				buf_char(out, (char)units[j]);
+			else
+				buf_fmt(out, strcmp(format, "upper") == 0 ? "\\u%04X" : "\\u%04x", units[j]);
+		}
+		i += (size_t)size;
+	}
+}
+
+static void put_twice(struct buf *out, const char *value)
+{
+	own(buf_done) struct buf once = {0};
+
+	put_percent(&once, value, "0123456789ABCDEF");
+	put_percent(out, buf_text(&once), "0123456789ABCDEF");
+}
+
+/* In lines, of which the first is `first` letters long. */
+static void put_lines(struct buf *out, const char *value, size_t first, size_t columns, const char *end)
+{
+	own(buf_done) struct buf letters = {0};
+
+	put_base64(&letters, value, 0, false);
+	for (size_t i = 0; i < letters.len; i++) {
+		if (i >= first && (i - first) % columns == 0)
+			buf_str(out, end);
+		buf_char(out, letters.data[i]);
+	}
+}
+
+static void put_upper(struct buf *out, const char *value)
+{
+	for (; *value; value++)
+		buf_char(out, (char)(*value >= 'a' && *value <= 'z' ? *value - 'a' + 'A' : *value));
+}
+
 static void forms_make(struct buf forms[FORMS], const char *value)
 {
 	size_t at = 0;
@@ -101,6 +163,24 @@ static void forms_make(struct buf forms[FORMS], const char *value)
 	put_percent(&forms[at++], value, "0123456789abcdef");
 	put_percent(&forms[at++], value, "0123456789ABCDEF");
 	put_json(&forms[at++], value);
+	put_bytes(&forms[at++], value, "%", "0123456789abcdef", "");
+	put_bytes(&forms[at++], value, "%", "0123456789ABCDEF", "");
+	put_bytes(&forms[at++], value, "%25", "0123456789ABCDEF", "");
+	put_twice(&forms[at++], value);
+	put_bytes(&forms[at++], value, "\\x", "0123456789abcdef", "");
+	put_bytes(&forms[at++], value, "0x", "0123456789abcdef", ", ");
+	put_bytes(&forms[at++], value, "", "0123456789abcdef", " ");
+	put_bytes(&forms[at++], value, "", "0123456789ABCDEF", ":");
+	put_units(&forms[at++], value, "lower", false);
+	put_units(&forms[at++], value, "upper", false);
+	put_units(&forms[at++], value, "ascii", false);
+	put_units(&forms[at++], value, NULL, false);
+	put_units(&forms[at++], value, NULL, true);
+	put_upper(&forms[at++], value);
+	put_lines(&forms[at++], value, 76, 76, "\n");
+	put_lines(&forms[at++], value, 2, 64, "\n");
+	put_lines(&forms[at++], value, 5, 76, "\r\n");
+	put_lines(&forms[at++], value, 3, 64, "\\n");
 	assert(at == FORMS);
 }
 
@@ -129,10 +209,11 @@ static void text_make(const struct set *set, const uint8_t *data, size_t size, s
 			buf_char(out, (char)data[i]);
 			continue;
 		}
-		const struct buf *form = &set->forms[data[i] % set->count][(data[i] >> 2) % FORMS];
-		size_t from = data[i] & 0x20 ? data[i + 1] % form->len : 0, len = form->len - from;
+		const struct buf *form = &set->forms[data[i] % set->count][(data[i + 1] & 0x7f) % FORMS];
+		bool cut = data[i + 1] & 0x80; /* at one end */
+		size_t size = cut ? (data[i] >> 1 & 0x0f) * form->len / 16 : form->len;
+		buf_add(out, form->data + (cut && data[i] & 0x20 ? form->len - size : 0), size);
 		i++;
-		buf_add(out, form->data + from, from ? len : data[i] < 0x80 ? len : data[i] % (len + 1));
 	}
 }
 

@@ -15,16 +15,24 @@ from messages_api import MessagesApi, text
 SECRET = 's3cr3t "Quo/ted"+v\\al\nüe'
 SHAPED = "sk-ant-api03-abcdefghijklmnop-xyz"
 PRINTS = r"""
-import base64, json, os, sys, time, urllib.parse
+import base64, json, os, re, sys, time, urllib.parse
 value = os.environ["API_TOKEN"]
 data = value.encode()
 for stream in (sys.stdout, sys.stderr):
-    for each in (value, data.hex(), data.hex().upper(), json.dumps(value, ensure_ascii=False), urllib.parse.quote(value, safe=""),
-                 urllib.parse.quote(value, safe="").lower(), *(base64.b64encode(b"x" * n + data).decode() for n in range(3)),
+    quoted = urllib.parse.quote(value, safe="")
+    units = [value.encode("utf-16-be")[i:i + 2].hex() for i in range(0, len(value.encode("utf-16-be")), 2)]
+    for each in (value, data.hex(), data.hex().upper(), json.dumps(value, ensure_ascii=False), quoted, quoted.lower(),
+                 json.dumps(value), json.dumps(value).replace("\\u00fc", "\\u00FC"), "".join("\\u" + unit for unit in units),
+                 "".join("\\u" + unit.upper() for unit in units), "".join("%%%02x" % byte for byte in data),
+                 "".join("%%%02X" % byte for byte in data), urllib.parse.quote(quoted, safe=""), data.hex(" "), data.hex(":").upper(),
+                 data.upper().decode(), *(base64.encodebytes(b"x" * n + data).decode() for n in range(30, 60)),
+                 *(re.sub("(.{64})", "\\\\1\\n", base64.b64encode(b"x" * n + data).decode()) for n in range(20, 48)), *(base64.b64encode(b"x" * n + data).decode() for n in range(3)),
                  *(base64.urlsafe_b64encode(b"x" * n + data).decode() for n in range(3))):
         stream.write("<" + each + ">\n")
     stream.write("seen %s and %s\n" % ("/".join(("", "home", "somebody", "file")), "-".join(("sk", "ant", "api03", "abcdefghijklmnop", "xyz"))))
     stream.flush()
+    for each in ("utf-16-le", "utf-16-be"):
+        os.write(stream.fileno(), ("<" + value + ">").encode(each))
     raw = os.fsencode(value)
     for cut in range(1, len(raw)): # over two writes
         os.write(stream.fileno(), raw[:cut])
@@ -39,7 +47,20 @@ sys.exit(3)
 def spellings(secret):
     data = secret.encode()
     yield from (data, data.hex().encode(), data.hex().upper().encode(), json.dumps(secret, ensure_ascii=False)[1:-1].encode(),
-                json.dumps(secret)[1:-1].encode(), urllib.parse.quote(secret, safe="").encode())
+                json.dumps(secret)[1:-1].encode(), urllib.parse.quote(secret, safe="").encode(), data.upper(),
+                secret.encode("utf-16-le"), secret.encode("utf-16-be"), data.hex(" ").encode(), data.hex(":").upper().encode())
+    wide = secret.encode("utf-16-be")
+    for spell in (str.lower, str.upper):
+        yield "".join("\\u" + spell(wide[i:i + 2].hex()) for i in range(0, len(wide), 2)).encode()
+        yield "".join("%" + spell("%02x" % byte) for byte in data).encode()
+    twice = urllib.parse.quote(urllib.parse.quote(secret, safe=""), safe="")
+    yield twice.encode()
+    for columns in (76, 64):
+        for before in range(columns // 4 * 3):
+            lines = re.sub("(.{%d})" % columns, "\\1\n", base64.b64encode(b"x" * before + data).decode())
+            count = (before + len(data)) * 8 // 6
+            first = -(-before * 8 // 6)
+            yield lines[first + first // columns:count + (count - 1) // columns].encode()
     for before in range(3):
         whole = base64.b64encode(b"x" * before + data)
         letters = whole[(0, 2, 3)[before]:(before + len(data)) * 8 // 6]
@@ -119,6 +140,35 @@ def test_a_variable_of_any_name_is_secret_if_it_is_said_to_be(place):
     assert (sessions(place)[1] / "stderr.log").read_text() == "dodecahedron\n"
 
 
+@pytest.mark.parametrize("name", ["PGPASSWORD", "SSHPASS", "DBPASSWORD", "userpassword", "MYTOKEN", "CLIENTSECRET", "PASSWORD1", "TOKEN_V2",
+                                  "SECRETS", "DATABASE_URL"])
+def test_a_variable_is_secret_if_its_name_ends_as_that_of_one(name):
+    value = "Corr3ctHorse9"
+    given = f"postgres://me:{value}@db/x" if name == "DATABASE_URL" else value
+    ran = run("-q", "--redact", "--env", f"{name}={given}", "--", "/bin/sh", "-c", f'echo "${name}"; echo {value}')
+    assert ran.code == 0 and ran.out == b"*" * len(given) + b"\n" + b"*" * len(value) + b"\n", ran
+
+
+def test_a_long_key_in_lines_of_base64_is_not_shown():
+    key = "".join(chr(33 + i * 37 % 94) for i in range(109))
+    for command in ('printf %s "$API_KEY" | base64', 'printf "%s" "some words: $API_KEY" | base64 -w 64'):
+        ran = run("-q", "--redact", "--env", f"API_KEY={key}", "--", "/bin/sh", "-c", command)
+        letters = ran.out.replace(b"\n", b"")
+        assert ran.code == 0 and letters.count(b"*") >= 109 * 8 // 6 - 1 and leaks(letters, key) == [], ran
+
+
+def test_a_command_in_the_audit_log_has_no_value_of_an_option_for_a_secret(place):
+    log = place / "audit.jsonl"
+    ran = run("-q", "--audit", log, "--", "echo", "--password", "hunter2hunter2", "--token", "abc123def456", "--api-key", "k3yk3yk3yk3y",
+              "-u", "admin:hunter2", "PGPASSWORD=hunter22", "dbpassword=hunter33", "Private-Token: abcdef", "stays")
+    assert ran.code == 0, ran
+    commands = [line["command"] for line in map(json.loads, log.read_text().splitlines()) if "command" in line]
+    assert commands and "hunter" not in log.read_text() and "abcdef" not in log.read_text(), commands
+    assert commands[0] == ("echo --password [redacted:password] --token [redacted:token] --api-key [redacted:api-key] "
+                           "-u admin:[redacted:password] PGPASSWORD=[redacted:password] dbpassword=[redacted:password] "
+                           "Private-Token: [redacted:token] stays")
+
+
 def test_the_output_of_a_run_is_the_users_own_unless_asked_otherwise(place):
     options = ["--pass-env", "API_TOKEN", "--json-file", place / "result.json", "--audit", place / "audit.jsonl"]
     for redact in (False, True):
@@ -151,13 +201,21 @@ def test_ps_and_logs_of_a_live_cell_do_not_tell_it(place):
     ["run", "--env", "API_TOKEN={}", "--{}", "--", "true"],
     ["run", "--env", "API_TOKEN={}", "--workdir", "/{}", "--", "true"],
     ["run", "--env", "API_TOKEN={}", "--manifest", "{}", "--", "true"],
+    ["run", "--memory", "{}", "--env", "API_TOKEN={}", "--", "true"],
+    ["run", "--{}", "--env=API_TOKEN={}", "--", "true"],
+    ["run", "--memory", "{}", "--pass-env", "API_TOKEN", "--", "true"],
+    ["run", "--pass-env", "API_TOKEN", "--mount", "{}:/x", "--", "true"],
+    ["run", "--pass-env=API_TOKEN", "--require", "{}", "--", "true"],
+    ["run", "--pass-env", "API_TOKEN", "--workdir", "/{}", "--", "true"],
+    ["run", "--memory", "{}", "--pass-env", "COLOUR", "--secret-env", "COLOUR", "--", "true"],
+    ["campaign", "run", "--name", "{}/x", "--pass-env", "API_TOKEN", "--", "true"],
     ["campaign", "run", "--env", "API_TOKEN={}", "--name", "{}/x", "--", "true"],
     ["campaign", "run", "--env", "API_TOKEN={}", "--output", "/proc/{}", "--", "true"],
     ["campaign", "run", "--env", "API_TOKEN={}", "--alert", "{}", "--", "true"],
 ])
 def test_errors_do_not_repeat_it(place, words):
     for secret in ("token-for-the-tests", 'to"ken\\for-tests', "to\nken\tfor\x1btests-é", "long-" * 60 + "token"):
-        ran = hotcell(*[word.format(secret) for word in words], cwd=place)
+        ran = hotcell(*[word.format(secret) for word in words], cwd=place, env={"API_TOKEN": secret, "COLOUR": secret})
         assert ran.code in (2, 3, 125, 127) and ran.err, ran
         assert leaks(ran.out + ran.err, secret) == [], ran
         assert b"for\\x1btests" not in ran.err and b"long-long-long-" not in ran.err, ran # nor as a terminal shows it, nor a part

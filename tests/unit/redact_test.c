@@ -101,6 +101,8 @@ static void values_are_known_by_the_name_in_front(void **state)
 		{"postgres://me:pw@db/x", "postgres://[redacted:userinfo]@db/x"},
 		{"https://x-token-123456@host/", "https://[redacted:userinfo]@host/"},
 		{"password=[redacted:password]", "password=[redacted:password]"},
+		{"PGPASSWORD=abc dbpassword: def", "PGPASSWORD=[redacted:password] dbpassword: [redacted:password]"},
+		{"CLIENTSECRET=abc token2=d", "CLIENTSECRET=[redacted:secret] token2=[redacted:token]"},
 	};
 	struct redactor *redactor = redactor_plain();
 
@@ -173,7 +175,7 @@ static void what_people_need_to_read_stays(void **state)
 		"ssh://git@github.com/x http://127.0.0.1:3128 git@github.com:a/b",
 		"user@example.com, 2026-11-16T07:50:58.123Z",
 		"sk-learn-pipeline-with-many-words-in-it task-sk-1",
-		"the token was wrong; tokens: 500, password policy",
+		"the token was wrong; tokens: 500, password policy; passwords: 3, tokenizer=fast secretary: Ann",
 		"if (token == next)",
 		"-----BEGIN CERTIFICATE----- MIIB",
 		"python3 -m pytest -q --timeout=180 tests/system/test_run.py::test_exit",
@@ -514,12 +516,81 @@ static void variables_are_secret_by_their_name_or_their_value(void **state)
 		{"DATABASE_URL", "postgres://me:pw@db/x", true}, {"THING", "AKIA" "ABCDEFGHIJKLMNOP", true}, {"PATH", "/usr/bin:/bin", false},
 		{"HOME", "/home/bob", false}, {"MODE", "production", false}, {"MONKEY", "banana", false}, {"COMPAT", "1", false},
 		{"BYPASS", "x", false}, {"KEYBOARD", "de", false}, {"TOKENS", "100", false},
+		{"PGPASSWORD", "x", true}, {"SSHPASS", "x", true}, {"DBPASSWORD", "x", true}, {"userpassword", "x", true}, {"MYTOKEN", "x", true},
+		{"CLIENTSECRET", "x", true}, {"PASSWORD1", "x", true}, {"TOKEN_V2", "x", true}, {"SECRETS", "x", true}, {"DB_PASS", "x", true},
+		{"API_TOKENS", "x,y", true}, {"TOKEN_2", "x", true}, {"GITHUB_TOKEN-v10", "x", true}, {"OPENAIAPIKEY", "x", true},
+		{"MYSQL_PWD", "x", true}, {"DBPASS2", "x", true}, {"URL", "amqp://u:p(w)@h", true}, {"URL", "http://host:80/a@b:c", false},
+		{"PWD", "/srv/x", false}, {"COMPASS", "x", false}, {"PASSENGER", "x", false}, {"COMPASS2", "x", false}, {"MAX_TOKENS", "4096", false},
+		{"PASSES", "3", false}, {"LOWPASS", "x", false}, {"TOKENIZER", "x", false}, {"SECRETARY", "x", false}, {"V2", "x", false}, {"2", "x", false},
 	};
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(rows); i++)
 		if (redact_is_secret(rows[i].name, strlen(rows[i].name), rows[i].value) != rows[i].secret)
 			fail_msg("%s=%s", rows[i].name, rows[i].value);
+}
+
+static void what_follows_an_option_for_a_secret_is_not_in_a_command(void **state)
+{
+	static const struct {
+		const char *words[5], *expected;
+	} rows[] = {
+		{{"echo", "--password", "hunter2", "x"}, "echo --password [redacted:password] x"},
+		{{"--token", "abc"}, "--token [redacted:token]"},
+		{{"--api-key", "two words", "-v"}, "--api-key [redacted:api-key] -v"},
+		{{"--dbpassword", "abc"}, "--dbpassword [redacted:password]"},
+		{{"-u", "admin:hunter2"}, "-u admin:[redacted:password]"},
+		{{"--user=admin:hunter2"}, "--user=admin:[redacted:password]"},
+		{{"-uadmin:hunter2"}, "-uadmin:[redacted:password]"},
+		{{"PGPASSWORD=hunter 22", "x"}, "PGPASSWORD=[redacted:password] x"},
+		{{"--client-secret=a b", "x"}, "--client-secret=[redacted:secret] x"},
+		{{"Private-Token: abc def", "x"}, "Private-Token: [redacted:token] x"},
+		{{"-H", "X-Token:abc"}, "-H X-Token:[redacted:token]"},
+		{{"--env=MYSQLPASSWORD=abc"}, "--env=MYSQLPASSWORD=[redacted:password]"},
+		{{"correct", "horse/battery+staple"}, "[redacted:value]"},
+		{{"--password", "--verbose"}, "--password --verbose"},
+		{{"docker", "-u", "1000:1000", "token:latest"}, "docker -u 1000:1000 token:latest"},
+		{{"--password-file", "x", "--max-tokens", "4096"}, "--password-file x --max-tokens 4096"},
+		{{"git", "push", "-u", "origin"}, "git push -u origin"},
+		{{"", "--token", "", "="}, " --token  ="},
+	};
+	struct redactor *redactor = redactor_known();
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		own(buf_done) struct buf out = {0};
+		redact_command(redactor, rows[i].words, &out);
+		assert_string_equal(buf_text(&out), rows[i].expected);
+	}
+	redactor_free(redactor);
+}
+
+static void the_password_of_a_url_is_known_as_it_is_and_as_it_is_meant(void **state)
+{
+	own(freep) char *there = redact_url_password("postgres://me:p%40ss@w/d@db/x?y@z", false);
+	own(freep) char *last = redact_url_password("postgres://me:p%40s:s@w@db/x?y@z", false);
+	own(freep) char *meant = redact_url_password("postgres://me:p%40s%zz@db", true);
+
+	(void)state;
+	assert_string_equal(there, "p%40ss");
+	assert_string_equal(last, "p%40s:s@w");
+	assert_string_equal(meant, "p@s%zz");
+	assert_null(redact_url_password("http://git@host:80/", false));
+	assert_null(redact_url_password("me:pw@host", false));
+	assert_null(redact_url_password("http://me:@host", false));
+}
+
+/* Where it is encoded once more, as only whole texts know it. */
+static void characters_beyond_ascii_are_found_where_they_are_escaped_twice(void **state)
+{
+	static const char *const values[] = {"p\xc3\xa4ssw\xc3\xb6rd-\xf0\x9f\x94\x91-99"};
+	struct redactor *redactor = redactor_make(&(struct redact_known){.values = values, .count = 1});
+
+	(void)state;
+	check(redactor, "p\\u00e4ssw\\u00f6rd-\\ud83d\\udd11-99", "[redacted:value]");
+	check(redactor, "p\\\\u00e4ssw\\\\u00f6rd-\\\\ud83d\\\\udd11-99", "[redacted:encoded]");
+	check(redactor, "%5Cu0070%5Cu00e4ssw%5Cu00f6rd-%5Cud83d%5Cudd11-99", "[redacted:encoded]");
+	redactor_free(redactor);
 }
 
 static void values_are_not_handed_on_by_a_fork(void **state)
@@ -556,6 +627,9 @@ int main(void)
 		cmocka_unit_test(of_two_encodings_those_are_known_that_are_said_to_be),
 		cmocka_unit_test(our_own_words_lose_known_values_only),
 		cmocka_unit_test(variables_are_secret_by_their_name_or_their_value),
+		cmocka_unit_test(what_follows_an_option_for_a_secret_is_not_in_a_command),
+		cmocka_unit_test(the_password_of_a_url_is_known_as_it_is_and_as_it_is_meant),
+		cmocka_unit_test(characters_beyond_ascii_are_found_where_they_are_escaped_twice),
 		cmocka_unit_test(values_are_not_handed_on_by_a_fork),
 	};
 	return cmocka_run_group_tests_name("redact", tests, NULL, NULL);
