@@ -15,6 +15,7 @@ FAULT = '''if "a" in text:
     raise KeyError(text)
 print(json.dumps({"status": "ok"}))
 '''
+PATIENT = ("--call-timeout", "20s")  # a call starts a process, or goes over a network, on a machine that may be busy
 WAYS = {
     "exec": ('import json, sys\ntext = json.load(sys.stdin)["text"]\n' + FAULT, ("python3", "tool.py")),
     "args": ('import json, sys\ntext = sys.argv[sys.argv.index("--text") + 1]\n' + FAULT, ("python3", "tool.py", "--text", "{text}")),
@@ -34,7 +35,7 @@ def test_a_process_a_call_is_fuzzed_and_its_finding_done_again_and_made_smaller(
     text, command = WAYS[mode]
     program(place, text)
     (place / "words").write_text("bananas and more\n")
-    ran = fuzz_tool(place, "--mode", mode, "--dict", "words", "--json", calls=60, command=command)
+    ran = fuzz_tool(place, *PATIENT, "--mode", mode, "--dict", "words", "--json", calls=60, command=command)
     assert ran.code == 1 and found(ran) == {("exception", "tool.py")} and said(ran)["kind"] == f"tool-{mode}", ran
     path, = capsules(place)
     capsule = json.loads(path.read_text())
@@ -55,9 +56,9 @@ def test_a_process_a_call_is_fuzzed_and_its_finding_done_again_and_made_smaller(
 def test_an_answer_that_is_no_json_breaks_the_output_schema(place, mode, prints):
     program(place, f"import sys\nsys.stdin.read()\nprint({prints!r}, end='')\n")
     (place / "output.json").write_text(json.dumps({"type": "object", "required": ["form"], "properties": {"form": {"type": "string"}}}))
-    ran = fuzz_tool(place, "--mode", mode, "--output-schema", "output.json", "--json", calls=3, command=WAYS[mode][1])
+    ran = fuzz_tool(place, *PATIENT, "--mode", mode, "--output-schema", "output.json", "--json", calls=3, command=WAYS[mode][1])
     assert ran.code == 1 and found(ran) == {("output-schema", "tool.py")}, ran
-    ran = fuzz_tool(place, "--mode", mode, "--json", "--state", "another", calls=3, command=WAYS[mode][1])
+    ran = fuzz_tool(place, *PATIENT, "--mode", mode, "--json", "--state", "another", calls=3, command=WAYS[mode][1])
     assert ran.code == 0 and not found(ran), ran  # not every program speaks JSON, if nobody says so
 
 
@@ -66,7 +67,7 @@ def test_an_answer_that_is_no_json_breaks_the_output_schema(place, mode, prints)
 
 def fuzz_http(folder, kind, *options, **more):
     server(folder, "http_server.py")
-    return fuzz_mcp(folder, "--http", "8000", "--json", *options, command=["http_server.py", kind], **more)
+    return fuzz_mcp(folder, "--http", "8000", "--json", *PATIENT, *options, command=["http_server.py", kind], **more)
 
 
 @pytest.mark.parametrize("kind", ["json", "events"])
@@ -83,7 +84,7 @@ def test_what_listens_at_another_path_is_called_there(place):
     server(place, "http_server.py")
     text = (place / "http_server.py").read_text()
     (place / "http_server.py").write_text(text.replace("        message = json", '        assert self.path == "/tools/v1", self.path\n        message = json'))
-    ran = fuzz_mcp(place, "--http", "8000/tools/v1", "--json", calls=5, command=["http_server.py", "json"])
+    ran = fuzz_mcp(place, "--http", "8000/tools/v1", "--json", *PATIENT, calls=5, command=["http_server.py", "json"])
     assert said(ran)["calls"] == 5 and ran.code in (0, 1, 3), ran
 
 
@@ -104,14 +105,16 @@ HTTP = {
     "dies": (1, "SIGABRT"),
     "never-listens": (4, "did not get ready"),
 }
+HANGS = {"silent-stream", "never-answers", "length-too-small"}
 GOOD = {"json", "events"}
 
 
 @pytest.mark.parametrize("kind", HTTP)
 def test_a_hostile_server_that_listens_is_borne_and_explained(place, kind):
     server(place, "http_server.py")
-    patient = () if kind == "never-listens" else ("--start-timeout", "30s")
-    judge(kind, HTTP[kind], place, "mcp", "--http", "8000", *OPTIONS, *patient, "--", "python3", "http_server.py", kind)
+    start = () if kind == "never-listens" else ("--start-timeout", "30s")
+    call = () if kind in HANGS else PATIENT
+    judge(kind, HTTP[kind], place, "mcp", "--http", "8000", *OPTIONS, *start, *call, "--", "python3", "http_server.py", kind)
 
 
 def test_every_hostile_one_that_listens_is_tried():
@@ -157,7 +160,7 @@ for line in sys.stdin:
 
 def test_a_prompt_that_is_called_like_a_tool_is_fuzzed_too(place):
     program(place, NAMES)
-    ran = fuzz_mcp(place, "--json", calls=10, command=["tool.py"])
+    ran = fuzz_mcp(place, "--json", *PATIENT, calls=10, command=["tool.py"])
     assert found(ran) == {("exception", "fetch"), ("exception", "fetch (prompt)")} and ran.code == 1, ran
     assert said(ran)["remarks"] == ["'half\\xed\\xa0\\x80' was left out: its name is no text of Unicode"], ran
     for capsule in capsules(place):
