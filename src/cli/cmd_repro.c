@@ -152,16 +152,25 @@ static void show_command(const struct again *it)
 	cli_say("it runs in a cell: %s%s%s", buf_text(&command), flags.len ? "   with " : "", buf_text(&flags));
 }
 
-/* Says what is not taken from a stranger. */
+/* Says what is not taken from a stranger, and what is not here: trust would not bring it. */
 static int refuse(const struct again *it, const char *word)
 {
 	own(buf_done) struct buf shown = {0};
+	size_t missing = 0;
 
 	show_command(it);
 	for (size_t i = 0; i < it->refused.count; i++) {
 		own(buf_done) struct buf flag = {0};
+		bool gone = flag_is_missing(it->refused.items[i]);
+		missing += gone;
 		term_line(it->refused.items[i], strlen(it->refused.items[i]), LINE_SHOWN, &flag);
-		cli_say("it needs %s, which opens the cell and is not taken from a file", buf_text(&flag));
+		cli_say(gone ? "it needs %s, which is not there from here: be in the folder that it was found in"
+			     : "it needs %s, which opens the cell and is not taken from a file",
+			buf_text(&flag));
+	}
+	if (missing) {
+		cli_say("nothing was run");
+		return EXIT_USAGE;
 	}
 	term_line(word, strlen(word), LINE_SHOWN, &shown);
 	cli_say("nothing was run; if you trust the file and its command: hotcell repro --trust %s", buf_text(&shown));

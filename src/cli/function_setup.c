@@ -41,6 +41,21 @@ void function_setup_done(struct function_setup *it)
 	free(it->here);
 }
 
+/* Who reads it reads one document. */
+static int check_stdout(const struct function_cli *cli, struct err *err)
+{
+	const char *json = cli->run.json ? "--json" : cli->stats_json ? "--stats-json" : NULL;
+	bool sarif = cli->sarif && out_file_is_stdout(cli->sarif);
+	bool coverage = cli->coverage_file && out_file_is_stdout(cli->coverage_file);
+
+	if (json && (sarif || coverage))
+		return err_set(err, ERR_USAGE, "%s and '%s -' both write to stdout: give %s a file", json,
+			sarif ? "--export-sarif" : "--coverage-file", sarif ? "--export-sarif" : "--coverage-file");
+	if (sarif && coverage)
+		return err_set(err, ERR_USAGE, "'--export-sarif -' and '--coverage-file -' both write to stdout: give one of them a file");
+	return 0;
+}
+
 static int check_options(const struct function_cli *cli, struct err *err)
 {
 	const struct door_options *doors = &cli->run.doors;
@@ -57,6 +72,8 @@ static int check_options(const struct function_cli *cli, struct err *err)
 		err->code = ERR_USAGE;
 		return err_wrap(err, "--coverage-file");
 	}
+	if (check_stdout(cli, err) < 0)
+		return -1;
 	if (strcmp(cli->run.image, "host") != 0)
 		return err_set(err, ERR_USAGE, "functions are fuzzed with this machine's own engines; leave out --image");
 	return 0;
@@ -315,8 +332,8 @@ void function_setup_finish(const struct function_setup *it, struct finding *find
 	size_t index;
 	const struct function_target *target = target_of(it, finding, &index);
 
-	if (finding->file) {
-		char *shown = from_here(it, finding->file);
+	if (finding->file && *finding->file == '/') {
+		char *shown = fuzz_file_shown(it->state, it->here, finding->file);
 		free(finding->file);
 		finding->file = shown;
 	}

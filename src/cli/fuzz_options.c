@@ -333,6 +333,17 @@ bool flag_is_safe(const char *flag)
 	return (!mode || strcmp(mode, ":ro") == 0) && !folder_is_too_much(whole);
 }
 
+bool flag_is_missing(const char *flag)
+{
+	enum flag_take take = flag_take(flag);
+
+	if ((take != FLAG_FILE_HERE && take != FLAG_MOUNT) || flag[2 + name_len(flag)] != '=')
+		return false;
+	const char *value = flag + 2 + name_len(flag) + 1;
+	own(freep) char *path = xfmt("%.*s", (int)(take == FLAG_MOUNT ? strcspn(value, ":") : strlen(value)), value);
+	return access(path, F_OK) < 0 && errno == ENOENT;
+}
+
 /* The same flag with its path from here, where it is one that lies here. */
 static char *flag_kept(const char *flag)
 {

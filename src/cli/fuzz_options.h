@@ -53,6 +53,8 @@ enum flag_take {
 enum flag_take flag_take(const char *flag);
 /* Whether it may be taken from a stranger. */
 bool flag_is_safe(const char *flag);
+/* Whether it names a file or folder that is not there, from here. */
+bool flag_is_missing(const char *flag);
 /* The options that were typed as a capsule keeps them: paths below the current folder from there. Names of variables go to
  * `names`, their values nowhere. */
 void fuzz_flags(const struct cli_args *args, struct finding_texts *flags, struct finding_texts *names);

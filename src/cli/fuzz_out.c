@@ -195,8 +195,11 @@ static int write_sarif(const struct fuzz_outcome *outcome)
 {
 	own(freep) char *folder = fuzz_store_shown(outcome->setup->store_folder);
 	own(freep) char *title = xfmt("hotcell fuzz: %s", target_name(outcome->setup->target));
-	const struct findings findings = fuzz_findings(outcome->list, outcome->count, title, &outcome->result->gaps, folder);
+	own(texts_done) struct finding_texts gaps = {0};
 
+	texts_copy(&gaps, &outcome->setup->gaps, SIZE_MAX);
+	texts_copy(&gaps, &outcome->result->gaps, SIZE_MAX);
+	const struct findings findings = fuzz_findings(outcome->list, outcome->count, title, &gaps, folder);
 	return fuzz_write_sarif(&findings, outcome->setup->cli->sarif);
 }
 

@@ -9,6 +9,7 @@
 
 #include "base/clock.h"
 #include "base/fs.h"
+#include "base/out_file.h"
 #include "base/term.h"
 #include "campaign/secrets.h"
 #include "campaign/state.h"
@@ -70,6 +71,8 @@ static int check_options(const struct fuzz_cli *cli, struct err *err)
 			"them; leave out --allow, --service and --secret-door");
 	if (cli->run.stdin_file)
 		return err_set(err, ERR_USAGE, "--stdin: what is fuzzed is called on its stdin; leave the option out");
+	if (cli->run.json && cli->sarif && out_file_is_stdout(cli->sarif))
+		return err_set(err, ERR_USAGE, "--json and '--export-sarif -' both write to stdout: give --export-sarif a file");
 	return 0;
 }
 
@@ -287,7 +290,10 @@ static int plant(struct fuzz_setup *it, struct err *err)
 		return 0;
 	}
 	it->plant = plant_open(&it->built.spec, it->fuzz.seed, err);
-	return it->plant ? 0 : err_wrap(err, "plant canaries");
+	if (!it->plant)
+		return err_wrap(err, "plant canaries");
+	texts_copy(&it->gaps, plant_gaps(it->plant), SIZE_MAX);
+	return 0;
 }
 
 int fuzz_setup_open(struct fuzz_setup *it, struct err *err)
@@ -337,20 +343,39 @@ int fuzz_setup_open(struct fuzz_setup *it, struct err *err)
 
 /* ---- findings ---- */
 
-/* A path as the cell sees it, from the current folder if that is where it comes from. NULL: it comes from elsewhere. */
-static char *file_here(const struct fuzz_setup *it, const char *file)
+/* A path as the cell sees it, as the host has it, if a mount tells. */
+static char *file_on_host(const struct fuzz_setup *it, const char *file)
 {
-	for (size_t i = 0; i < it->built.spec.mount_count; i++) {
+	for (size_t i = 0; *file == '/' && i < it->built.spec.mount_count; i++) {
 		const struct cell_mount *mount = &it->built.spec.mounts[i];
-		size_t len = strlen(mount->target), here = strlen(it->here ? it->here : "");
-		if (strncmp(file, mount->target, len) != 0 || (file[len] != '/' && file[len] != '\0'))
-			continue;
-		own(freep) char *host = xfmt("%s%s", mount->source, file + len);
-		if (here > 0 && strncmp(host, it->here, here) == 0 && host[here] == '/')
-			return xstrdup(host + here + 1);
-		return ptr_take(&host);
+		size_t len = strlen(mount->target);
+		if (strncmp(file, mount->target, len) == 0 && (file[len] == '/' || file[len] == '\0'))
+			return xfmt("%s%s", mount->source, file + len);
 	}
-	return NULL;
+	return xstrdup(file);
+}
+
+/* What of a path is below the folder; NULL: it is not. */
+static const char *below(const char *folder, size_t len, const char *path)
+{
+	return len > 0 && strncmp(path, folder, len) == 0 && path[len] == '/' ? path + len + 1 : NULL;
+}
+
+char *fuzz_file_shown(const char *state, const char *here, const char *file)
+{
+	const char *slash = state ? strrchr(state, '/') : NULL;
+	size_t root = slash && strcmp(slash + 1, STATE_FOLDER) == 0 ? (size_t)(slash - state) : 0;
+
+	if (!here)
+		return xstrdup(file);
+	while (strncmp(file, "./", 2) == 0)
+		file += 2;
+	own(freep) char *whole = *file == '/' ? xstrdup(file) : xfmt("%s/%s", here, file);
+	own(freep) char *real = strstr(whole, "/../") ? realpath(whole, NULL) : NULL;
+	const char *path = real ? real : whole;
+	bool inside = root && strncmp(state, here, root) == 0 && (here[root] == '/' || here[root] == '\0');
+	const char *shown = inside ? below(state, root, path) : below(here, strlen(here), path);
+	return xstrdup(shown ? shown : file);
 }
 
 static void hide_evidence(struct finding *finding)
@@ -365,11 +390,10 @@ static void hide_evidence(struct finding *finding)
 
 void fuzz_setup_finish(const struct fuzz_setup *it, struct finding *finding)
 {
-	char *file = finding->file && *finding->file == '/' ? file_here(it, finding->file) : NULL;
-
-	if (file) {
+	if (finding->file) {
+		own(freep) char *host = file_on_host(it, finding->file);
 		free(finding->file);
-		finding->file = file;
+		finding->file = fuzz_file_shown(it->state, it->here, host);
 	}
 	if (!finding->target_sha256 && it->sum)
 		finding->target_sha256 = xstrdup(it->sum);

@@ -66,6 +66,9 @@ int fuzz_setup_fail(const struct err *err);
 void fuzz_setup_finish(const struct fuzz_setup *it, struct finding *finding);
 /* By way of its capsule. */
 MUST_CHECK int fuzz_copy(const struct finding *finding, struct finding *ret, struct err *err);
+/* A file of the host, from the folder that holds the state folder where both it and `here`, the current folder, are in it: so
+ * whoever exports finds it, wherever it was found. Else as it is. The caller frees. */
+char *fuzz_file_shown(const char *state, const char *here, const char *file);
 /* Where the store is, as a command names it: from here if it lies here. The caller frees. */
 char *fuzz_store_shown(const char *folder);
 /* The state folder, which is made; where findings are in it; its audit log, or the one that is named. */

@@ -130,8 +130,6 @@ void engine_judge(struct engine *engine, const struct step *step, const struct e
 		.malformed = step->malformed,
 		.violation = step->malformed && step->violation[0] ? step->violation : NULL,
 		.output_schema = step->subject->output,
-		.output_expected =
-			step->subject->output && (engine->mode == TARGET_MCP || engine->mode == TARGET_MCP_HTTP),
 		.reply = seen->reply,
 		.effects = seen->effects,
 		.effect_count = seen->effect_count,

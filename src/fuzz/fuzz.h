@@ -23,6 +23,7 @@ const struct canary *plant_canaries(const struct plant *plant, size_t *ret_count
 /* Words for the generator that lead to the canaries and that leave the mark: paths in several spellings, commands. */
 const char *const *plant_words(const struct plant *plant); /* NULL-terminated */
 const char *plant_mark(const struct plant *plant); /* a text in each of the commands, and nowhere else */
+const struct finding_texts *plant_gaps(const struct plant *plant); /* what was not planted and why, a sentence each */
 
 /* ---- fuzzing ---- */
 

@@ -52,6 +52,12 @@ static int connect_here(struct session *session, struct err *err)
 	return streams_add(session, in, out, err);
 }
 
+/* As the bridge does, where there is none: see bridge.c. A pipe does not know it, and needs it not. */
+void link_hurry(struct session *session)
+{
+	(void)setsockopt(session->in, IPPROTO_TCP, TCP_QUICKACK, &(int){1}, sizeof(int));
+}
+
 static void on_bridge_end(void *data, int wait_status, const struct err *err)
 {
 	/* The end of its stdout says the same, to who still listens. */
@@ -196,6 +202,7 @@ void link_feed(struct session *session, const char *bytes, size_t len)
 	const struct http_events events = {.message = on_message, .status = on_status, .stop = on_stop, .data = &feeding};
 	const char *why = NULL;
 
+	link_hurry(session);
 	if (session->stale)
 		return;
 	if (http_talk_feed(&session->http, bytes, len, &events, &why) == 0 || on_stop(&feeding))

@@ -113,7 +113,7 @@ void mcp_call(struct talk *talk, const struct subject *subject, const char *inpu
 		return;
 	}
 	request_open(talk, &json, methods[subject->kind]);
-	json_put_string(&json, "name", subject->name);
+	json_put_string(&json, "name", subject->called ? subject->called : subject->name);
 	put_literally(&json, "arguments", input, len);
 	request_close(talk, &json);
 }

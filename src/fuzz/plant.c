@@ -36,7 +36,7 @@ struct plant {
 	struct cell_mount *mounts;
 	char **env; /* the last ones are ours */
 	size_t env_given;
-	struct finding_texts words;
+	struct finding_texts words, gaps;
 };
 
 /* ---- what is planted ---- */
@@ -155,13 +155,27 @@ static bool is_at_or_below(const char *path, const char *folder)
 }
 
 /* In an image only what is there can be covered, and its accounts are its own. */
-static bool can_cover(const struct cell_spec *spec, const char *path)
+static bool can_cover_any(struct plant *plant)
 {
-	if (!spec->image || strcmp(spec->image, "host") != 0 || spec->mount_count + FILE_COUNT > CELL_MAX_MOUNTS)
-		return false;
+	const struct cell_spec *spec = &plant->spec;
+
+	if (!spec->image || strcmp(spec->image, "host") != 0)
+		texts_add(&plant->gaps, "nothing is planted in files: those of an image are its own");
+	else if (spec->mount_count + FILE_COUNT > CELL_MAX_MOUNTS)
+		texts_add(&plant->gaps, "nothing is planted in files: there are too many mounts");
+	return plant->gaps.count == 0;
+}
+
+static bool can_cover(struct plant *plant, const char *path)
+{
+	const struct cell_spec *spec = &plant->spec;
+
 	for (size_t i = 0; i < spec->mount_count; i++) {
-		if (is_at_or_below(path, spec->mounts[i].target) || is_at_or_below(spec->mounts[i].target, path))
-			return false;
+		if (!is_at_or_below(path, spec->mounts[i].target) && !is_at_or_below(spec->mounts[i].target, path))
+			continue;
+		own(freep) char *gap = xfmt("nothing is planted in %s: a mount is there", path);
+		texts_add(&plant->gaps, gap);
+		return false;
 	}
 	return true;
 }
@@ -179,9 +193,10 @@ static int files_plant(struct plant *plant, struct err *err)
 	plant->mounts = xcalloc(count + FILE_COUNT, sizeof(*plant->mounts));
 	if (count)
 		memcpy(plant->mounts, plant->spec.mounts, count * sizeof(*plant->mounts));
-	for (size_t i = 0; i < FILE_COUNT; i++) {
+	bool any = can_cover_any(plant);
+	for (size_t i = 0; any && i < FILE_COUNT; i++) {
 		own(buf_done) struct buf text = {0};
-		if (!can_cover(&plant->spec, files[i].path))
+		if (!can_cover(plant, files[i].path))
 			continue;
 		files[i].text(&text, plant->tokens[i], &plant->spec);
 		if (file_make(plant, files[i].name, &text, &plant->sources[i], err) < 0)
@@ -282,6 +297,7 @@ struct plant *plant_free(struct plant *plant)
 	free(plant->env);
 	free(plant->mounts);
 	texts_done(&plant->words);
+	texts_done(&plant->gaps);
 	free(plant);
 	return NULL;
 }
@@ -310,4 +326,9 @@ const char *const *plant_words(const struct plant *plant)
 const char *plant_mark(const struct plant *plant)
 {
 	return plant->mark;
+}
+
+const struct finding_texts *plant_gaps(const struct plant *plant)
+{
+	return &plant->gaps;
 }

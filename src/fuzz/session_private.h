@@ -86,5 +86,6 @@ void link_end(struct session *session);
 void link_feed(struct session *session, const char *bytes, size_t len);
 void link_lost(struct session *session); /* the connection ended */
 void link_wrap(struct session *session); /* what is in talk.out is put on the wire */
+void link_hurry(struct session *session); /* after each write and read: what comes is acknowledged at once */
 
 #endif

@@ -270,6 +270,8 @@ void session_flush(struct session *session)
 		return;
 	}
 	session->sent += put > 0 ? (size_t)put : 0;
+	if (session->mode->http)
+		link_hurry(session);
 	if (session->sent < out->len) {
 		if (!session->in_source)
 			session->in_source = loop_add_fd(session->target->loop, session->in, EPOLLOUT, on_in, session);

@@ -5,6 +5,7 @@
 
 #include "base/clock.h"
 #include "base/term.h"
+#include "base/utf8.h"
 #include "fuzz/target_private.h"
 
 #define REMARKS_MAX 100u
@@ -47,6 +48,26 @@ static const struct subject *subject_find(const struct subjects *subjects, const
 	return NULL;
 }
 
+/* Tools, resources and prompts have names of their own: what is called like a tool is told apart by what it is. */
+static char *name_apart(const struct subjects *subjects, unsigned kind, const char *name)
+{
+	static const char *const kinds[] = {[SUBJECT_TOOL] = "tool", [SUBJECT_RESOURCE] = "resource", [SUBJECT_PROMPT] = "prompt"};
+	const struct subject *same = subject_find(subjects, name);
+
+	return same && same->kind != kind ? xfmt("%s (%s)", name, kinds[kind]) : xstrdup(name);
+}
+
+/* Half a surrogate pair can be in a text of JSON, and in no capsule, SARIF log or call of ours. */
+static bool is_unicode(const char *text, size_t len)
+{
+	for (int size = 0; len > 0; text += size, len -= (size_t)size) {
+		size = utf8_char(text, len);
+		if (size <= 0)
+			return false;
+	}
+	return true;
+}
+
 bool subjects_add(struct subjects *subjects, struct finding_texts *remarks, unsigned kind, const struct value *name,
 	const struct value *description, struct value *input, struct value *output)
 {
@@ -62,14 +83,21 @@ bool subjects_add(struct subjects *subjects, struct finding_texts *remarks, unsi
 		return false;
 	}
 	term_line(name->text, name->len, 100, &shown);
-	if (subject_find(subjects, name->text)) {
+	if (!is_unicode(name->text, name->len)) {
+		remark_add(remarks, "'%s' was left out: its name is no text of Unicode", buf_text(&shown));
+		return false;
+	}
+	own(freep) char *apart = name_apart(subjects, kind, name->text);
+	if (subject_find(subjects, apart)) {
 		remark_add(remarks, "it offers '%s' twice: the second was left out", buf_text(&shown));
 		return false;
 	}
 	if ((subjects->count & (subjects->count - 1)) == 0)
 		subjects->list = xrealloc(subjects->list, subjects->count ? subjects->count * 2 : 1, sizeof(*subjects->list));
 	struct subject *subject = &subjects->list[subjects->count++];
-	*subject = (struct subject){.name = xstrdup(name->text), .kind = kind};
+	*subject = (struct subject){.kind = kind};
+	subject->called = strcmp(apart, name->text) == 0 ? NULL : xstrdup(name->text);
+	subject->name = ptr_take(&apart);
 	if (description && description->kind == VALUE_TEXT)
 		subject->description = xstrdup(description->text);
 	if (!input) {
@@ -89,6 +117,7 @@ static void subject_done(struct subject *subject)
 	value_done(&subject->input_value);
 	value_done(&subject->output_value);
 	free(subject->name);
+	free(subject->called);
 	free(subject->description);
 	free(subject->problem);
 }

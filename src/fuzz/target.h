@@ -35,7 +35,8 @@ bool target_mode_read(const char *kind, enum target_mode *ret);
 
 /* One thing that can be called. */
 struct subject {
-	char *name;
+	char *name; /* no two of a target are the same */
+	char *called; /* as the target calls it; NULL: by its name */
 	char *description; /* may be NULL */
 	struct value input_value, output_value; /* the schemas as they came */
 	struct schema *input; /* NULL: it cannot be fuzzed, `problem` says why */

@@ -215,11 +215,14 @@ void judge_output_schema(const struct observation *seen, struct verdicts *ret)
 	if (!seen->output_schema || reply->kind != REPLY_OK)
 		return;
 	if (!reply->output) {
-		if (!seen->output_expected || reply->cut)
+		if (reply->cut)
 			return;
 		struct verdict *verdict = verdict_add(
 			ret, "output-schema", "it declares a schema of its output, and gave no structured output");
-		verdict_quote(verdict, "the answer", answer.at, answer.len, 0, 160);
+		if (answer.len)
+			verdict_quote(verdict, "the answer", answer.at, answer.len, 0, 160);
+		else
+			verdict_prove(verdict, "the answer is empty");
 		return;
 	}
 	if (schema_check(seen->output_schema, reply->output, &errors, &err) != SCHEMA_INVALID || !errors.count)

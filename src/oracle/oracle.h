@@ -69,8 +69,7 @@ struct observation {
 	bool malformed; /* the input breaks its schema, so it must be rejected */
 	const char *violation; /* in what; may be NULL */
 	const char *mark; /* a text that is in the input, unique, and in nothing else: in a program's arguments it proves how it came there; may be NULL */
-	const struct schema *output_schema; /* NULL: none is declared */
-	bool output_expected; /* the protocol says that there must be structured output where a schema is declared */
+	const struct schema *output_schema; /* NULL: none is declared; else an answer without output that can be checked breaks it, too */
 	struct reply reply;
 	const struct effect *effects;
 	size_t effect_count;

@@ -105,7 +105,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		.malformed = flags & 8,
 		.violation = parts[MESSAGE],
 		.mark = parts[MARK],
-		.output_expected = flags & 256,
 		.reply = {.kind = (enum reply_kind)(flags % REPLY_KIND_COUNT),
 			.text = parts[ANSWER],
 			.len = lens[ANSWER],

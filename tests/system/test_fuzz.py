@@ -155,6 +155,7 @@ def test_a_server_that_does_not_start_is_explained(place, command):
     (("--schema", "schema.json", "--baseline", "broken.json"), "--baseline"),
     (("--schema", "schema.json", "--export-sarif", "missing/x.sarif"), "missing"),
     (("--schema", "schema.json", "--fail-on", "never"), "--fail-on"),
+    (("--schema", "schema.json", "--json", "--export-sarif", "-"), "both write to stdout"),
 ])
 def test_a_wrong_word_is_told_before_anything_runs(place, options, names):
     tool(place, FINE)
@@ -282,6 +283,24 @@ def test_a_finding_is_done_again_where_it_was_and_in_a_copy(place):
     ran = hotcell("repro", "capsule.json", "--times", "1", "--json", cwd=elsewhere)
     told = json.loads(ran.out)
     assert ran.code == 1 and told["verdict"] == "different" and told["other"]["oracle"] == "crash", ran
+
+
+def test_a_finding_of_a_folder_below_is_named_from_the_project(place):
+    below = place / "below"
+    below.mkdir(mode=0o755)
+    (place / ".hotcell").mkdir(mode=0o700)
+    tool(below, FAULTY)
+    ran = fuzz_tool(below, "--export-sarif", "log.sarif")
+    capsule, = capsules(place)
+    exported = hotcell("findings", "export", cwd=place)
+    for log in ((below / "log.sarif").read_bytes(), exported.out):
+        result, = json.loads(log)["runs"][0]["results"]
+        assert result["locations"][0]["physicalLocation"]["artifactLocation"]["uri"] == "below/schema.json", ran
+    ran = hotcell("findings", "repro", capsule.stem, cwd=place)
+    assert ran.code == 2 and ran.out == b"" and b"it needs --schema=schema.json, which is not there from here" in ran.err, ran
+    assert b"opens the cell" not in ran.err and b"--trust" not in ran.err, ran
+    ran = hotcell("findings", "repro", capsule.stem, "--times", "1", cwd=below)
+    assert ran.code == 1 and ran.out.startswith(b"reproduced"), ran
 
 
 def test_a_capsule_opens_nothing_without_trust(place):

@@ -239,6 +239,10 @@ def test_what_cannot_be_measured_is_a_remark_and_what_is_not_wanted_is_not_done(
     for words in (("--coverage",), ("--coverage-file", "x")):
         ran = hotcell("fuzz", "function", "w.c:check", "--no-coverage", *words, cwd=tmp_path)
         assert ran.code == 2 and b"--no-coverage contradicts" in ran.err
+    for words in (("--json", "--export-sarif", "-"), ("--stats-json", "--export-sarif", "-"), ("--json", "--coverage-file", "-"),
+                  ("--export-sarif", "-", "--coverage-file", "-")):
+        ran = hotcell("fuzz", "function", "w.c:check", *words, cwd=tmp_path)
+        assert ran.code == 2 and ran.out == b"" and b"both write to stdout" in ran.err, ran
     ran = hotcell("fuzz", "function", "w.c:check", "--coverage-file", "none/x", cwd=tmp_path)
     assert ran.code == 2 and b"--coverage-file" in ran.err
 

@@ -16,6 +16,7 @@
 #include "base/fs.h"
 #include "cli/fuzz_cells.h"
 #include "cli/fuzz_options.h"
+#include "cli/fuzz_setup.h"
 #include "cli/fuzz_view.h"
 
 /* Brings its own: the table of verbs is main.c's. */
@@ -112,10 +113,41 @@ static void what_opens_a_cell_needs_trust(void **state)
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++)
 		if (flag_is_safe(cases[i].flag) != cases[i].safe)
 			fail_msg("%s is %staken", cases[i].flag, cases[i].safe ? "not " : "");
+	assert_true(flag_is_missing("--schema=s.json"));
+	assert_true(flag_is_missing("--mount=gone:/app:ro"));
+	assert_false(flag_is_missing("--schema=sub/s.json"));
+	assert_false(flag_is_missing("--schema=/etc/passwd"));
+	assert_false(flag_is_missing("--image=gone"));
 	assert_int_equal(setenv("HOME", folder, 1), 0);
 	assert_false(flag_is_safe("--mount=.:/app")); /* a home as a whole */
 	assert_true(flag_is_safe("--mount=sub:/app"));
 	assert_int_equal(unlink("sub/s.json") + unlink("link") + rmdir("sub") + chdir("/") + rmdir(folder), 0);
+}
+
+static void a_file_is_named_from_the_folder_that_holds_the_state(void **state)
+{
+	static const struct {
+		const char *state, *here, *file, *shown;
+	} cases[] = {
+		{"/p/.hotcell", "/p", "s.json", "s.json"},
+		{"/p/.hotcell", "/p/sub", "s.json", "sub/s.json"},
+		{"/p/.hotcell", "/p/sub", "./s.json", "sub/s.json"},
+		{"/p/.hotcell", "/p/sub", "/p/s.json", "s.json"},
+		{"/p/.hotcell", "/p/sub", "/etc/s.json", "/etc/s.json"},
+		{"/p/.hotcell", "/pp", "s.json", "s.json"},
+		{"/p/.hotcell", "/pp", "/pp/s.json", "s.json"},
+		{"/p/state", "/p/sub", "s.json", "s.json"},
+		{"/.hotcell", "/p/sub", "s.json", "s.json"},
+		{NULL, "/p", "/p/s.json", "s.json"},
+		{"/p/.hotcell", NULL, "s.json", "s.json"},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		own(freep) char *shown = fuzz_file_shown(cases[i].state, cases[i].here, cases[i].file);
+		if (strcmp(shown, cases[i].shown) != 0)
+			fail_msg("case %zu: %s", i, shown);
+	}
 }
 
 static void a_capsule_keeps_names_of_variables_and_paths_from_here(void **state)
@@ -283,6 +315,7 @@ int main(void)
 		cmocka_unit_test(a_dictionary_that_is_wrong_is_refused_with_its_line),
 		cmocka_unit_test(a_port_may_have_a_path),
 		cmocka_unit_test(what_opens_a_cell_needs_trust),
+		cmocka_unit_test(a_file_is_named_from_the_folder_that_holds_the_state),
 		cmocka_unit_test(a_capsule_keeps_names_of_variables_and_paths_from_here),
 		cmocka_unit_test(a_home_behind_a_link_is_a_home),
 		cmocka_unit_test(a_file_that_is_mostly_hole_has_no_sum),

@@ -134,6 +134,29 @@ static void what_the_user_mounts_is_not_covered(void **state)
 	assert_int_equal(count, 3);
 	assert_true(has_word(plant, "/home/../etc/passwd"));
 	assert_true(has_word(plant, "/workspace/../etc/passwd"));
+	const struct finding_texts *gaps = plant_gaps(plant);
+	assert_int_equal(gaps->count, 2);
+	assert_string_equal(gaps->items[0], "nothing is planted in /home/backup/.ssh/id_ed25519: a mount is there");
+	assert_string_equal(gaps->items[1], "nothing is planted in /srv/backup/credentials.json: a mount is there");
+}
+
+static void what_an_image_has_is_not_covered_and_that_is_said(void **state)
+{
+	struct cell_spec spec;
+	struct err err;
+	size_t count;
+
+	(void)state;
+	cell_spec_defaults(&spec);
+	own(plant_freep) struct plant *whole = plant_open(&spec, 1, &err);
+	assert_int_equal(plant_gaps(whole)->count, 0);
+	spec.image = "/srv/image";
+	own(plant_freep) struct plant *plant = plant_open(&spec, 1, &err);
+	assert_non_null(plant);
+	(void)plant_canaries(plant, &count);
+	assert_int_equal(count, 2);
+	assert_int_equal(plant_gaps(plant)->count, 1);
+	assert_non_null(strstr(plant_gaps(plant)->items[0], "those of an image are its own"));
 }
 
 static void words_lead_to_canaries_in_many_spellings_and_leave_the_mark(void **state)
@@ -211,6 +234,7 @@ int main(void)
 		TEST(files_carry_tokens_and_nothing_else_does),
 		TEST(the_environment_carries_secrets_and_keeps_what_was_there),
 		TEST(what_the_user_mounts_is_not_covered),
+		TEST(what_an_image_has_is_not_covered_and_that_is_said),
 		TEST(words_lead_to_canaries_in_many_spellings_and_leave_the_mark),
 		TEST(nothing_is_left_and_what_the_killed_left_is_removed),
 	};

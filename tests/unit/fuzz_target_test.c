@@ -100,7 +100,7 @@ static const char servers[] =
 "   'outputSchema': {'type': 'object'}},\n"
 "  {'name': 'loop\\x1b', 'inputSchema': {'$ref': '#'}},\n"
 "  {'name': 'endless', 'inputSchema': {'type': 'object', 'properties': {'a': {'$ref': '#'}}, 'required': ['a']}},\n"
-"  {'name': 'echo', 'inputSchema': {}}, {'name': 'none'}, {'inputSchema': {}}, 7]\n"
+"  {'name': 'echo', 'inputSchema': {}}, {'name': 'half\\ud800', 'inputSchema': {}}, {'name': 'none'}, {'inputSchema': {}}, 7]\n"
 "def mcp():\n"
 "    how = sys.argv[2] if len(sys.argv) > 2 else ''\n"
 "    asked = 0\n"
@@ -121,7 +121,9 @@ static const char servers[] =
 "        elif method == 'resources/list': result({'resources': [{'uri': 'file:///a.txt', 'name': 'a'}]})\n"
 "        elif method == 'resources/templates/list': result({'resourceTemplates': [{'uriTemplate': 'file:///{path}', 'name': 'a'}]})\n"
 "        elif method == 'resources/read': say({'jsonrpc': '2.0', 'id': id, 'error': {'code': -32002, 'message': 'no such resource'}})\n"
-"        elif method == 'prompts/list': result({'prompts': [{'name': 'ask', 'arguments': [{'name': 'q', 'required': True}, {'name': 'r'}]}]})\n"
+"        elif method == 'prompts/list': result({'prompts': [{'name': 'ask', 'arguments': [{'name': 'q', 'required': True}, {'name': 'r'}]},\n"
+"            {'name': 'echo', 'arguments': [{'name': 'q', 'required': True}]}]})\n"
+"        elif method == 'prompts/get' and p['name'] not in ('ask', 'echo'): say({'jsonrpc': '2.0', 'id': id, 'error': {'code': -32602, 'message': 'no such prompt'}})\n"
 "        elif method == 'prompts/get': result({'messages': [{'role': 'user', 'content': {'type': 'text', 'text': p['arguments']['q']}}]})\n"
 "        elif method is None: asked += 1; sys.stderr.write(json.dumps(m) + '\\n'); sys.stderr.flush()\n"
 "        elif method == 'tools/call':\n"
@@ -604,7 +606,7 @@ static void a_server_says_what_it_offers(void **state)
 	prepare(world, TARGET_MCP, "mcp", NULL);
 	open_target(world);
 	assert_string_equal(target_version(world->target), "test 1.2");
-	assert_int_equal(target_subjects(world->target)->count, 6);
+	assert_int_equal(target_subjects(world->target)->count, 7);
 	assert_non_null(subject_of(world, "echo")->generator);
 	assert_non_null(subject_of(world, "echo")->output);
 	assert_string_equal(subject_of(world, "echo")->description, "says it again");
@@ -614,11 +616,11 @@ static void a_server_says_what_it_offers(void **state)
 	assert_int_equal(subject_of(world, "resources/read")->kind, SUBJECT_RESOURCE);
 	assert_int_equal(subject_of(world, "ask")->kind, SUBJECT_PROMPT);
 	assert_non_null(subject_of(world, "ask")->generator);
+	assert_int_equal(subject_of(world, "echo")->kind, SUBJECT_TOOL); /* a prompt is called so, too */
+	assert_int_equal(subject_of(world, "echo (prompt)")->kind, SUBJECT_PROMPT);
 	const struct finding_texts *remarks = target_remarks(world->target);
-	bool twice = false;
-	for (size_t i = 0; i < remarks->count; i++)
-		twice = twice || strcmp(remarks->items[i], "it offers 'echo' twice: the second was left out") == 0;
-	assert_true(twice);
+	assert_true(texts_have(remarks, "it offers 'echo' twice: the second was left out"));
+	assert_true(texts_have(remarks, "'half\\xed\\xa0\\x80' was left out: its name is no text of Unicode"));
 }
 
 static void an_mcp_answer_is_of_its_kind(void **state)
@@ -658,6 +660,8 @@ static void an_mcp_answer_is_of_its_kind(void **state)
 	assert_int_equal(world->seen->reply.kind, REPLY_REJECTED);
 	assert_int_equal(world->seen->reply.code, -32002);
 	world->seen = session_call(world->session, subject_of(world, "ask"), "{\"q\": \"b\"}", 10, &err);
+	assert_int_equal(world->seen->reply.kind, REPLY_OK);
+	world->seen = session_call(world->session, subject_of(world, "echo (prompt)"), "{\"q\": \"b\"}", 10, &err);
 	assert_int_equal(world->seen->reply.kind, REPLY_OK);
 }
 
