@@ -137,6 +137,16 @@ static bool is_meant(const struct fuzz_cli *cli, const char *name)
 	return meant;
 }
 
+/* What names the function in a finding is not the command that serves it. */
+static void as_served(const struct fuzz *it, struct finding *finding)
+{
+	const struct cell_spec *spec = target_spec(it->setup.target);
+
+	texts_done(&finding->command);
+	for (size_t i = 0; spec->argv && spec->argv[i]; i++)
+		texts_add(&finding->command, spec->argv[i]);
+}
+
 /* Of this target, and of what is fuzzed of it: the rest would be said to be fixed. */
 static int known_open(struct fuzz *it, struct err *err)
 {
@@ -154,6 +164,8 @@ static int known_open(struct fuzz *it, struct err *err)
 		}
 		free(finding->kind); /* as it is spoken to */
 		finding->kind = xstrdup(target_mode_kind(it->setup.mode));
+		if (it->more)
+			as_served(it, finding);
 		it->known.items[kept++] = *finding;
 	}
 	it->known.count = kept;

@@ -266,6 +266,8 @@ static int print_json(const struct outcome *outcome)
 	texts_json(&it->kept.fresh, &json);
 	json_key(&json, "fixed");
 	texts_json(&outcome->result->fixed, &json);
+	json_key(&json, "gone");
+	texts_json(&outcome->result->gone, &json);
 	json_key(&json, "gaps");
 	texts_json(&outcome->result->gaps, &json);
 	json_put_string(&json, "gate", it->cli->fail_on);
@@ -294,6 +296,8 @@ static void put_problems(const struct outcome *outcome, struct buf *out)
 	}
 	for (size_t i = 0; i < outcome->result->fixed.count; i++)
 		buf_fmt(out, "%sfixed: %s\n", i ? "" : "\n", outcome->result->fixed.items[i]);
+	for (size_t i = 0; i < outcome->result->gone.count; i++)
+		buf_fmt(out, "gone, and still suppressed: %s\n", outcome->result->gone.items[i]);
 	for (size_t i = 0; i < outcome->result->gaps.count; i++) {
 		buf_str(out, "remark: ");
 		term_line(outcome->result->gaps.items[i], strlen(outcome->result->gaps.items[i]), LINE_SHOWN, out);

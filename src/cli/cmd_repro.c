@@ -267,6 +267,8 @@ static int print_text(const struct again *it, const struct repro *repro)
 		put_line(&out, "", repro->other.message);
 	}
 	buf_fmt(&out, "  seen %u of %u times%s\n", repro->seen, repro->tried, it->changed ? "; the target has changed since" : "");
+	if (repro->verdict == REPRO_FIXED && it->held.stored && finding_is_suppressed(finding, time(NULL)))
+		buf_str(&out, "  it is suppressed, and stays so\n");
 	put_line(&out, "  input: ", finding->input);
 	for (size_t i = 0; i < repro->evidence.count; i++)
 		put_line(&out, "  ", repro->evidence.items[i]);
@@ -281,7 +283,7 @@ static int keep(struct again *it, enum repro_verdict verdict, struct err *err)
 
 	if (!it->held.stored)
 		return 0;
-	if (verdict == REPRO_FIXED && finding->state == FINDING_OPEN)
+	if (verdict == REPRO_FIXED && !finding_is_suppressed(finding, time(NULL)))
 		finding->state = FINDING_FIXED;
 	if (verdict == REPRO_SAME && finding->state == FINDING_FIXED)
 		finding->state = FINDING_OPEN;

@@ -85,7 +85,7 @@ bool fuzz_kept_retried(struct fuzz_kept *kept, const struct finding *finding, bo
 
 	for (size_t i = 0; i < kept->store.count && !known; i++)
 		known = strcmp(kept->store.items[i].id, finding->id) == 0 ? &kept->store.items[i] : NULL;
-	bool fixed = !still && known && known->state == FINDING_OPEN;
+	bool fixed = !still && known && known->state != FINDING_FIXED && !finding_is_suppressed(known, time(NULL));
 	if (still && fuzz_kept_count(kept, finding) && known) {
 		known->times++;
 		known->last_seen = time(NULL);

@@ -122,6 +122,8 @@ static int print_json(const struct fuzz_outcome *outcome)
 	texts_json(outcome->fresh, &json);
 	json_key(&json, "fixed");
 	texts_json(&outcome->result->fixed, &json);
+	json_key(&json, "gone");
+	texts_json(&outcome->result->gone, &json);
 	put_gaps(outcome, &json);
 	json_put_string(&json, "gate", setup->cli->fail_on);
 	json_put_uint(&json, "over", outcome->over);
@@ -142,6 +144,13 @@ static void put_lines(const char *before, const struct finding_texts *texts, str
 	}
 }
 
+static void put_why(const char *before, const char *why, struct buf *out)
+{
+	buf_str(out, before);
+	term_line(why, strlen(why), LINE_SHOWN, out);
+	buf_str(out, ".\n");
+}
+
 static void put_verdict(const struct fuzz_outcome *outcome, struct buf *out)
 {
 	const struct fuzz_result *result = outcome->result;
@@ -152,9 +161,7 @@ static void put_verdict(const struct fuzz_outcome *outcome, struct buf *out)
 		severities[finding_severity(outcome->list[i])]++;
 	buf_char(out, '\n');
 	if (result->end == FUZZ_NOTHING && !outcome->count) {
-		buf_str(out, "Nothing was really fuzzed: ");
-		term_line(result->why, strlen(result->why), LINE_SHOWN, out);
-		buf_str(out, ".\n");
+		put_why("Nothing was really fuzzed: ", result->why, out);
 		return;
 	}
 	if (outcome->count) {
@@ -170,6 +177,8 @@ static void put_verdict(const struct fuzz_outcome *outcome, struct buf *out)
 	buf_fmt(out, "; %" PRIu64 " calls in %s, seed %" PRIu64 ".%s\n", result->totals.calls,
 		duration_text(result->totals.ns, took, sizeof(took)), outcome->setup->fuzz.seed,
 		result->end == FUZZ_STOPPED ? " It was interrupted." : result->end == FUZZ_ENOUGH ? " It ended at --max-findings." : "");
+	if (result->end == FUZZ_NOTHING)
+		put_why("Apart from that nothing was really fuzzed: ", result->why, out);
 }
 
 static int print_text(const struct fuzz_outcome *outcome)
@@ -182,9 +191,10 @@ static int print_text(const struct fuzz_outcome *outcome)
 	gaps_of(outcome, &gaps);
 	fuzz_view_subjects(&outcome->result->totals, 0, 0, &out);
 	fuzz_put_findings(&findings, &out);
-	if (outcome->result->fixed.count)
+	if (outcome->result->fixed.count + outcome->result->gone.count)
 		buf_char(&out, '\n');
 	put_lines("fixed: ", &outcome->result->fixed, &out);
+	put_lines("gone, and still suppressed: ", &outcome->result->gone, &out);
 	put_lines("not fuzzed: ", &gaps, &out);
 	put_lines("remark: ", remarks_of(outcome), &out);
 	put_verdict(outcome, &out);

@@ -159,7 +159,7 @@ static int copy(struct finding *ret, const struct finding *finding, struct err *
 	return capsule_read(ret, json.out.data, json.out.len, finding->id, err);
 }
 
-/* What is known of `old` and is worth keeping. */
+/* What is known of `old` and is worth keeping. Not its input, be it smaller: `fresh` has the one that was just seen. */
 static void join(struct finding *fresh, const struct finding *old)
 {
 	fresh->times += old->times;
@@ -171,11 +171,6 @@ static void join(struct finding *fresh, const struct finding *old)
 		fresh->reason = old->reason ? xstrdup(old->reason) : NULL;
 		fresh->until = old->until;
 	}
-	if (strlen(old->input) >= strlen(fresh->input) || strcmp(old->kind, fresh->kind) != 0)
-		return;
-	free(fresh->input);
-	fresh->input = xstrdup(old->input);
-	fresh->binary = old->binary;
 }
 
 /* What others wrote since the store was opened counts too: above all a suppression, while a campaign runs all night. */

@@ -102,10 +102,8 @@ static const struct exchange *again_run(struct engine *engine, const struct step
 {
 	const struct exchange *seen = NULL;
 
-	if (!engine->again && !(engine->again = session_open(engine->options->target, engine->err))) {
-		engine->broken = true;
+	if (engine_open_again(engine) < 0)
 		return NULL;
-	}
 	if ((fresh || steps->count > 1 || engine->again_calls >= AGAIN_CALLS) && engine->again_calls > 0) {
 		session_restart(engine->again);
 		engine->again_calls = 0;
@@ -376,68 +374,4 @@ void confirm_pending(struct engine *engine)
 		engine->again_ns += clock_now() - began;
 	}
 	engine->result->totals.doing = doing;
-}
-
-/* ---- what is known ---- */
-
-static void known_put(
-	struct engine *engine, const struct finding *known, const struct steps *steps, const struct verdict *proof)
-{
-	struct finding finding = {0};
-
-	finding_make(engine, steps, proof, &finding);
-	finding.seen = known->seen;
-	finding.tried = known->tried;
-	finding.first_seen = known->first_seen;
-	if (known->found)
-		finding.found = xstrdup(known->found);
-	finding_put(engine, &finding, false);
-}
-
-static void known_try(struct engine *engine, const struct finding *known)
-{
-	own(steps_done) struct steps steps = {0};
-	own(verdict_drop) struct verdict proof = {0};
-	struct surprise surprise = {.oracle = known->oracle};
-	struct met *met = engine_meet(engine, known->id);
-	struct err err;
-
-	if (!met || met->found)
-		return;
-	if (known->binary ||
-		steps_read(&steps, target_subjects(engine->options->target), known->subject, known->input, &err) < 0) {
-		gap_add(engine->result, "%s was not tried again: %s", known->id, known->binary ? "its input is no JSON" : err.text);
-		return;
-	}
-	memcpy(surprise.id, known->id, sizeof(surprise.id));
-	bool still = false;
-	for (unsigned i = finding_is_flaky(known) ? replays(engine) : 1; i > 0 && !still; i--)
-		still = trial_once(engine, &steps, &surprise, true, &proof);
-	if (engine->stopped || engine->broken)
-		return;
-	if (still) {
-		met = engine_met(engine, known->id);
-		met->found = true;
-		known_put(engine, known, &steps, &proof);
-	} else if (known->state != FINDING_FIXED) {
-		texts_add(&engine->result->fixed, known->id);
-	}
-	if (engine->options->retried)
-		engine->options->retried(engine->options->data, known, still);
-}
-
-void confirm_known(struct engine *engine)
-{
-	const struct finding_store *known = engine->options->known;
-	const char *name = target_name(engine->options->target), *kind = target_mode_kind(engine->mode);
-
-	for (size_t i = 0; known && i < known->count; i++) {
-		const struct finding *finding = &known->items[i];
-		if (!finding->target || !finding->kind || !finding->oracle || strcmp(finding->target, name) != 0 ||
-			strcmp(finding->kind, kind) != 0)
-			continue;
-		if (engine_tick(engine, "retrying known examples") || engine->broken)
-			return;
-		known_try(engine, finding);
-	}
 }

@@ -175,7 +175,27 @@ bool engine_is_enough(const struct engine *engine)
 {
 	unsigned max = engine->options->max_findings ? engine->options->max_findings : DEFAULT_FINDINGS;
 
-	return engine->result->count >= max;
+	/* what was known before would end it before the first call */
+	return engine->result->totals.fresh >= max;
+}
+
+int engine_open_again(struct engine *engine)
+{
+	if (!engine->again && !engine->broken)
+		engine->again = session_open(engine->options->target, engine->err);
+	engine->broken |= !engine->again;
+	return engine->broken ? -1 : 0;
+}
+
+const char *engine_blind(const struct engine *engine, const char *oracle)
+{
+	const struct session *any = engine->workers ? engine->workers[0].session : engine->again;
+
+	for (const struct oracle *row = oracles; row->name; row++) {
+		if (row->needs_effects && strcmp(row->name, oracle) == 0 && any && !session_sees_effects(any))
+			return "what its programs do is not seen";
+	}
+	return strcmp(oracle, "canary") == 0 && !engine->options->plant ? "nothing is planted" : NULL;
 }
 
 static void progress_tell(struct engine *engine, uint64_t now)
@@ -436,13 +456,29 @@ static void sum_up(const struct fuzz_progress *totals, struct subject_progress *
 	}
 }
 
-/* Whether it was fuzzed at all. What was found is told in any case, so then it was. */
-static void nothing_check(struct fuzz_result *result, size_t subjects)
+static bool all_blind(const struct engine *engine)
 {
+	bool any = false;
+
+	for (const struct oracle *oracle = oracles; oracle->name; oracle++) {
+		if (!oracle_in(engine->options->oracles, oracle->name))
+			continue;
+		if (!engine_blind(engine, oracle->name))
+			return false;
+		any = true;
+	}
+	return any;
+}
+
+/* Whether it was fuzzed at all. What was found says nothing of that: a target that is closed may tell a path in every
+ * rejection, and one that hangs was known to. */
+static void nothing_check(struct engine *engine, size_t subjects)
+{
+	struct fuzz_result *result = engine->result;
 	struct subject_progress all = {0};
 
 	sum_up(&result->totals, &all);
-	if (result->count || result->end == FUZZ_STOPPED)
+	if (result->end == FUZZ_STOPPED)
 		return;
 	if (subjects == 0)
 		why(result, "the target offers nothing to call");
@@ -461,6 +497,8 @@ static void nothing_check(struct fuzz_result *result, size_t subjects)
 		why(result,
 			"every call was rejected, %" PRIu64 " of %" PRIu64 ": nothing behind its checks was reached",
 			all.rejected, all.calls);
+	else if (all_blind(engine))
+		why(result, "none of the oracles that were asked for can see anything here");
 }
 
 static int worse(const void *a, const void *b)
@@ -506,8 +544,10 @@ static void finish(struct engine *engine)
 	result->end = engine_is_enough(engine) ? FUZZ_ENOUGH : FUZZ_DONE;
 	if (engine->broken || engine->stopped)
 		result->end = engine->broken ? FUZZ_BROKEN : FUZZ_STOPPED;
-	if (!engine->broken)
-		nothing_check(result, target_subjects(engine->options->target)->count);
+	if (!engine->broken) {
+		nothing_check(engine, target_subjects(engine->options->target)->count);
+		known_tell(engine);
+	}
 	result->totals.doing = "done";
 	progress_tell(engine, clock_now());
 	if (result->totals.ns)
@@ -537,6 +577,7 @@ void fuzz_result_done(struct fuzz_result *result)
 	free(result->findings);
 	free(result->totals.subjects);
 	texts_done(&result->fixed);
+	texts_done(&result->gone);
 	texts_done(&result->gaps);
 	*result = (struct fuzz_result){0};
 }

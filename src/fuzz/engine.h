@@ -160,6 +160,7 @@ struct met {
 	char id[FINDING_ID_LEN + 1];
 	unsigned tries; /* to see it again */
 	bool found;
+	const struct finding *gone; /* it is known, and did not come again from what is kept of it; NULL: that is not so */
 };
 #define MET_TRIES 2u
 #define MET_MAX 4096u
@@ -204,6 +205,10 @@ bool engine_tick(struct engine *engine, const char *doing);
 void engine_judge(struct engine *engine, const struct step *step, const struct exchange *seen, const char *before,
 	size_t before_len, struct verdicts *ret);
 bool engine_is_enough(const struct engine *engine);
+/* The session for seeing again. -1: engine->broken. */
+int engine_open_again(struct engine *engine);
+/* Why an oracle cannot see anything in this run; NULL: it can. */
+const char *engine_blind(const struct engine *engine, const char *oracle);
 struct met *engine_met(struct engine *engine, const char *id); /* NULL: never */
 struct met *engine_meet(struct engine *engine, const char *id); /* made where it is new; NULL: there are too many */
 void verdict_identify(const struct engine *engine, const struct subject *subject, const struct verdict *verdict,
@@ -260,7 +265,12 @@ bool confirm_shrink(struct engine *engine, struct steps *steps, const struct sur
 void finding_make(struct engine *engine, const struct steps *steps, const struct verdict *verdict, struct finding *ret);
 void verdict_drop(struct verdict *verdict);
 void finding_put(struct engine *engine, struct finding *finding, bool is_new); /* takes it */
+
+/* ---- known.c ---- */
+
 /* Tries what is known of this target. */
 void confirm_known(struct engine *engine);
+/* In the end: what of it is gone. */
+void known_tell(struct engine *engine);
 
 #endif

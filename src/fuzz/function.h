@@ -166,6 +166,7 @@ struct function_result {
 	struct function_change *changes; /* likewise */
 	struct finding_texts gaps;
 	struct finding_texts fixed; /* ids of `known` that do it no more */
+	struct finding_texts gone; /* the same of those that are suppressed, and stay so */
 	uint64_t ns; /* that all of it took */
 	bool fuzzed; /* something was really executed */
 	bool missing; /* an engine is not there: the problem says which */

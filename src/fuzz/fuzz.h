@@ -24,6 +24,8 @@ const struct canary *plant_canaries(const struct plant *plant, size_t *ret_count
 const char *const *plant_words(const struct plant *plant); /* NULL-terminated */
 const char *plant_mark(const struct plant *plant); /* a text in each of the commands, and nowhere else */
 const struct finding_texts *plant_gaps(const struct plant *plant); /* what was not planted and why, a sentence each */
+/* Tokens that a plant of that seed has, in a text, become those of this one. */
+void plant_renew(const struct plant *plant, uint64_t seed, char *text, size_t len);
 
 /* ---- fuzzing ---- */
 
@@ -45,7 +47,7 @@ struct fuzz_options {
 	unsigned malformed; /* one call in so many breaks its schema; 0: none */
 	unsigned replays; /* that a surprise gets; 0: 5 */
 	unsigned max_shrink; /* calls to make one smaller; 0: 500 */
-	unsigned max_findings; /* distinct ones after which it ends; 0: 100 */
+	unsigned max_findings; /* distinct ones that are not in `known`, after which it ends; 0: 100 */
 	/* what findings say of how to do it again */
 	const struct finding_texts *flags, *environment_names;
 	const char *profile, *declared; /* `declared`: the file that findings point to where no trace says better; may be NULL */
@@ -53,7 +55,7 @@ struct fuzz_options {
 	const struct finding_store *known; /* may be NULL */
 	/* told as it goes; may be NULL */
 	void (*found)(void *data, const struct finding *finding, bool is_new); /* after it was seen again and made small */
-	void (*retried)(void *data, const struct finding *finding, bool still); /* of `known` */
+	void (*retried)(void *data, const struct finding *finding, bool still); /* of `known`; what is gone is told in the end */
 	void (*progress)(void *data, const struct fuzz_progress *progress); /* a few times a second */
 	bool (*stop)(void *data); /* asked often; true: end now, and say what there is */
 	void *data;
@@ -81,7 +83,7 @@ enum fuzz_end {
 	FUZZ_DONE, /* its time or calls are used up */
 	FUZZ_ENOUGH, /* max_findings */
 	FUZZ_STOPPED, /* `stop` said so */
-	FUZZ_NOTHING, /* no subject could be fuzzed, no call was answered, or all were rejected: `why` */
+	FUZZ_NOTHING, /* no subject could be fuzzed, no call was answered, or all were rejected: `why`. There may be findings all the same */
 	FUZZ_BROKEN, /* no cell could be had: err */
 };
 
@@ -92,6 +94,7 @@ struct fuzz_result {
 	struct finding *findings; /* by severity */
 	size_t count;
 	struct finding_texts fixed; /* ids of `known` that do it no more */
+	struct finding_texts gone; /* the same of those that are suppressed, and stay so */
 	struct finding_texts gaps; /* what was not fuzzed or not looked at, a sentence each: a subject without a schema, effects that this backend does not tell */
 };
 

@@ -332,3 +332,14 @@ const struct finding_texts *plant_gaps(const struct plant *plant)
 {
 	return &plant->gaps;
 }
+
+void plant_renew(const struct plant *plant, uint64_t seed, char *text, size_t len)
+{
+	for (size_t i = 0; len && i <= FILE_COUNT + VARIABLE_COUNT; i++) {
+		const char *token = i ? plant->tokens[i - 1] : plant->mark;
+		char old[TOKEN_LEN + 1];
+		token_make(old, seed, i);
+		for (char *at = text; (at = memmem(at, (size_t)(text + len - at), old, TOKEN_LEN)); at += TOKEN_LEN)
+			memcpy(at, token, TOKEN_LEN);
+	}
+}

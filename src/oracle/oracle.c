@@ -78,6 +78,14 @@ static int bad_word(struct span word, struct err *err)
 	return err_set(err, ERR_USAGE, "there is no oracle '%s': there are %s, and all", buf_text(&shown), buf_text(&names));
 }
 
+static int none_left(const char *text, struct err *err)
+{
+	own(buf_done) struct buf shown = {0};
+
+	term_line(text, strlen(text), 80, &shown);
+	return err_set(err, ERR_USAGE, "the oracles '%s' are none at all: nothing would be looked for", buf_text(&shown));
+}
+
 int oracle_set_read(const char *text, oracle_set *ret, struct err *err)
 {
 	oracle_set set = 0;
@@ -99,6 +107,8 @@ int oracle_set_read(const char *text, oracle_set *ret, struct err *err)
 		if (!*at)
 			break;
 	}
+	if (!(set & ORACLES_ALL >> (sizeof(set) * 8 - (ARRAY_LEN(oracles) - 1))))
+		return none_left(text, err);
 	*ret = set;
 	return 0;
 }

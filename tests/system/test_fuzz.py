@@ -13,7 +13,7 @@ import jsonschema
 import pytest
 
 import harness
-from fuzzing import FAULTY, FINE, QUICK, capsules, found, fuzz_mcp, fuzz_tool, said, server, tool
+from fuzzing import FAULTY, FINE, QUICK, SCHEMA, capsules, found, fuzz_mcp, fuzz_tool, said, server, tool
 from harness import Live, Terminal, eventually, hotcell, refused
 
 SARIF = harness.ROOT / "build-npm" / "node_modules" / "@microsoft" / "sarif-multitool-linux" / "sarif-2.1.0.json"
@@ -131,6 +131,35 @@ def test_a_target_that_rejects_everything_was_not_really_fuzzed(place):
     assert ran.code == 3 and b"Nothing was really fuzzed" in ran.out, ran
 
 
+@pytest.mark.parametrize("body, options, why", [
+    ('said = {"error": "cannot open /opt/app/conf/settings.yaml"}', (), "every call was rejected"),
+    ('said = {"error": "the service is closed"}', ("--oracles", "all"), "every call was rejected"),
+    ("os._exit(3)", ("--fail-on", "none"), "no call was answered"),
+])
+def test_a_finding_below_the_gate_does_not_make_it_fuzzed(place, body, options, why):
+    tool(place, body)
+    ran = fuzz_tool(place, *options)
+    assert ran.code == 3 and b"1 finding (" in ran.out, ran
+    assert f"nothing was really fuzzed: {why}" in ran.out.decode(), ran
+    assert fuzz_tool(place, *options, "--fail-on", "any").code == 1
+
+
+def test_a_hang_of_the_baseline_does_not_make_it_fuzzed(place):
+    tool(place, "time.sleep(100)")
+    ran = fuzz_tool(place, "--export-sarif", "before.sarif", "--call-timeout", "200ms", calls=2)
+    assert ran.code == 1 and b"no call was answered" in ran.out, ran
+    ran = fuzz_tool(place, "--baseline", "before.sarif", "--call-timeout", "200ms", "--json", calls=2)
+    assert ran.code == 3 and said(ran)["end"] == "nothing" and said(ran)["over"] == 0, ran
+
+
+def test_what_is_known_does_not_end_it_before_the_first_call(place):
+    tool(place, FAULTY)
+    id = said(fuzz_tool(place, "--json"))["findings"][0]["id"]
+    assert hotcell("findings", "suppress", id, "--reason", "known", cwd=place).code == 0
+    ran = fuzz_tool(place, "--json", "--max-findings", "1")
+    assert ran.code == 0 and said(ran)["calls"] == 12, ran
+
+
 @pytest.mark.parametrize("command", [["/missing/program"], ["python3", "-c", "import sys; sys.exit('no licence')"], ["python3", "missing.py"]])
 def test_a_server_that_does_not_start_is_explained(place, command):
     ran = hotcell("fuzz", "mcp", "--start-timeout", "5s", "--", *command, cwd=place)
@@ -149,6 +178,7 @@ def test_a_server_that_does_not_start_is_explained(place, command):
     (("--schema", "schema.json", "--duration", "0"), "--duration"),
     (("--schema", "schema.json", "--mode", "telepathy"), "--mode"),
     (("--schema", "schema.json", "--oracles", "all,nonsense"), "nonsense"),
+    (("--schema", "schema.json", "--oracles", "-all"), "nothing would be looked for"),
     (("--schema", "schema.json", "--dict", "bad.dict"), "bad.dict:2"),
     (("--schema", "schema.json", "--allow-write", "here"), "--allow-write"),
     (("--schema", "schema.json", "--allow", "example.org"), "doors"),
@@ -232,6 +262,63 @@ def test_what_was_mended_is_told_and_what_breaks_again_is_open(place):
     ran = fuzz_tool(place, "--json", calls=1)
     kept = said(ran)["findings"][0]
     assert ran.code == 1 and kept["id"] == id and kept["state"] == "open" and said(ran)["new"] == [], ran
+
+
+@pytest.mark.parametrize("body, found_with, then, reason", [
+    (FAULTY, (), ("--oracles", "canary"), "its oracle is not among those that look"),
+    ('os.system("true"); said = {"status": "ok"}', ("--oracles", "spawn"), ("--oracles", "all", "--no-sandbox"), "what its programs do is not seen"),
+    (FINE, ("--output-schema", "output.json"), (), "but without --output-schema=output.json"),
+])
+def test_what_could_not_have_been_seen_is_not_called_fixed(place, body, found_with, then, reason):
+    tool(place, body)
+    (place / "output.json").write_text('{"required": ["count"]}')
+    (place / "output.json").chmod(0o644)
+    id = said(fuzz_tool(place, "--json", *found_with))["findings"][0]["id"]
+    ran = fuzz_tool(place, "--json", *then)
+    assert said(ran)["fixed"] == [] and any(id in gap and reason in gap for gap in said(ran)["gaps"]), ran
+    assert json.loads(capsules(place)[0].read_text())["state"] == "open"
+    assert hotcell("findings", "repro", id, "--times", "1", cwd=place).out.startswith(b"reproduced")
+
+
+def test_a_command_is_proven_again_with_another_seed(place):
+    tool(place, 'said = {"status": str(eval(text))} if "__import__" in text else {"status": "ok"}',
+         {**SCHEMA, "properties": {"text": {"type": "string", "maxLength": 200}}})
+    only = ("--json", "--oracles", "command", "--max-findings", "1")
+    ran = fuzz_tool(place, *only, "--seed", "1", calls=2000)
+    assert found(ran) == {("command", "tool.py")}, ran
+    id, before = capsules(place)[0].stem, json.loads(capsules(place)[0].read_text())["input"]
+    ran = fuzz_tool(place, *only, "--seed", "2", calls=1)
+    assert ran.code == 1 and said(ran)["fixed"] == [] and said(ran)["findings"][0]["id"] == id, ran
+    assert json.loads(capsules(place)[0].read_text())["input"] != before, ran
+    ran = hotcell("findings", "repro", id, "--times", "1", cwd=place)
+    assert ran.code == 1 and ran.out.startswith(b"reproduced"), ran
+
+
+def test_a_capsule_has_an_input_that_does_it(place):
+    tool(place, FAULTY)
+    id = said(fuzz_tool(place, "--json"))["findings"][0]["id"]
+    tool(place, 'said = {"status": {}[text] if len(text) > 3 else "ok"}')
+    ran = fuzz_tool(place, "--json", calls=40)
+    assert ran.code == 1 and said(ran)["fixed"] == [] and b"fixed" not in ran.err, ran
+    kept, = (json.loads(path.read_text()) for path in capsules(place))
+    assert kept["id"] == id and kept["state"] == "open" and len(json.loads(kept["input"])["text"]) > 3, kept
+    ran = hotcell("findings", "repro", id, "--times", "1", cwd=place)
+    assert ran.code == 1 and ran.out.startswith(b"reproduced"), ran
+
+
+def test_a_suppressed_one_that_is_gone_is_told_and_stays_suppressed(place):
+    tool(place, FAULTY)
+    id = said(fuzz_tool(place, "--json"))["findings"][0]["id"]
+    assert hotcell("findings", "suppress", id, "--reason", "known", cwd=place).code == 0
+    tool(place, FINE)
+    ran = fuzz_tool(place, "--json")
+    assert ran.code == 0 and said(ran)["fixed"] == [] and said(ran)["gone"] == [id], ran
+    ran = fuzz_tool(place)
+    assert f"gone, and still suppressed: {id}" in ran.out.decode() and b"Nothing found; 12 calls" in ran.out, ran
+    assert json.loads(capsules(place)[0].read_text())["state"] == "suppressed"
+    ran = hotcell("findings", "repro", id, "--times", "1", cwd=place)
+    assert ran.code == 0 and b"it is suppressed, and stays so" in ran.out, ran
+    assert json.loads(capsules(place)[0].read_text())["state"] == "suppressed"
 
 
 def test_a_baseline_and_a_suppression_let_a_build_pass(place):

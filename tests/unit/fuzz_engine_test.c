@@ -439,6 +439,13 @@ static void accepts_all(const struct fake_call *call, struct reply *reply)
 	(void)reply;
 }
 
+static void rejects_all(const struct fake_call *call, struct reply *reply)
+{
+	(void)call;
+	reply->kind = REPLY_REJECTED;
+	reply->message = "no";
+}
+
 static void what_breaks_its_schema_and_is_taken_is_found(void **state)
 {
 	own(fake_done) struct target target = {.behave = accepts_all};
@@ -529,6 +536,168 @@ static void what_is_known_is_retried_first_and_what_does_it_no_more_is_fixed(voi
 	free(told.first);
 }
 
+static void what_cannot_be_seen_is_not_said_to_be_fixed(void **state)
+{
+	static char schema_flag[] = "--output-schema=o.json", oracles_flag[] = "--oracles=all", token[] = "TOKEN";
+	static char *items[] = {schema_flag, NULL}, *idle[] = {oracles_flag, NULL}, *names[] = {token, NULL};
+	static const struct finding_texts flags = {.items = items, .count = 1}, unlike = {.items = idle, .count = 1};
+	static const struct finding_texts variables = {.items = names, .count = 1};
+	static const struct {
+		oracle_set oracles;
+		const struct finding_texts *flags, *names;
+		const char *profile;
+		uint64_t duration_ns;
+		void (*behave)(const struct fake_call *call, struct reply *reply);
+		size_t fixed;
+		const char *gap;
+	} cases[] = {
+		{ALL_BUT_UNSTABLE, NULL, NULL, NULL, 0, accepts_all, 3, NULL},
+		{ALL_BUT_UNSTABLE, &unlike, NULL, NULL, 0, accepts_all, 3, NULL},
+		{0x1u, NULL, NULL, NULL, 0, accepts_all, 1, "was not tried again: its oracle is not among those that look"},
+		{ALL_BUT_UNSTABLE, &flags, NULL, NULL, 0, accepts_all, 0, "but with --output-schema=o.json"},
+		{ALL_BUT_UNSTABLE, NULL, &variables, NULL, 0, accepts_all, 0, "but with the variable TOKEN"},
+		{ALL_BUT_UNSTABLE, NULL, NULL, "strict", 0, accepts_all, 0, "but with another profile"},
+		{ALL_BUT_UNSTABLE, NULL, NULL, NULL, 1, accepts_all, 0, "3 of what is known were not tried again"},
+		{ALL_BUT_UNSTABLE, NULL, NULL, NULL, 0, rejects_all, 0, "nothing was really fuzzed: it is not said to be fixed"},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		own(fake_done) struct target target = {.behave = several_bugs};
+		own(fuzz_result_done) struct fuzz_result before = {0}, after = {0};
+		struct told told = {0};
+		fake_subject(&target, "tool", text_schema, NULL);
+		struct fuzz_options options = options_for(&target, 5000);
+		run(&options, &before);
+		assert_int_equal(before.count, 3);
+		struct finding_store known = {.items = before.findings, .count = before.count};
+		target.behave = cases[i].behave;
+		options.known = &known;
+		options.max_calls = 20;
+		options.oracles = cases[i].oracles;
+		options.flags = cases[i].flags;
+		options.environment_names = cases[i].names;
+		options.profile = cases[i].profile;
+		options.duration_ns = cases[i].duration_ns;
+		options.retried = told_retried;
+		options.data = &told;
+		run(&options, &after);
+		free(told.first);
+		if (after.fixed.count != cases[i].fixed || told.fixed != cases[i].fixed)
+			fail_msg("case %zu: %zu are said to be fixed, and %u told", i, after.fixed.count, told.fixed);
+		if (cases[i].gap && !has_gap(&after, cases[i].gap))
+			fail_msg("case %zu: nothing says '%s'", i, cases[i].gap);
+	}
+}
+
+static void one_that_needs_effects_is_not_fixed_where_none_are_seen(void **state)
+{
+	own(fake_done) struct target target = {.behave = accepts_all, .blind = true};
+	own(fuzz_result_done) struct fuzz_result result = {0};
+	own(finding_done) struct finding finding = {.oracle = xstrdup("command"), .subject = xstrdup("tool"), .target = xstrdup("fake"),
+		.message = xstrdup("a shell"), .kind = xstrdup("tool-lines"), .input = xstrdup("{\"a\":\"\"}")};
+	struct finding_store known = {.items = &finding, .count = 1};
+
+	(void)state;
+	fake_subject(&target, "tool", text_schema, NULL);
+	texts_add(&finding.command, "fake");
+	texts_add(&finding.command, "--serve");
+	finding_identify(&finding);
+	struct fuzz_options options = options_for(&target, 5);
+	options.known = &known;
+	run(&options, &result);
+	assert_int_equal(result.fixed.count, 0);
+	assert_true(has_gap(&result, "was not tried again: what its programs do is not seen"));
+	fuzz_result_done(&result);
+	target.blind = false;
+	run(&options, &result);
+	assert_int_equal(result.fixed.count, 1);
+	fuzz_result_done(&result);
+	texts_add(&finding.command, "--more");
+	run(&options, &result);
+	assert_int_equal(result.fixed.count, 0);
+	assert_true(has_gap(&result, "but with another command"));
+	fuzz_result_done(&result);
+	target.blind = true;
+	options.known = NULL;
+	options.oracles = 0x20u;
+	run(&options, &result);
+	assert_int_equal(result.end, FUZZ_NOTHING);
+	assert_non_null(strstr(result.why, "none of the oracles"));
+}
+
+static void only_long_quotes(const struct fake_call *call, struct reply *reply)
+{
+	const char *text = text_of(call->input, "a");
+
+	if (strchr(text, '\'') && strlen(text) > 3)
+		fake_fail(call, reply, "quote");
+}
+
+static void what_is_gone_from_its_input_and_comes_from_another_is_found_and_not_fixed(void **state)
+{
+	own(fake_done) struct target target = {.behave = several_bugs};
+	own(fuzz_result_done) struct fuzz_result before = {0}, after = {0};
+	struct told told = {0};
+
+	(void)state;
+	fake_subject(&target, "tool", text_schema, NULL);
+	struct fuzz_options options = options_for(&target, 5000);
+	run(&options, &before);
+	struct finding_store known = {.items = before.findings, .count = before.count};
+	target.behave = only_long_quotes;
+	options.known = &known;
+	options.retried = told_retried;
+	options.data = &told;
+	run(&options, &after);
+	free(told.first);
+	const struct finding *quote = find(&after, "quote");
+	assert_non_null(quote);
+	assert_true(strlen(quote->input) > strlen("{\"a\":\"'\"}"));
+	assert_int_equal(after.fixed.count, 2);
+	assert_int_equal(told.fixed, 2);
+	assert_false(texts_have(&after.fixed, quote->id));
+}
+
+static void one_that_is_suppressed_is_gone_and_not_fixed(void **state)
+{
+	own(fake_done) struct target target = {.behave = several_bugs};
+	own(fuzz_result_done) struct fuzz_result before = {0}, after = {0};
+
+	(void)state;
+	fake_subject(&target, "tool", text_schema, NULL);
+	struct fuzz_options options = options_for(&target, 5000);
+	run(&options, &before);
+	struct finding_store known = {.items = before.findings, .count = before.count};
+	known.items[0].state = known.items[1].state = FINDING_SUPPRESSED;
+	known.items[1].until = 1; /* long ago: it counts */
+	target.behave = accepts_all;
+	options.known = &known;
+	options.max_calls = 10;
+	run(&options, &after);
+	assert_int_equal(after.gone.count, 1);
+	assert_string_equal(after.gone.items[0], known.items[0].id);
+	assert_int_equal(after.fixed.count, 2);
+}
+
+static void what_is_known_is_not_enough(void **state)
+{
+	own(fake_done) struct target target = {.behave = several_bugs};
+	own(fuzz_result_done) struct fuzz_result before = {0}, after = {0};
+
+	(void)state;
+	fake_subject(&target, "tool", text_schema, NULL);
+	struct fuzz_options options = options_for(&target, 5000);
+	run(&options, &before);
+	struct finding_store known = {.items = before.findings, .count = before.count};
+	options.known = &known;
+	options.max_findings = 1;
+	run(&options, &after);
+	assert_int_equal(after.count, 3);
+	assert_int_equal(after.totals.calls, 5000);
+	assert_int_equal(after.end, FUZZ_DONE);
+}
+
 static void a_capsule_is_reproduced_fixed_or_different(void **state)
 {
 	own(fake_done) struct target target = {.behave = several_bugs};
@@ -588,13 +757,6 @@ static void a_capsule_is_made_smaller_without_its_choices(void **state)
 
 /* ---- nothing was fuzzed ---- */
 
-static void rejects_all(const struct fake_call *call, struct reply *reply)
-{
-	(void)call;
-	reply->kind = REPLY_REJECTED;
-	reply->message = "no";
-}
-
 static void crashes_always(const struct fake_call *call, struct reply *reply)
 {
 	fake_crash(call, reply);
@@ -647,7 +809,8 @@ static void a_target_that_ends_at_every_call_is_given_up_early_with_its_finding(
 	fake_subject(&target, "tool", text_schema, NULL);
 	struct fuzz_options options = options_for(&target, 100000);
 	run(&options, &result);
-	assert_int_equal(result.end, FUZZ_DONE);
+	assert_int_equal(result.end, FUZZ_NOTHING); /* a finding is no answer */
+	assert_non_null(strstr(result.why, "no call was answered"));
 	assert_int_equal(result.count, 1);
 	assert_int_equal(result.totals.calls, 100);
 	assert_true(has_gap(&result, "ended early"));
@@ -896,6 +1059,11 @@ int main(void)
 		TEST(what_an_answer_told_is_used_in_later_calls),
 		TEST(what_breaks_its_schema_and_is_taken_is_found),
 		TEST(what_is_known_is_retried_first_and_what_does_it_no_more_is_fixed),
+		TEST(what_cannot_be_seen_is_not_said_to_be_fixed),
+		TEST(one_that_needs_effects_is_not_fixed_where_none_are_seen),
+		TEST(what_is_gone_from_its_input_and_comes_from_another_is_found_and_not_fixed),
+		TEST(one_that_is_suppressed_is_gone_and_not_fixed),
+		TEST(what_is_known_is_not_enough),
 		TEST(a_capsule_is_reproduced_fixed_or_different),
 		TEST(a_capsule_is_made_smaller_without_its_choices),
 		TEST(a_run_in_which_nothing_was_fuzzed_says_so),

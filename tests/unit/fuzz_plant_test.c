@@ -228,6 +228,28 @@ static void nothing_is_left_and_what_the_killed_left_is_removed(void **state)
 	assert_int_equal(entries(*state), 0);
 }
 
+static void tokens_of_another_seed_are_renewed(void **state)
+{
+	const struct cell_spec spec = {.image = "host"};
+	struct err err;
+	size_t count, other;
+
+	(void)state;
+	own(plant_freep) struct plant *old = plant_open(&spec, 1, &err), *fresh = plant_open(&spec, 2, &err);
+	assert_non_null(old);
+	assert_non_null(fresh);
+	const struct canary *before = plant_canaries(old, &count), *after = plant_canaries(fresh, &other);
+	assert_int_equal(count, other);
+	own(freep) char *text = xfmt("; touch /tmp/%s; %s%s", plant_mark(old), before[0].token, plant_mark(old));
+	own(freep) char *want = xfmt("; touch /tmp/%s; %s%s", plant_mark(fresh), after[0].token, plant_mark(fresh));
+	own(freep) char *same = xstrdup(text);
+	plant_renew(fresh, 3, text, strlen(text));
+	assert_string_equal(text, same);
+	plant_renew(fresh, 1, text, strlen(text));
+	assert_string_equal(text, want);
+	plant_renew(fresh, 1, NULL, 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -236,6 +258,7 @@ int main(void)
 		TEST(what_the_user_mounts_is_not_covered),
 		TEST(what_an_image_has_is_not_covered_and_that_is_said),
 		TEST(words_lead_to_canaries_in_many_spellings_and_leave_the_mark),
+		TEST(tokens_of_another_seed_are_renewed),
 		TEST(nothing_is_left_and_what_the_killed_left_is_removed),
 	};
 

@@ -118,7 +118,9 @@ static void sets_are_read_by_name(void **state)
 		{oracle_set_default, true, true, false},
 		{"-crash", true, false, false},
 	};
-	static const char *const wrong[] = {"", "canaries", "all,", "-", "all,-x", ",canary", "Canary"};
+	static const char *const wrong[] = {"", "canaries", "all,", "-", "all,-x", ",canary", "Canary", "-all", "crash,-crash",
+		"all,-canary,-command,-file,-network,-secret,-crash,-hang,-memory,-exception,-output-schema,-protocol,-trace,-spawn,"
+		"-accepted,-refused,-unstable"};
 	oracle_set set;
 
 	(void)state;

@@ -3,6 +3,7 @@
  * for those that are still there; that something is gone is only believed of cells of its own. */
 #include <stdio.h>
 #include <string.h>
+#include <time.h>
 
 #include "base/base64.h"
 #include "base/clock.h"
@@ -98,7 +99,9 @@ static void gone(struct known *known, const struct finding *old)
 			old->id, old->id);
 		return;
 	}
-	if (old->state != FINDING_FIXED)
+	if (finding_is_suppressed(old, (int64_t)time(NULL)))
+		texts_add(&it->result->gone, old->id);
+	else if (old->state != FINDING_FIXED)
 		texts_add(&it->result->fixed, old->id);
 	if (it->options->retried)
 		it->options->retried(it->options->data, old, false);

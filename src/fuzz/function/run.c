@@ -43,6 +43,7 @@ void function_result_done(struct function_result *result)
 	free(result->changes);
 	texts_done(&result->gaps);
 	texts_done(&result->fixed);
+	texts_done(&result->gone);
 	*result = (struct function_result){0};
 }
 
