@@ -115,6 +115,27 @@ def endless(data: bytes):
 """
 
 
+def test_targets_of_a_folder_are_listed_and_nothing_is_started(tmp_path):
+    make(tmp_path, "fuzz_one.c", "#include <stddef.h>\nint LLVMFuzzerTestOneInput(const unsigned char *data, size_t len) { return 0; }\n")
+    make(tmp_path, "fuzz_two.py", "import atheris\ndef TestOneInput(data): pass\n")
+    make(tmp_path, "t.py", "def f(x): pass\n")
+    ran = hotcell("fuzz", "function", ".", "t.py:f", "--list", cwd=tmp_path)
+    assert ran.code == 0 and ran.err == b"", ran
+    assert [line.split() for line in ran.out.decode().splitlines()] == [
+        ["TARGET", "LANGUAGE", "KIND"], ["fuzz_one.c", "c", "harness"], ["fuzz_two.py", "python", "harness"], ["t.py:f", "python", "function"],
+        ["3", "targets"]]
+    listed = json.loads(hotcell("fuzz", "function", ".", "--list", "--json", cwd=tmp_path).out)["targets"]
+    assert [(each["name"], each["language"], each["harness"]) for each in listed] == [("fuzz_one.c", "c", True), ("fuzz_two.py", "python", True)]
+    ran = hotcell("fuzz", "function", ".", *VENV, "--no-coverage", "--max-execs", "100", "--duration", "30s", cwd=tmp_path, timeout=100)
+    assert b"target 1 of 2: fuzz_one.c (c)\n" in ran.err and b"target 2 of 2: fuzz_two.py (python)\n" in ran.err, ran
+
+
+def test_a_target_is_named_once_where_it_cannot_be_fuzzed(tmp_path):
+    make(tmp_path, "t.c", "int f(void) { return 0; }\n")
+    ran = hotcell("fuzz", "function", "t.c:f", "--duration", "3s", cwd=tmp_path)
+    assert ran.code == 4 and b"not fuzzed: t.c:f: takes nothing" in ran.out, ran
+
+
 @pytest.mark.parametrize("name, what", [
     ("by_generator", ["RuntimeError: in a generator"]),
     ("by_async_generator", ["RuntimeError: in an async generator"]),
