@@ -73,6 +73,18 @@ def test_what_a_call_gives_is_run_to_its_end(tmp_path, name, what):
     assert messages(ran) == what and said(ran)["execs"] > 0, ran
 
 
+def test_what_nests_too_deep_is_empty_and_of_its_type(tmp_path):
+    make(tmp_path, "t.js", """
+/** @param {Array<Array<Array<Array<Array<Array<Array<string>>>>>>>} deep */
+function take(deep) {
+	for (const a of deep) for (const b of a) for (const c of b) for (const d of c) for (const e of d) for (const f of e) for (const g of f) g.trim();
+}
+module.exports = { take };
+""")
+    ran = fuzz(tmp_path, "t.js:take", "--max-execs", "3000", "--duration", "60s")
+    assert messages(ran) == [] and said(ran)["execs"] > 0, ran
+
+
 def test_a_function_that_takes_nothing_is_not_fuzzed(tmp_path):
     make(tmp_path, "t.js", LAZY)
     ran = fuzz(tmp_path, "t.js:nothing", "--duration", "60s")

@@ -133,8 +133,20 @@ const MAKERS = {
 	object: makeObject,
 };
 
+/* What nests too deep is empty, and of its type all the same where that has an end. */
+const EMPTY = {
+	array: () => [],
+	set: () => new SetOf(),
+	map: () => new MapOf(),
+	record: () => ({}),
+	optional: () => undefined,
+	union: () => null,
+	tuple: () => null,
+	object: () => null,
+};
+
 function make(type, data, depth, last) {
-	if (depth > DEPTH_MAX) return null;
+	if (depth > DEPTH_MAX && EMPTY[type.kind]) return EMPTY[type.kind]();
 	return MAKERS[type.kind](type, data, depth, last);
 }
 

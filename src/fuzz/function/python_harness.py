@@ -350,7 +350,10 @@ def why_not(hint):
     except TypeError:  # it cannot be a key
         return shown(hint)
     REASONS[hint] = None
-    REASONS[hint] = find_why_not(hint)
+    try:
+        REASONS[hint] = find_why_not(hint)
+    except Exception:  # a hint of a kind that is not known here
+        REASONS[hint] = shown(hint)
     return REASONS[hint]
 
 
@@ -432,13 +435,11 @@ class NoArguments(Exception):
     """It cannot be called with anything that bytes make."""
 
 
-def wanted_of(function):
+def wanted_of(function, parameters):
     """Its parameters that values are made for: name, how it is given, hint. One that has a default and cannot be made is left out."""
-    import inspect
-
     hints = {**hints_of(function.__new__), **hints_of(function.__init__)} if isinstance(function, type) else hints_of(function)
     wanted, places = [], True
-    for each in inspect.signature(function).parameters.values():
+    for each in parameters:
         hint = hints.get(each.name, each.empty)
         if each.kind == each.VAR_KEYWORD or (each.kind == each.VAR_POSITIONAL and (wanted or not places)):
             continue
@@ -459,10 +460,13 @@ def wanted_of(function):
 
 def arguments_of(function):
     """What makes its arguments from data, by its signature."""
+    import inspect
+
     try:
-        wanted = wanted_of(function)
+        parameters = inspect.signature(function).parameters.values()
     except (TypeError, ValueError):  # one that is written in C and says nothing of itself
         return lambda data, depth=0: ([make_unknown(data, depth, True)], {})
+    wanted = wanted_of(function, parameters)
     if not wanted and not isinstance(function, type):
         raise NoArguments(" takes nothing, so there is nothing to fuzz")
 
