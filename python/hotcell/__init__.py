@@ -7,7 +7,7 @@
 
     with hotcell.Engine(memory="512M", cpus=1) as engine:
         result = engine.fuzz_function("parser.py", "parse", duration=30)
-        for finding in result.findings:
+        for finding in result.check().findings:
             print(finding.severity, finding.message, finding.input)
 
 Everything runs in a cell unless `sandbox=False` is said. The work is done by libhotcell.so, which the wheel brings along; it
@@ -17,10 +17,10 @@ starts the program hotcell, which it carries, as a child process for every job. 
 from . import _library
 from ._library import Error, Failed, Stopped, SystemRefused, UsageError
 from .engine import Engine, NoSandboxWarning, run
-from .results import CellFailed, CellResult, Finding, FuzzResult, Gap, Progress
+from .results import CellFailed, CellResult, Finding, FuzzFailed, FuzzResult, Gap, Progress
 
 __all__ = [
-    "CellFailed", "CellResult", "Engine", "Error", "Failed", "Finding", "FuzzResult", "Gap", "NoSandboxWarning", "Progress",
+    "CellFailed", "CellResult", "Engine", "Error", "Failed", "Finding", "FuzzFailed", "FuzzResult", "Gap", "NoSandboxWarning", "Progress",
     "Stopped", "SystemRefused", "UsageError", "run", "version",
 ]  # fmt: skip
 

@@ -68,6 +68,14 @@ class CellResult:
         return self
 
 
+class FuzzFailed(lib.Error):
+    """Something was not fuzzed; `result` has what was found all the same."""
+
+    def __init__(self, result: "FuzzResult") -> None:
+        super().__init__("; ".join(result.problems))
+        self.result = result
+
+
 @dataclass(frozen=True)
 class Finding:
     id: str  #: the same again for the same fault
@@ -95,6 +103,17 @@ class FuzzResult:
     stopped: bool  #: before its time
     said: str = field(repr=False)
     json: dict[str, Any] = field(repr=False)
+
+    @property
+    def ok(self) -> bool:
+        """All of it was really fuzzed: without that, no findings mean nothing."""
+        return not self.problems
+
+    def check(self) -> "FuzzResult":
+        """Itself, or FuzzFailed: an engine is missing, it cannot be built, it cannot be called."""
+        if not self.ok:
+            raise FuzzFailed(self)
+        return self
 
 
 @dataclass(frozen=True)

@@ -96,6 +96,14 @@ static int pick(struct picked *it, const char *given, const char *word, bool mak
 	return 0;
 }
 
+/* That it is there is what the user takes for granted. */
+static int open_corpus(const struct picked *it, const char *word, int *ret, struct err *err)
+{
+	if (corpus_open(it->state, it->about.id, ret, err) < 0)
+		return -1;
+	return *ret < 0 ? no_corpus(word, err) : 0;
+}
+
 /* A folder that the user named. */
 static int open_folder(const char *path, struct err *err)
 {
@@ -226,11 +234,9 @@ static int export_run(void *data, const struct cli_args *args)
 
 	if (pick(&it, options->state, args->words[0], false, &err) < 0)
 		return cli_fail(&err);
-	own(fd_closep) int from = corpus_open(it.state, it.about.id);
-	if (from < 0) {
-		(void)no_corpus(args->words[0], &err);
+	own(fd_closep) int from = -1;
+	if (open_corpus(&it, args->words[0], &from, &err) < 0)
 		return cli_fail(&err);
-	}
 	if (fs_mkdirs(args->words[1], &err) < 0) {
 		err.code = ERR_USAGE;
 		return cli_fail(&err);
@@ -294,9 +300,9 @@ static int engine_open(struct engine_run *it, const struct function_cli *cli, co
 {
 	if (open_folders(it, args->words + 1, err) < 0 || pick(&it->picked, cli->state, args->words[0], make, err) < 0)
 		return -1;
-	own(fd_closep) int there = make ? -1 : corpus_open(it->picked.state, it->picked.about.id);
-	if (!make && there < 0)
-		return no_corpus(args->words[0], err);
+	own(fd_closep) int there = -1;
+	if (!make && open_corpus(&it->picked, args->words[0], &there, err) < 0)
+		return -1;
 	char *const words[] = {it->picked.typed, NULL};
 	if (function_setup_build(&it->setup, cli, words, args, err) < 0 || function_setup_open(&it->setup, err) < 0)
 		return -1;

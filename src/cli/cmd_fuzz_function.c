@@ -14,6 +14,7 @@
 #include "base/out_file.h"
 #include "cli/function_coverage.h"
 #include "cli/function_export.h"
+#include "cli/function_list.h"
 #include "cli/function_schema.h"
 #include "cli/function_setup.h"
 #include "cli/function_status.h"
@@ -424,11 +425,13 @@ static int run_function(void *data, const struct cli_args *args)
 		cli->duration_ms = DEFAULT_MS;
 	if (!cli->seed && getrandom(&cli->seed, sizeof(cli->seed), 0) == (ssize_t)sizeof(cli->seed))
 		cli->seed = (cli->seed >> 33) + 1; /* as large as the engines take them */
-	if (cli->schema)
+	if (cli->schema && !cli->list)
 		return function_schema_run(cli, args);
 	own(function_fuzz_done) struct function_fuzz it = {.cli = cli, .status_lock = -1};
 	if (function_setup_build(&it.setup, cli, args->words, args, &err) < 0)
 		return fuzz_setup_fail(&err);
+	if (cli->list)
+		return function_list_run(&it.setup.targets, cli->run.json);
 	if (cli->export_to)
 		return function_export_run(&it.setup, cli->export_to);
 	if (fuzz_kept_gate(&it.kept, cli->fail_on, cli->baseline, cli->sarif, &err) < 0 ||
@@ -439,6 +442,8 @@ static int run_function(void *data, const struct cli_args *args)
 	own(freep) char *kind = xfmt("function-%s", first->language);
 	if (fuzz_log_start(it.setup.audit.audit, first->name, kind, it.setup.targets.count, it.kept.store.count, &err) < 0)
 		return fuzz_setup_fail(&err);
+	if (!cli->run.quiet)
+		function_list_say(&it.setup.targets);
 	return explore(&it);
 }
 
@@ -516,6 +521,8 @@ static const struct cli_option table[] = {
 	 .help = "print one JSON object a second, a line each, and that of --json as the last"},
 	{.name = "export-harness", .value = "DIR", .kind = CLI_TEXT, OWN(export_to), .hint = CLI_HINT_FOLDER,
 	 .help = "write the harness into DIR, print the commands that build and run it, and start nothing"},
+	{.name = "list", .kind = CLI_FLAG, OWN(list),
+	 .help = "print the targets that were found, as a table or with --json, and start nothing"},
 	{.name = "state", .value = "DIR", .kind = CLI_TEXT, OWN(state), .hint = CLI_HINT_FOLDER,
 	 .fallback = "the nearest .hotcell, here or above",
 	 .help = "folder of findings, corpora and the audit log"},

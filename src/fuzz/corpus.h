@@ -89,8 +89,8 @@ MUST_CHECK int corpus_copy(int from, int to, const struct corpus_caps *caps, str
  * has not are taken away: the folder is what was made of them. `runs` is what it counts for. */
 MUST_CHECK int corpus_keep(const char *state, const struct corpus_about *about, int from, unsigned depth, const struct corpus_names *instead,
 	unsigned runs, struct corpus_taken *ret, struct err *err);
-/* The corpus' folder; -1 without an error if there is none. */
-int corpus_open(const char *state, const char *id);
+/* The corpus' folder in `ret`; -1 there if there is none. One that cannot be read, and what is no folder, are errors. */
+MUST_CHECK int corpus_open(const char *state, const char *id, int *ret, struct err *err);
 
 /* ---- with the engine ---- */
 

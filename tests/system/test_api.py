@@ -357,6 +357,22 @@ def test_python_fuzzes_a_function_and_keeps_nothing_it_was_not_asked_to(python, 
     assert got == ["RuntimeError: planted", "ab", "check", "t.py", True, True, False, True, True, [], ["t.py", "tmp"]]
 
 
+def test_what_was_not_fuzzed_is_not_clean(python, tmp_path):
+    (tmp_path / "t.c").write_text("int nothing(void) { return 0; }\nint fine(const char *text) { return *text == 'a'; }\n")
+    *rest, said = told(python("""
+        import hotcell, json
+        with hotcell.Engine() as engine:
+            fine = engine.fuzz_function("t.c", "fine", max_execs=100)
+            result = engine.fuzz_function("t.c", "nothing", duration=5)
+            try:
+                result.check()
+            except hotcell.FuzzFailed as failed:
+                said = str(failed)
+        print(json.dumps([fine.ok, fine.check() is fine, result.ok, len(result.findings), said]))
+    """, cwd=tmp_path))  # fmt: skip
+    assert rest == [True, True, False, 0] and said.endswith("t.c:nothing: takes nothing, so there is nothing to fuzz")
+
+
 def test_fuzzing_is_stopped_from_another_thread(python, tmp_path):
     (tmp_path / "t.c").write_text(PLANTED_C.replace("len > 0", "len > 200000"))
     assert told(python("""

@@ -191,6 +191,37 @@ def test_seeds_that_are_none_are_told(tmp_path):
     assert any(each.read_bytes() == b"abc" for each in (tmp_path / ".hotcell" / "corpus").rglob("*") if each.is_file())
 
 
+def test_a_corpus_that_is_no_folder_is_told_at_the_start(tmp_path):
+    (tmp_path / "t.c").write_text(STEPS_C)
+    fuzz(tmp_path, "t.c:f", "--max-execs", "1000")
+    (corpus,) = (tmp_path / ".hotcell" / "corpus").iterdir()
+    corpus.rename(tmp_path / "elsewhere")
+    corpus.symlink_to(tmp_path / "elsewhere")
+    ran = hotcell("fuzz", "function", "t.c:f", "--max-execs", "1000", "--json", "--quiet", cwd=tmp_path, timeout=100)
+    result = json.loads(ran.out)
+    assert ran.code == 4 and result["execs"] == 0 and "is no folder" in result["targets"][0]["problems"][0], ran
+    for words in (("export", "t.c:f", tmp_path / "to"), ("minimise", "t.c:f")):
+        ran = hotcell("corpus", *words, cwd=tmp_path)
+        assert ran.code == 2 and b"is no folder" in ran.err, ran
+
+
+def test_a_corpus_that_cannot_be_read_is_told_at_the_start(tmp_path):
+    (tmp_path / "t.c").write_text(STEPS_C)
+    fuzz(tmp_path, "t.c:f", "--max-execs", "1000")
+    (corpus,) = (tmp_path / ".hotcell" / "corpus").iterdir()
+    corpus.chmod(0)
+    try:
+        ran = hotcell("fuzz", "function", "t.c:f", "--max-execs", "1000", "--json", "--quiet", cwd=tmp_path, timeout=100)
+        told = hotcell("corpus", "export", "t.c:f", tmp_path / "to", cwd=tmp_path)
+    finally:
+        corpus.chmod(0o700)
+    if IS_ROOT:  # who reads everything
+        assert ran.code == 0 and told.code == 0, (ran, told)
+        return
+    assert ran.code == 4 and "Permission denied" in json.loads(ran.out)["targets"][0]["problems"][0], ran
+    assert told.code == 2 and b"Permission denied" in told.err, told
+
+
 def test_a_target_that_changes_meanwhile_is_told(tmp_path):
     target = tmp_path / "t.py"
     target.write_text(STEPS_PY)

@@ -93,6 +93,130 @@ def take(point: Point, data: bytes, numbers: list[int], table: dict[str, float],
     assert [each["message"] for each in result["findings"]] == ["RuntimeError: all of them are right"]
 
 
+LAZY = """
+import asyncio
+def fail(data, what):
+    if data.startswith(b"a"):
+        raise RuntimeError(what)
+def by_generator(data: bytes):
+    yield 1
+    fail(data, "in a generator")
+async def by_async_generator(data: bytes):
+    yield 1
+    fail(data, "in an async generator")
+async def by_coroutine(data: bytes):
+    await asyncio.sleep(0)
+    fail(data, "in a coroutine")
+def by_what_it_returns(data: bytes):
+    return by_coroutine(data)
+def endless(data: bytes):
+    while True:
+        yield data
+"""
+
+
+def test_targets_of_a_folder_are_listed_and_nothing_is_started(tmp_path):
+    make(tmp_path, "fuzz_one.c", "#include <stddef.h>\nint LLVMFuzzerTestOneInput(const unsigned char *data, size_t len) { return 0; }\n")
+    make(tmp_path, "fuzz_two.py", "import atheris\ndef TestOneInput(data): pass\n")
+    make(tmp_path, "t.py", "def f(x): pass\n")
+    ran = hotcell("fuzz", "function", ".", "t.py:f", "--list", cwd=tmp_path)
+    assert ran.code == 0 and ran.err == b"", ran
+    assert [line.split() for line in ran.out.decode().splitlines()] == [
+        ["TARGET", "LANGUAGE", "KIND"], ["fuzz_one.c", "c", "harness"], ["fuzz_two.py", "python", "harness"], ["t.py:f", "python", "function"],
+        ["3", "targets"]]
+    listed = json.loads(hotcell("fuzz", "function", ".", "--list", "--json", cwd=tmp_path).out)["targets"]
+    assert [(each["name"], each["language"], each["harness"]) for each in listed] == [("fuzz_one.c", "c", True), ("fuzz_two.py", "python", True)]
+    ran = hotcell("fuzz", "function", ".", *VENV, "--no-coverage", "--max-execs", "100", "--duration", "30s", cwd=tmp_path, timeout=100)
+    assert b"target 1 of 2: fuzz_one.c (c)\n" in ran.err and b"target 2 of 2: fuzz_two.py (python)\n" in ran.err, ran
+
+
+def test_a_target_is_named_once_where_it_cannot_be_fuzzed(tmp_path):
+    make(tmp_path, "t.c", "int f(void) { return 0; }\n")
+    ran = hotcell("fuzz", "function", "t.c:f", "--duration", "3s", cwd=tmp_path)
+    assert ran.code == 4 and b"not fuzzed: t.c:f: takes nothing" in ran.out, ran
+
+
+@pytest.mark.parametrize("name, what", [
+    ("by_generator", ["RuntimeError: in a generator"]),
+    ("by_async_generator", ["RuntimeError: in an async generator"]),
+    ("by_coroutine", ["RuntimeError: in a coroutine"]),
+    ("by_what_it_returns", ["RuntimeError: in a coroutine"]),
+    ("endless", []),
+])
+def test_what_a_call_gives_is_run_to_its_end(tmp_path, name, what):
+    make(tmp_path, "t.py", LAZY)
+    ran = fuzz(tmp_path, f"t.py:{name}", "--max-execs", "20000", "--duration", "60s")
+    assert [each["message"] for each in said(ran)["findings"]] == what, ran
+    assert said(ran)["execs"] > 0 and not said(ran)["targets"][0]["problems"]
+
+
+HINTS = """
+import collections, datetime, typing
+class Other(typing.Protocol):
+    def go(self): ...
+if typing.TYPE_CHECKING:
+    from nowhere import Unknown
+def right(data: bytes, on_item: typing.Optional[typing.Callable[[int], None]] = None, kind: typing.Type[int] = int,
+          names: typing.FrozenSet[str] = frozenset(), other: Other = None, unknown: "Unknown" = None,
+          deep: typing.Dict[str, typing.List[typing.Dict[str, typing.List[typing.Dict[str, typing.List[int]]]]]] = {},
+          items: typing.Iterator[int] = None, queue: typing.Deque[int] = None, day: datetime.date = None, file: typing.BinaryIO = None,
+          *, text: typing.Union[str, typing.Callable] = ""):
+    assert on_item is None and kind is int and other is None and unknown is None
+    hash(names)
+    [number + 1 for a in deep.values() for b in a for c in b.values() for d in c for e in d.values() for number in e]
+    next(items, 0)
+    queue.appendleft(1)
+    day.isoformat(), file.read(), text.strip(), data.hex()
+    if len(data) > 2:
+        raise RuntimeError("all of them are right")
+def every(*args: int):
+    assert all(isinstance(each, int) for each in args)
+    if len(args) > 2:
+        raise RuntimeError("all of them are right")
+"""
+
+
+@pytest.mark.parametrize("name", ["right", "every"])
+def test_no_argument_contradicts_its_hint(tmp_path, name):
+    make(tmp_path, "t.py", HINTS)
+    ran = fuzz(tmp_path, f"t.py:{name}", "--max-execs", "20000", "--duration", "60s")
+    assert [each["message"] for each in said(ran)["findings"]] == ["RuntimeError: all of them are right"], ran
+
+
+@pytest.mark.parametrize("head, why", [
+    ("f(data: bytes, call: typing.Callable)", "its parameter 'call' cannot be made from bytes: typing.Callable"),
+    ("f(kind: typing.Type[int])", "its parameter 'kind' cannot be made from bytes: typing.Type[int]"),
+    ("f(calls: typing.List[typing.Callable])", "its parameter 'calls' cannot be made from bytes: typing.Callable"),
+    ("f()", "f takes nothing, so there is nothing to fuzz"),
+    ("f(**options)", "f takes nothing, so there is nothing to fuzz"),
+])
+def test_a_parameter_that_cannot_be_made_is_named_and_nothing_is_fuzzed(tmp_path, head, why):
+    make(tmp_path, "t.py", f"import typing\ndef {head}:\n    return 1\n")
+    ran = fuzz(tmp_path, "t.py:f", "--duration", "60s")
+    assert ran.code == 4 and said(ran)["execs"] == 0 and said(ran)["findings"] == [], ran
+    assert why in said(ran)["targets"][0]["problems"][0], ran
+
+
+def test_a_harness_of_python_may_raise_what_is_expected(tmp_path):
+    make(tmp_path, "fuzz_t.py", """
+import sys, atheris
+def TestOneInput(data):
+    if data[:1] == b"a":
+        raise UnicodeError("declared, by a class above it")
+    if data[:1] == b"b":
+        raise KeyError("another")
+if __name__ == "__main__":
+    atheris.Setup(sys.argv, TestOneInput)
+    atheris.Fuzz()
+""")
+    result = said(fuzz(tmp_path, "fuzz_t.py", "--expect", "ValueError", "--duration", "8s"))
+    assert [each["message"] for each in result["findings"]] == ["KeyError: 'another'"]
+    (finding,) = result["findings"]
+    assert finding["frames"] == ["KeyError", "TestOneInput (fuzz_t.py)"]
+    result = said(fuzz(tmp_path, "fuzz_t.py", "--expect", "ValueError", "--expect", "KeyError", "--max-execs", "20000"))
+    assert result["findings"] == [] and result["execs"] >= 20000
+
+
 def test_harnesses_of_a_folder_are_found_and_run(tmp_path):
     make(tmp_path, "fuzz_one.c", """
 #include <stddef.h>

@@ -232,3 +232,36 @@ func f(a string) {
 """)
     code, result = fuzz(state, tmp_path, "t.go:f", "--duration", "3s")
     assert code in (0, 4) and result["findings"] == []
+
+
+@pytest.mark.parametrize("module", ["module m\n\ngo 1.16\n", "module m\n"])
+def test_a_fuzz_test_of_a_module_of_an_older_go_is_built(state, tmp_path, module):
+    (tmp_path / "go.mod").write_text(module)
+    (tmp_path / "p_test.go").write_text("""package p
+
+import "testing"
+
+func FuzzF(f *testing.F) {
+	f.Fuzz(func(t *testing.T, a string) {
+		if len(a) == 3 {
+			panic("three")
+		}
+	})
+}
+""")
+    code, result = fuzz(state, tmp_path, "p_test.go:FuzzF", "--max-execs", "20000", "--duration", "60s")
+    assert code == 1 and messages(result) == ["panic: three"], result
+
+
+def test_a_file_alone_is_built_without_the_c_beside_it(state, tmp_path):
+    (tmp_path / "t.go").write_text("package t\n\nfunc F(a string) bool { return len(a) > 1 && a[0] == 'a' }\n")
+    (tmp_path / "t.c").write_text("int f(const char *text) { return *text; }\n")
+    code, result = fuzz(state, tmp_path, "t.go:F", "--max-execs", "5000", "--duration", "60s")
+    assert code == 0 and result["execs"] >= 5000, result
+
+
+def test_a_schema_for_a_function_of_go_is_refused_with_the_languages_it_is_for(state, tmp_path):
+    (tmp_path / "t.go").write_text("package t\n\nfunc F(a string) {}\n")
+    (tmp_path / "s.json").write_text('{"type": "string"}')
+    code, said = fuzz(state, tmp_path, "t.go:F", "--schema", "s.json", "--duration", "60s")
+    assert code == 2 and b"--schema is for functions of Python, JavaScript, C and C++" in said, said

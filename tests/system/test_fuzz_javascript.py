@@ -51,6 +51,47 @@ def test_the_waterfall_is_found_made_small_and_reproduced(tmp_path):
     assert again.code == 1 and json.loads(again.out)["verdict"] == "reproduced", again.err
 
 
+LAZY = """
+function* byGenerator(data) { yield 1; if (data[0] === "a") throw new Error("in a generator"); }
+async function* byAsyncGenerator(data) { yield 1; if (data[0] === "a") throw new Error("in an async generator"); }
+function* endless(data) { for (;;) yield data; }
+function byArguments() { if (arguments[0][0] === "a") throw new Error("by arguments"); }
+function nothing() { return 1; }
+module.exports = { byGenerator, byAsyncGenerator, endless, byArguments, nothing };
+"""
+
+
+@pytest.mark.parametrize("name, what", [
+    ("byGenerator", ["Error: in a generator"]),
+    ("byAsyncGenerator", ["Error: in an async generator"]),
+    ("byArguments", ["Error: by arguments"]),
+    ("endless", []),
+])
+def test_what_a_call_gives_is_run_to_its_end(tmp_path, name, what):
+    make(tmp_path, "t.js", LAZY)
+    ran = fuzz(tmp_path, f"t.js:{name}", "--max-execs", "3000", "--duration", "60s")
+    assert messages(ran) == what and said(ran)["execs"] > 0, ran
+
+
+def test_what_nests_too_deep_is_empty_and_of_its_type(tmp_path):
+    make(tmp_path, "t.js", """
+/** @param {Array<Array<Array<Array<Array<Array<Array<string>>>>>>>} deep */
+function take(deep) {
+	for (const a of deep) for (const b of a) for (const c of b) for (const d of c) for (const e of d) for (const f of e) for (const g of f) g.trim();
+}
+module.exports = { take };
+""")
+    ran = fuzz(tmp_path, "t.js:take", "--max-execs", "3000", "--duration", "60s")
+    assert messages(ran) == [] and said(ran)["execs"] > 0, ran
+
+
+def test_a_function_that_takes_nothing_is_not_fuzzed(tmp_path):
+    make(tmp_path, "t.js", LAZY)
+    ran = fuzz(tmp_path, "t.js:nothing", "--duration", "60s")
+    assert ran.code == 4 and said(ran)["execs"] == 0, ran
+    assert "nothing takes nothing, so there is nothing to fuzz" in said(ran)["targets"][0]["problems"][0]
+
+
 def test_arguments_are_made_by_jsdoc_defaults_and_names(tmp_path):
     make(tmp_path, "t.mjs", """
 import assert from "node:assert";

@@ -169,3 +169,13 @@ def test_a_sanitizer_that_the_toolchain_lacks_is_named(tmp_path):
     make(tmp_path, "t.rs", "pub fn f(x: &str) {}\n")
     ran = fuzz(tmp_path, "t.rs:f", "--duration", "3s", "--sanitizer", "memory")
     assert ran.code == 4 and "there is no other" in said(ran)["targets"][0]["problems"][0]
+
+
+def test_coverage_by_lines_is_measured_with_the_llvm_of_the_compiler(tmp_path):
+    shutil.copy(WATERFALL, tmp_path / "waterfall.rs")
+    ran = hotcell("fuzz", "function", "waterfall.rs:check", "--engine", "rust=/usr", "--duration", "10s", "--coverage", "--json", "--quiet", "--seed", "7",
+                  cwd=tmp_path, timeout=170)
+    coverage = said(ran)["coverage"]
+    (file,) = coverage["files"]
+    assert file["file"].endswith("waterfall.rs") and file["lines_hit"] > 10, ran
+    assert coverage["functions_hit"] >= 1 and 0 < coverage["lines_hit"] <= coverage["lines"]

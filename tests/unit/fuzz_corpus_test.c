@@ -212,6 +212,34 @@ static void what_is_no_input_is_left_out_and_told(void **state)
 	assert_non_null(strstr(buf_text(&told), "'big' is larger than 1 MB"));
 }
 
+static int opened(const struct world *world)
+{
+	struct err err = {0};
+	int fd = -1;
+
+	assert_int_equal(corpus_open(world->state, world->about.id, &fd, &err), 0);
+	return fd;
+}
+
+static void what_is_no_folder_is_no_corpus_that_is_not_there(void **state)
+{
+	const struct world *world = *state;
+	own(freep) char *folder = corpus_folder(world->state, world->about.id), *above = corpus_folder(world->state, "");
+	struct err err = {0};
+	int fd = -1;
+
+	assert_int_equal(opened(world), -1);
+	assert_int_equal(fs_mkdirs(above, &err), 0);
+	assert_int_equal(symlink("/tmp", folder), 0);
+	assert_int_equal(corpus_open(world->state, world->about.id, &fd, &err), -1);
+	assert_non_null(strstr(err.text, "is no folder"));
+	assert_int_equal(unlink(folder), 0);
+	put_file(above, world->about.id, "a file");
+	assert_int_equal(corpus_open(world->state, world->about.id, &fd, &err), -1);
+	assert_non_null(strstr(err.text, "is no folder"));
+	assert_int_equal(fd, -1);
+}
+
 static void files_that_are_not_what_they_are_called_are_not_given_to_an_engine(void **state)
 {
 	const struct world *world = *state;
@@ -227,7 +255,7 @@ static void files_that_are_not_what_they_are_called_are_not_given_to_an_engine(v
 	put_file(folder, "name", "no sum");
 	assert_int_equal(symlink("/etc/passwd", link), 0);
 	assert_int_equal(mkdir(to, 0700), 0);
-	own(fd_closep) int from = corpus_open(world->state, world->about.id), out = open(to, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	own(fd_closep) int from = opened(world), out = open(to, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	assert_int_equal(corpus_copy(from, out, &caps, &taken, &err), 0);
 	assert_int_equal(taken.files, 1);
 	assert_int_equal(taken.left_out, 3);
@@ -265,7 +293,7 @@ static void what_is_made_of_it_takes_its_place_and_what_others_added_stays(void 
 	put_file(world->inputs, "a", "1");
 	put_file(world->inputs, "b", "22");
 	keep(world, NULL, &first);
-	own(fd_closep) int corpus = corpus_open(world->state, world->about.id);
+	own(fd_closep) int corpus = opened(world);
 	corpus_names_read(corpus, &had);
 	assert_int_equal(had.count, 2);
 	put_file(world->inputs, "c", "of another run");
@@ -305,7 +333,7 @@ static void two_at_once_both_add(void **state)
 		assert_int_equal(waitpid(children[i], &status, 0), children[i]);
 		assert_int_equal(status, 0);
 	}
-	own(fd_closep) int corpus = corpus_open(world->state, world->about.id);
+	own(fd_closep) int corpus = opened(world);
 	corpus_names_read(corpus, &now);
 	assert_int_equal(now.count, 25 + 4 * 25);
 	assert_int_equal(only(world).runs, 4);
@@ -432,6 +460,7 @@ int main(void)
 		TEST(inputs_are_kept_once_under_the_name_of_their_content),
 		TEST(what_is_no_input_is_left_out_and_told),
 		TEST(files_that_are_not_what_they_are_called_are_not_given_to_an_engine),
+		TEST(what_is_no_folder_is_no_corpus_that_is_not_there),
 		TEST(a_corpus_has_an_end),
 		TEST(what_is_made_of_it_takes_its_place_and_what_others_added_stays),
 		TEST(two_at_once_both_add),

@@ -290,7 +290,20 @@ static int world_make(void **state)
 	static const struct {
 		const char *name, *text;
 	} files[] = {{"t.py", "def parse(x): pass\n"}, {"fuzz_a.c", "int LLVMFuzzerTestOneInput(const char *d, long n) { return 0; }"}, {"plain.c", "int x;"},
-		{"t.rs", ""}};
+		{"t.rs", ""}, {"short.py", "def cb(x): pass\n"}, {"ns.cpp", "namespace app {\nint parse(const char *s) { return 0; }\n}\n"},
+		{"vendor/fuzz_b.c", "int LLVMFuzzerTestOneInput(const char *d, long n) { return 0; }"},
+		{"sub/node_modules/fuzz_c.c", "int LLVMFuzzerTestOneInput(const char *d, long n) { return 0; }"},
+		{"sub/vendor/x/fuzz_d.c", "int LLVMFuzzerTestOneInput(const char *d, long n) { return 0; }"},
+		{"sub/myvendor/fuzz_e.c", "int LLVMFuzzerTestOneInput(const char *d, long n) { return 0; }"}};
+	static const char *const folders[] = {"vendor", "sub", "sub/node_modules", "sub/vendor", "sub/vendor/x", "sub/myvendor"};
+	for (size_t i = 0; i < ARRAY_LEN(folders); i++) {
+		(void)snprintf(path, sizeof(path), "%s/%s", world.folder, folders[i]);
+		if (mkdir(path, 0755) < 0)
+			return -1;
+	}
+	(void)snprintf(path, sizeof(path), "%s/pipe.py", world.folder);
+	if (mkfifo(path, 0644) < 0)
+		return -1;
 	for (size_t i = 0; i < ARRAY_LEN(files); i++) {
 		(void)snprintf(path, sizeof(path), "%s/%s", world.folder, files[i].name);
 		FILE *file = fopen(path, "w");
@@ -324,7 +337,8 @@ static void targets_are_read_as_they_are_named(void **state)
 	read_target(world, "t.py:parse", &targets, &err, true);
 	read_target(world, "fuzz_a.c", &targets, &err, true);
 	read_target(world, ".", &targets, &err, true);
-	assert_int_equal(targets.count, 3);
+	assert_int_equal(targets.count, 4);
+	assert_string_equal(targets.list[3].name, "fuzz_e.c"); /* those of others are none of ours */
 	assert_string_equal(targets.list[0].name, "t.py:parse");
 	assert_string_equal(targets.list[0].file, "t.py");
 	assert_false(targets.list[0].harness);
@@ -337,7 +351,9 @@ static void wrong_targets_are_told_apart(void **state)
 	static const struct {
 		const char *word, *says;
 	} cases[] = {{"nope.py:f", "No such file"}, {"t.py:prase", "did you mean 'parse'"}, {"t.py:other", "it has parse"}, {"t.py", "holds no harness"},
-		{"t.rs:f", "has no function 'f'"}, {"crate::f", "no folder of a Rust package"}, {"plain.c:f", "has no function"}, {"", ""}};
+		{"t.rs:f", "has no function 'f'"}, {"crate::f", "no folder of a Rust package"}, {"plain.c:f", "has no function"},
+		{"short.py:en", "it has cb"}, {"short.py:Cb", "did you mean 'cb'"}, {"ns.cpp:parse", "in a namespace cannot be named yet"},
+		{"ns.cpp:app::parse", "that calls 'app::parse'"}, {"pipe.py:f", "pipe.py' is a FIFO, and no file"}, {"", ""}};
 
 	for (size_t i = 0; *cases[i].word; i++) {
 		own(function_targets_done) struct function_targets targets = {0};

@@ -239,11 +239,18 @@ static void measure(int fd, struct corpus_about *about)
 	}
 }
 
-int corpus_open(const char *state, const char *id)
+int corpus_open(const char *state, const char *id, int *ret, struct err *err)
 {
 	own(freep) char *folder = corpus_folder(state, id);
 
-	return open(folder, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	*ret = open(folder, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	if (*ret >= 0 || errno == ENOENT)
+		return 0;
+	if (errno == ENOTDIR || errno == ELOOP)
+		return err_set(err, ERR_USAGE, "'%s' is no folder: move it away", folder);
+	(void)err_errno(err, errno, "open '%s'", folder);
+	err->code = ERR_USAGE;
+	return -1;
 }
 
 /* ---- all of them ---- */

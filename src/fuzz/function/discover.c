@@ -86,6 +86,7 @@ static char *root_of(const struct language *language, const char *file)
 
 struct names {
 	struct finding_texts functions, harnesses;
+	bool namespaces; /* the text speaks of some */
 };
 
 static void names_done(struct names *names)
@@ -132,11 +133,30 @@ static void shown(const char *text, struct buf *out)
 	term_line(text, strlen(text), 120, out);
 }
 
+/* Of a name of few letters, few may be wrong: else all that is short is near. */
+static unsigned wrong_max(const char *typed)
+{
+	size_t len = strlen(typed);
+
+	return len / 2 > NEAR ? NEAR : len ? (unsigned)(len - 1) / 2 : 0;
+}
+
+static int in_a_namespace(const char *file, const char *function, struct err *err)
+{
+	own(buf_done) struct buf path = {0}, typed = {0};
+
+	shown(file, &path);
+	shown(function, &typed);
+	return err_set(err, ERR_USAGE,
+		"'%s': a function in a namespace cannot be named yet; write a harness, LLVMFuzzerTestOneInput, that calls '%s'", buf_text(&path),
+		buf_text(&typed));
+}
+
 static int no_function(const char *file, const char *function, const struct names *names, struct err *err)
 {
 	own(buf_done) struct buf path = {0}, typed = {0}, all = {0};
 	const char *near = NULL;
-	unsigned best = NEAR + 1;
+	unsigned best = wrong_max(function) + 1;
 
 	shown(file, &path);
 	shown(function, &typed);
@@ -208,6 +228,7 @@ static int read_names(const struct language *language, int dir, const char *path
 		return -1;
 	}
 	language->names(buf_text(&text), text.len, add_name, ret);
+	ret->namespaces = memmem(buf_text(&text), text.len, "namespace ", 10) != NULL;
 	return 0;
 }
 
@@ -220,12 +241,18 @@ static int no_language(const char *path, struct err *err)
 		buf_text(&name));
 }
 
+static const char *kind_of(mode_t mode)
+{
+	return S_ISFIFO(mode) ? "a FIFO" : S_ISSOCK(mode) ? "a socket" : S_ISDIR(mode) ? "a folder" : "a device";
+}
+
 static int read_one(const char *typed, const char *function, struct function_targets *ret, struct err *err)
 {
 	const struct language *language = language_of_file(typed);
 	own(freep) char *path = realpath(typed, NULL);
 	own(names_done) struct names names = {0};
 	own(buf_done) struct buf name = {0};
+	struct stat st;
 
 	shown(typed, &name);
 	if (!path) {
@@ -237,9 +264,15 @@ static int read_one(const char *typed, const char *function, struct function_tar
 		return no_language(typed, err);
 	if (!language->plan)
 		return not_yet(language, err);
+	if (stat(path, &st) == 0 && !S_ISREG(st.st_mode))
+		return err_set(err, ERR_USAGE, "'%s' is %s, and no file", buf_text(&name), kind_of(st.st_mode));
 	if (read_names(language, AT_FDCWD, path, &names, err) < 0)
 		return -1;
+	if (function && language == &language_cxx && strstr(function, "::"))
+		return in_a_namespace(typed, function, err);
 	bool harness = function ? texts_have(&names.harnesses, function) : names.harnesses.count > 0;
+	if (function && !harness && !texts_have(&names.functions, function) && language == &language_cxx && names.namespaces)
+		return in_a_namespace(typed, function, err);
 	if (function && !harness && !texts_have(&names.functions, function))
 		return no_function(typed, function, &names, err);
 	if (!function && !harness) {
@@ -263,14 +296,16 @@ struct folder {
 	struct function_targets *ret;
 };
 
+/* What others made, or a build: not this project's harnesses. */
 static bool is_elsewhere(const char *path)
 {
-	static const char *const parts[] = {
-		"node_modules/", "site-packages/", ".git/", ".hotcell/", ".venv/", "venv/", "third_party/", "/build/", NULL};
+	static const char *const folders[] = {"node_modules", "bower_components", "site-packages", "dist-packages", "__pypackages__", ".git",
+		".hotcell", ".venv", "venv", ".tox", ".nox", "vendor", "third_party", "build", NULL};
 
-	for (size_t i = 0; parts[i]; i++)
-		if (strstr(path, parts[i]))
-			return true;
+	for (const char *slash; (slash = strchr(path, '/')); path = slash + 1)
+		for (size_t i = 0; folders[i]; i++)
+			if (strlen(folders[i]) == (size_t)(slash - path) && strncmp(path, folders[i], (size_t)(slash - path)) == 0)
+				return true;
 	return false;
 }
 
@@ -315,7 +350,7 @@ static int read_folder(const char *typed, struct function_targets *ret, struct e
 	}
 	if (is_too_much(root))
 		return err_set(err, ERR_USAGE, "'%s' is more than one project: name the folder of one", buf_text(&name));
-	static const char *const skipped[] = {".git", ".hotcell", "build", "node_modules", NULL};
+	static const char *const skipped[] = {".git", ".hotcell", "build", "node_modules", "vendor", NULL};
 	struct folder folder = {root, ret};
 	if (fs_each_file(dir, skipped, ENTRIES_MAX, look_at, &folder, err) < 0) {
 		err->code = ERR_USAGE;
@@ -330,17 +365,30 @@ static int read_folder(const char *typed, struct function_targets *ret, struct e
 	return 0;
 }
 
+/* The colon behind a file's name, where more of them follow in the function's. */
+static const char *file_colon(const char *text)
+{
+	static const char *const suffixes[] = {".rs:", ".cc:", ".cpp:", ".cxx:", NULL};
+
+	for (size_t i = 0; suffixes[i]; i++) {
+		const char *at = strstr(text, suffixes[i]);
+		if (at)
+			return at + strlen(suffixes[i]) - 1;
+	}
+	return NULL;
+}
+
 int function_targets_read(const char *text, struct function_targets *ret, struct err *err)
 {
 	struct stat st;
 
 	if (stat(text, &st) == 0)
 		return S_ISDIR(st.st_mode) ? read_folder(text, ret, err) : read_one(text, NULL, ret, err);
-	const char *rust = strstr(text, ".rs:"), *colon = rust ? rust + 3 : strrchr(text, ':');
+	const char *named = file_colon(text), *colon = named ? named : strrchr(text, ':');
 	if (!colon || colon == text)
 		return read_one(text, NULL, ret, err);
 	own(freep) char *file = NULL, *function = NULL;
-	if (!rust && colon[-1] == ':')
+	if (!named && colon[-1] == ':')
 		return rust_crate_read(text, &file, &function, err) < 0 ? -1 : read_one(file, function, ret, err);
 	file = xfmt("%.*s", (int)(colon - text), text);
 	return read_one(file, colon + 1, ret, err);

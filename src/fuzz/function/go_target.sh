@@ -50,6 +50,10 @@ modules() {
 	for file in $ROOT/*.go; do
 		[ "$file" = "$ROOT/$FILE" ] || [ "$KIND" = fuzz ] || overlay "$file"
 	done
+	for file in $ROOT/*.c $ROOT/*.cc $ROOT/*.cpp $ROOT/*.cxx $ROOT/*.m $ROOT/*.[fF] $ROOT/*.for $ROOT/*.f90 $ROOT/*.[sS] $ROOT/*.sx \
+		$ROOT/*.swig $ROOT/*.swigcxx $ROOT/*.syso; do # the go command would take them for parts of the package
+		[ ! -f "$file" ] || overlay "$file"
+	done
 }
 
 # What both engines need: the harness in the module.

@@ -23,7 +23,7 @@ type entry = struct {
 	Parent     string
 	Path       string
 	Data       []byte
-	Values     []any
+	Values     []interface{}
 	Generation int
 	IsSeed     bool
 }
@@ -36,17 +36,17 @@ type engine struct {
 	ended chan int
 }
 
-func (*engine) ImportPath() string                          { return "" }
-func (*engine) ModulePath() string                          { return "" }
-func (*engine) SetPanicOnExit0(bool)                        {}
-func (*engine) StartCPUProfile(io.Writer) error             { return nil }
-func (*engine) StopCPUProfile()                             {}
-func (*engine) StartTestLog(io.Writer)                      {}
-func (*engine) StopTestLog() error                          { return nil }
-func (*engine) WriteProfileTo(string, io.Writer, int) error { return nil }
-func (*engine) ResetCoverage()                              {}
-func (*engine) SnapshotCoverage()                           {}
-func (*engine) CheckCorpus([]any, []reflect.Type) error     { return nil }
+func (*engine) ImportPath() string                              { return "" }
+func (*engine) ModulePath() string                              { return "" }
+func (*engine) SetPanicOnExit0(bool)                            {}
+func (*engine) StartCPUProfile(io.Writer) error                 { return nil }
+func (*engine) StopCPUProfile()                                 {}
+func (*engine) StartTestLog(io.Writer)                          {}
+func (*engine) StopTestLog() error                              { return nil }
+func (*engine) WriteProfileTo(string, io.Writer, int) error     { return nil }
+func (*engine) ResetCoverage()                                  {}
+func (*engine) SnapshotCoverage()                               {}
+func (*engine) CheckCorpus([]interface{}, []reflect.Type) error { return nil }
 func (*engine) MatchString(pattern, text string) (bool, error) {
 	return strings.Trim(pattern, "^$") == text, nil
 }
@@ -121,7 +121,7 @@ func Fuzz(called, folder string, fuzz func(*testing.F)) {
 
 func (it *engine) caller(run func(entry) error) func(*Data) {
 	return func(d *Data) {
-		values := make([]any, 0, len(it.types))
+		values := make([]interface{}, 0, len(it.types))
 		for _, each := range d.values(it.types) {
 			values = append(values, each.Interface())
 		}
@@ -187,21 +187,21 @@ func (it *engine) plant() {
 
 var errForm = errors.New("not one that is known")
 
-func parseInteger(name, text string) (any, error) {
+func parseInteger(name, text string) (interface{}, error) {
 	if value, _, _, err := strconv.UnquoteChar(strings.Trim(text, "'"), '\''); err == nil && strings.HasPrefix(text, "'") {
 		text = strconv.Itoa(int(value))
 	}
 	if strings.HasPrefix(name, "uint") || name == "byte" {
 		value, err := strconv.ParseUint(text, 0, 64)
-		return map[string]any{"uint": uint(value), "uint8": uint8(value), "byte": uint8(value), "uint16": uint16(value), "uint32": uint32(value),
+		return map[string]interface{}{"uint": uint(value), "uint8": uint8(value), "byte": uint8(value), "uint16": uint16(value), "uint32": uint32(value),
 			"uint64": value}[name], err
 	}
 	value, err := strconv.ParseInt(text, 0, 64)
-	return map[string]any{"int": int(value), "int8": int8(value), "int16": int16(value), "int32": int32(value), "rune": int32(value),
+	return map[string]interface{}{"int": int(value), "int8": int8(value), "int16": int16(value), "int32": int32(value), "rune": int32(value),
 		"int64": value}[name], err
 }
 
-func parseValue(name, text string) (any, error) {
+func parseValue(name, text string) (interface{}, error) {
 	switch name {
 	case "[]byte":
 		value, err := strconv.Unquote(text)
@@ -232,7 +232,7 @@ func parseValue(name, text string) (any, error) {
 }
 
 // "go test fuzz v1", then a line a value.
-func parseCorpus(text string) (list []any, ok bool) {
+func parseCorpus(text string) (list []interface{}, ok bool) {
 	lines := strings.Split(strings.TrimRight(text, "\n"), "\n")
 	if strings.TrimSpace(lines[0]) != "go test fuzz v1" {
 		return nil, false

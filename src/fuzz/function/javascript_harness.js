@@ -19,7 +19,7 @@ const path = require("node:path");
 const { types } = require("node:util");
 const { spawnSync } = require("node:child_process");
 const engines = require("./harness_of_hotcell_engine.cjs");
-const { argumentsOf, wordsOf } = require("./harness_of_hotcell_values.cjs");
+const { argumentsOf, put, wordsOf } = require("./harness_of_hotcell_values.cjs");
 
 const CONFIG = JSON.parse(fs.readFileSync(path.join(__dirname, "target.json"), "utf8"));
 const EXIT_FOUND = 77;
@@ -29,14 +29,19 @@ const ANSWER_MAX = 3500;
 const CRASHES_MAX = 1000;
 const KEY_FRAMES = 3;
 const QUICK_MAX = 10000;
+const DRAIN_MAX = 1000;
 const OVERFLOW = "Maximum call stack size exceeded";
 const MARK = "=== Uncaught JavaScript exception: ===";
 const DETECTED = "=== Jazzer.js bug detector: ===";
 
 const { openSync, writeSync, closeSync, linkSync, unlinkSync, readFileSync, writeFileSync, readdirSync, renameSync } = fs;
-const { isNativeError, isPromise } = types;
+const { isNativeError, isPromise, isGeneratorObject } = types;
 const { apply, ownKeys, getOwnPropertyDescriptor, getPrototypeOf, defineProperty, deleteProperty } = Reflect;
 const { is } = Object;
+const { next: nextOf } = getPrototypeOf(function* () {}).prototype;
+const { next: nextOfAsync } = getPrototypeOf(async function* () {}).prototype;
+const { isPrototypeOf } = Object.prototype;
+const ASYNC_ITEMS = getPrototypeOf(async function* () {}).prototype;
 const [ErrorOf, TypeErrorOf, MapOf, setNow, now, pid] = [Error, TypeError, Map, setImmediate, Date.now, process.pid];
 const { get: mapGet, has: mapHas, set: mapSet } = MapOf.prototype;
 const reallyExit = process.reallyExit.bind(process);
@@ -208,16 +213,40 @@ function bytesOf(problem) {
 
 class NeedsAsync extends ErrorOf {}
 
+/* What a generator does, it does when it is asked for items. */
+const isAsyncItems = (result) => isGeneratorObject(result) && apply(isPrototypeOf, ASYNC_ITEMS, [result]);
+
+function drain(items) {
+	const found = [];
+	for (let step; found.length < DRAIN_MAX && !(step = apply(nextOf, items, [])).done; ) put(found, found.length, step.value);
+	return found;
+}
+
+async function drainAsync(items) {
+	const found = [];
+	for (let step; found.length < DRAIN_MAX && !(step = await apply(nextOfAsync, items, [])).done; ) put(found, found.length, step.value);
+	return found;
+}
+
+async function awaited(result) {
+	const items = await result;
+	return isAsyncItems(items) ? drainAsync(items) : isGeneratorObject(items) ? drain(items) : items;
+}
+
 /* A harness gets the bytes, and perhaps something to call when it is done. */
 function harnessArguments(fn) {
 	return { names: ["data"], make: (raw) => [raw], other: null, callback: fn.length === 2 };
 }
+
+/* What says nothing of its parameters: it is no text, or asks for what it was called with. */
+const SILENT = /\barguments\b|\[native code\]/;
 
 class Caller {
 	constructor({ fn, owner }, args, engine) {
 		this.fn = fn;
 		this.owner = owner;
 		this.args = CONFIG.harness ? harnessArguments(fn) : args || argumentsOf(String(fn), "");
+		if (this.args.nothing && SILENT.test(String(fn))) this.args = argumentsOf("(text) => 0", "");
 		this.engine = engine;
 		this.prototypes = engine ? new Prototypes() : null;
 		this.stray = null; /* an error that nobody waited for */
@@ -275,10 +304,11 @@ class Caller {
 		this.begin();
 		try {
 			result = apply(this.fn, this.owner, args);
+			if (isGeneratorObject(result) && !isAsyncItems(result)) drain(result);
 		} catch (error) {
 			thrown = [error];
 		}
-		if (isPromise(result)) {
+		if (isPromise(result) || isAsyncItems(result)) {
 			calling = false;
 			throw new NeedsAsync("it returned a promise");
 		}
@@ -291,7 +321,7 @@ class Caller {
 			if (this.args.callback)
 				await new Promise((resolve, reject) =>
 					apply(this.fn, this.owner, [raw, (error) => (error ? reject(error) : resolve())]));
-			else await apply(this.fn, this.owner, args);
+			else await awaited(apply(this.fn, this.owner, args));
 			await new Promise((resolve) => setNow(resolve)); /* what nobody waited for comes now */
 		} catch (error) {
 			thrown = [error];
@@ -338,6 +368,8 @@ class Caller {
 	}
 }
 
+class Refused extends ErrorOf {}
+
 async function openCaller(engineOptions) {
 	const text = readFileSync(engines.fileOf(CONFIG), "utf8");
 	engines.checkLanguage(CONFIG);
@@ -347,6 +379,7 @@ async function openCaller(engineOptions) {
 		: null;
 	const args = argumentsOf(text, CONFIG.function.split(".").pop());
 	const caller = new Caller(await engines.loadTarget(CONFIG, text), args, engine);
+	if (engine && caller.args.nothing) throw new Refused(`${CONFIG.function} takes nothing, so there is nothing to fuzz`);
 	return { caller, engine };
 }
 
@@ -498,7 +531,7 @@ function argumentsFor(given, names) {
 async function answerOf(caller, line) {
 	try {
 		caller.begin();
-		const result = await apply(caller.fn, caller.owner, argumentsFor(JSON.parse(line), caller.args.names));
+		const result = await awaited(apply(caller.fn, caller.owner, argumentsFor(JSON.parse(line), caller.args.names)));
 		return { result: isShort(result) ? result ?? null : typeof result };
 	} catch (error) {
 		if (isExpected(error)) return { rejected: `by ${nameOf(error)}, which is declared` };
@@ -547,7 +580,7 @@ Promise.resolve()
 	.catch((error) => {
 		let text = "an error that cannot be shown";
 		try {
-			text = isNativeError(error) ? (mode === "build" ? error.message : error.stack) : `it threw ${String(error)}`;
+			text = isNativeError(error) ? (mode === "build" || error instanceof Refused ? error.message : error.stack) : `it threw ${String(error)}`;
 		} catch {
 			/* as it stands */
 		}

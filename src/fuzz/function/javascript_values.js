@@ -133,8 +133,20 @@ const MAKERS = {
 	object: makeObject,
 };
 
+/* What nests too deep is empty, and of its type all the same where that has an end. */
+const EMPTY = {
+	array: () => [],
+	set: () => new SetOf(),
+	map: () => new MapOf(),
+	record: () => ({}),
+	optional: () => undefined,
+	union: () => null,
+	tuple: () => null,
+	object: () => null,
+};
+
 function make(type, data, depth, last) {
-	if (depth > DEPTH_MAX) return null;
+	if (depth > DEPTH_MAX && EMPTY[type.kind]) return EMPTY[type.kind]();
 	return MAKERS[type.kind](type, data, depth, last);
 }
 
@@ -146,7 +158,8 @@ function flipped(type) {
 	return type.guessed ? { kind: OTHER[type.kind], guessed: true } : type;
 }
 
-/* `make` gives a list of arguments for bytes; `other` the same with guesses turned round, and is null where there are none.
+/* `make` gives a list of arguments for bytes; `other` the same with guesses turned round, and is null where there are none;
+ * `nothing` says that it takes none.
  * Null: the text does not have the function. Without a name, the text is its own. */
 function argumentsOf(text, name) {
 	const wanted = name ? parametersOf(text, name) : parametersOfOwn(text);
@@ -168,6 +181,7 @@ function argumentsOf(text, name) {
 	}
 	const guessed = wanted.some((each) => each.type.guessed);
 	return {
+		nothing: wanted.length === 0,
 		names: wanted.filter((each) => !each.rest).map((each) => each.name),
 		make: maker(wanted),
 		other: guessed ? maker(wanted.map((each) => ({ ...each, type: flipped(each.type) }))) : null,
@@ -194,4 +208,4 @@ function wordsOf(text) {
 	return [...words];
 }
 
-module.exports = { argumentsOf, wordsOf };
+module.exports = { argumentsOf, put, wordsOf };

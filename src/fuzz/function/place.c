@@ -125,7 +125,9 @@ static int seeds_take(struct fuzzing *it, struct place *place, const struct buf 
 	if (it->plain)
 		return 0;
 	corpus_identify(it->options->state, place->target, &place->about);
-	own(fd_closep) int old = corpus_open(it->options->state, place->about.id);
+	own(fd_closep) int old = -1;
+	if (corpus_open(it->options->state, place->about.id, &old, err) < 0)
+		return err_wrap(err, "its corpus");
 	if (old >= 0 && inputs_take(it, place, old, true, what, err) < 0)
 		return -1;
 	corpus_names_read(place->fds[PLACE_CORPUS], &place->had);

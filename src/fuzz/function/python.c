@@ -11,6 +11,7 @@
 #define MEMORY ((uint64_t)1 << 30)
 #define MEMORY_LEAST ((uint64_t)512 << 20)
 #define HARNESS "harness_of_hotcell.py" /* no target's module is called so */
+#define EXPECT "harness_of_hotcell_expect.py"
 
 extern const char python_harness[], python_harness_end[]; /* the file beside this one */
 
@@ -94,6 +95,31 @@ static char *python_config(const struct function_target *target, const struct fu
 	return buf_take(&json.out);
 }
 
+/* What an existing harness is given to Atheris for, with what is declared left out: python_harness.py calls functions only. */
+static const char expect_script[] =
+	"import json, os, sys\n"
+	"import atheris\n"
+	"path = sys.argv[1]\n"
+	"with open(os.path.join(os.path.dirname(os.path.abspath(__file__)), 'target.json'), encoding='utf-8') as source:\n"
+	"    NAMES = json.load(source)['expect']\n"
+	"again = any(word.startswith(('-merge=', '-minimize_crash=')) for word in sys.argv)\n"
+	"sys.argv[:2] = [sys.executable + ' ' + os.path.abspath(__file__) + ' ' + path if again else path]\n"
+	"sys.path[0] = os.path.dirname(path)\n"
+	"SETUP = atheris.Setup\n"
+	"def setup(argv, one_input, **more):\n"
+	"    def one(data):\n"
+	"        try:\n"
+	"            one_input(data)\n"
+	"        except BaseException as error:\n"
+	"            names = [name for each in type(error).__mro__ for name in (each.__name__, each.__module__ + '.' + each.__qualname__)]\n"
+	"            if not set(names) & set(NAMES):\n"
+	"                raise\n"
+	"    return SETUP(argv, one, **more)\n"
+	"atheris.Setup = setup\n"
+	"with open(path, 'rb') as source:\n"
+	"    code = compile(source.read(), path, 'exec')\n"
+	"exec(code, {'__name__': '__main__', '__file__': path, '__builtins__': __builtins__})\n";
+
 /* To merge, libFuzzer starts itself again in a shell, by argv[0]: for a harness that is no program of its own, that has to be
  * the interpreter with it. */
 static const char merge_script[] =
@@ -120,10 +146,17 @@ static int python_plan(const struct function_target *target, const struct functi
 	texts_add_all(&ret->cover, LIST(python, FUNCTION_WORK "/" HARNESS, "cover"));
 	if (target->harness) {
 		own(freep) char *file = xfmt(FUNCTION_ROOT "/%s", target->file);
+		ret->tells_on_stdout = true; /* Atheris does so */
+		if (options->expect && options->expect[0]) {
+			struct finding_texts *const ways[] = {&ret->run, &ret->replay, &ret->merge};
+			plan_file_add(ret, EXPECT, xstrdup(expect_script));
+			for (size_t i = 0; i < ARRAY_LEN(ways); i++)
+				texts_add_all(ways[i], LIST(python, FUNCTION_WORK "/" EXPECT, file));
+			return 0;
+		}
 		texts_add_all(&ret->run, LIST(python, file));
 		texts_add_all(&ret->replay, LIST(python, file));
 		texts_add_all(&ret->merge, LIST(python, "-c", merge_script, file));
-		ret->tells_on_stdout = true; /* Atheris does so */
 		return 0;
 	}
 	texts_add_all(&ret->run, LIST(python, FUNCTION_WORK "/" HARNESS, "fuzz"));

@@ -16,6 +16,7 @@ import json
 import os
 import sys
 import time
+import types
 
 WORK = os.path.dirname(os.path.abspath(__file__))
 with open(os.path.join(WORK, "target.json"), encoding="utf-8") as config_file:
@@ -28,6 +29,7 @@ CRASHES_MAX = 1000
 KEY_FRAMES = 3
 DEPTH_MAX = 4
 ITEMS_MAX = 8
+DRAIN_MAX = 1000
 INTEGERS = (0, 1, -1, 127, 128, 255, 256, 32767, 65535, 65536, 2**31 - 1, 2**31, -(2**31), 2**32, 2**53, 2**63 - 1, 2**63, 2**64)
 
 
@@ -124,52 +126,101 @@ def make_unknown(data, depth, last):
     return text(raw) if data.ConsumeBool() else raw
 
 
+MAKERS = {}
+
+
+def make_call(hint, data, depth):
+    if hint not in MAKERS:
+        MAKERS[hint] = arguments_of(hint)
+    args, kwargs = MAKERS[hint](data, depth + 1)
+    return hint(*args, **kwargs)
+
+
 def make_object(hint, data, depth):
     """A dataclass, a TypedDict, or whatever else is made by calling it with values of its hints."""
-    import dataclasses
     import typing
 
-    if dataclasses.is_dataclass(hint):
-        fields = {field.name: field for field in dataclasses.fields(hint) if field.init}
-        hints = hints_of(hint)
-        return hint(**{name: make(hints.get(name, str), data, depth + 1, False) for name in fields})
     if typing.is_typeddict(hint):
-        return {name: make(each, data, depth + 1, False) for name, each in hints_of(hint).items()}
-    maker = arguments_of(hint)
+        hints = hints_of(hint)
+        return {name: make(hints[name], data, depth + 1, False) for name in keys_of(hint, hints)}
     try:
-        args, kwargs = maker(data, depth + 1)
-        return hint(*args, **kwargs)
+        return make_call(hint, data, depth)
     except Exception as error:
         raise Skip from error
 
 
+def count_of(data, depth):
+    """Of items: what nests too deep is empty, and of its type all the same."""
+    return 0 if depth > DEPTH_MAX else data.ConsumeIntInRange(0, ITEMS_MAX)
+
+
 def make_items(item, data, depth):
-    return [make(item, data, depth + 1, False) for _ in range(data.ConsumeIntInRange(0, ITEMS_MAX))]
+    return [make(item, data, depth + 1, False) for _ in range(count_of(data, depth))]
+
+
+def make_mapping(origin, args, data, depth):
+    import collections
+
+    key, value = args if len(args) == 2 else (args[0] if args else str, int if origin is collections.Counter else str)
+    made = {make(key, data, depth + 1, False): make(value, data, depth + 1, False) for _ in range(count_of(data, depth))}
+    if origin is collections.defaultdict:
+        return origin(getattr(value, "__origin__", value), made)
+    return made if is_abstract(origin) else origin(made)
+
+
+def make_union(args, data, depth, last):
+    can = [each for each in args if why_not(each) is None]
+    plain = [each for each in can if each in PLAIN]
+    can = plain if depth > DEPTH_MAX and plain else can
+    if not can:
+        raise Skip
+    return make(can[data.ConsumeIntInRange(0, len(can) - 1)], data, depth, last)
+
+
+def is_abstract(hint):
+    import inspect
+
+    return inspect.isabstract(hint) or getattr(hint, "_is_protocol", False)
+
+
+def make_iterable(origin, args, data, depth):
+    import collections.abc
+
+    items = make_items(args[0] if args else str, data, depth)
+    if issubclass(origin, collections.abc.Set):
+        return set(items) if is_abstract(origin) else origin(items)
+    if issubclass(origin, collections.abc.Iterator):
+        return (each for each in items)
+    return items if is_abstract(origin) else origin(items)
 
 
 def make_generic(origin, args, data, depth, last):
     import collections.abc
-    import types
     import typing
 
     if origin in (typing.Union, types.UnionType):
-        return make(args[data.ConsumeIntInRange(0, len(args) - 1)], data, depth, last)
+        return make_union(args, data, depth, last)
     if origin is typing.Literal:
         return args[data.ConsumeIntInRange(0, len(args) - 1)]
-    if origin is typing.Annotated or origin in (typing.Final, typing.ClassVar):
+    if origin in (typing.Annotated, typing.Final, typing.ClassVar):
         return make(args[0], data, depth, last)
     if origin is tuple:
         if len(args) == 2 and args[1] is Ellipsis:
             return tuple(make_items(args[0], data, depth))
         return tuple(make(each, data, depth + 1, False) for each in args)
-    if isinstance(origin, type) and issubclass(origin, collections.abc.Mapping):
-        key, value = args if len(args) == 2 else (str, str)
-        return {make(key, data, depth + 1, False): make(value, data, depth + 1, False) for _ in range(data.ConsumeIntInRange(0, ITEMS_MAX))}
-    if isinstance(origin, type) and issubclass(origin, collections.abc.Set):
-        return set(make_items(args[0] if args else str, data, depth))
-    if isinstance(origin, type) and issubclass(origin, collections.abc.Iterable):
-        return make_items(args[0] if args else str, data, depth)
-    return make_unknown(data, depth, last)
+    if issubclass(origin, collections.abc.Mapping):
+        return make_mapping(origin, args, data, depth)
+    if is_collection(origin):
+        return make_iterable(origin, args, data, depth)
+    return make_object(origin, data, depth)
+
+
+def is_collection(origin):
+    """Whether it is made from items: of the library, or a name for what is in it. What a project made itself is called."""
+    import collections.abc
+
+    known = origin in (list, set, frozenset, tuple) or origin.__module__ in ("collections", "collections.abc")
+    return known and issubclass(origin, collections.abc.Iterable)
 
 
 PLAIN = {
@@ -186,74 +237,258 @@ PLAIN = {
 }
 
 
+def make_file(data, last, of_text):
+    import io
+
+    raw = some_bytes(data, last)
+    return io.StringIO(text(raw)) if of_text else io.BytesIO(raw)
+
+
+def make_date(data, name):
+    import datetime
+
+    moment = datetime.datetime(1, 1, 1) + datetime.timedelta(days=data.ConsumeIntInRange(0, 3652058), seconds=data.ConsumeIntInRange(0, 86399))
+    return {"date": moment.date(), "time": moment.time(), "datetime": moment}[name]
+
+
+def make_decimal(data):
+    import decimal
+
+    return decimal.Decimal(make_int(data)).scaleb(data.ConsumeIntInRange(-20, 20))
+
+
+# types of the library whose constructors say too little of what they take
+KNOWN = {
+    "typing.IO": lambda hint, data, last: make_file(data, last, False),
+    "typing.BinaryIO": lambda hint, data, last: make_file(data, last, False),
+    "typing.TextIO": lambda hint, data, last: make_file(data, last, True),
+    "datetime.date": lambda hint, data, last: make_date(data, "date"),
+    "datetime.time": lambda hint, data, last: make_date(data, "time"),
+    "datetime.datetime": lambda hint, data, last: make_date(data, "datetime"),
+    "datetime.timedelta": lambda hint, data, last: hint(seconds=data.ConsumeInt(4), microseconds=data.ConsumeInt(3)),
+    "decimal.Decimal": lambda hint, data, last: make_decimal(data),
+    "fractions.Fraction": lambda hint, data, last: hint(make_int(data), data.ConsumeIntInRange(1, 1000)),
+    "uuid.UUID": lambda hint, data, last: hint(int=data.ConsumeIntInRange(0, 2**64 - 1)),
+}
+
+
+def known_of(hint):
+    """What makes it, if it is of the library and known; of a generic one, by what it is of."""
+    import typing
+
+    of = typing.get_origin(hint) or hint
+    maker = KNOWN.get(f"{getattr(of, '__module__', '')}.{getattr(of, '__qualname__', '')}")
+    if maker is not None and of is typing.IO and typing.get_args(hint) == (str,):
+        return KNOWN["typing.TextIO"], of
+    return maker, of
+
+
+def is_any(hint):
+    """Where nothing is said."""
+    import inspect
+    import typing
+
+    return hint in (inspect.Parameter.empty, typing.Any, typing.AnyStr, object)
+
+
+def stands_for(hint):
+    """Of a new name for a type, and of a variable for types, the type; else the hint itself."""
+    import typing
+
+    while True:
+        if isinstance(hint, typing.TypeVar):
+            hint = hint.__bound__ or (typing.Union[hint.__constraints__] if hint.__constraints__ else typing.Any)
+        elif hasattr(hint, "__supertype__"):
+            hint = hint.__supertype__
+        else:
+            return hint
+
+
 def make(hint, data, depth=0, last=False):
     import enum
     import typing
 
+    hint = hint if hint in PLAIN else stands_for(hint)
     if hint in PLAIN:
         return PLAIN[hint](data, last)
-    if depth > DEPTH_MAX:
-        return None
+    if is_any(hint):
+        return make_unknown(data, depth, last)
+    if depth > DEPTH_MAX + ITEMS_MAX:
+        raise Skip
+    known, of = known_of(hint)
+    if known is not None:
+        return known(of, data, last)
     origin = typing.get_origin(hint)
     if origin is not None:
         return make_generic(origin, typing.get_args(hint), data, depth, last)
-    if hint in (list, set, frozenset):
-        return hint(make_items(str, data, depth))
-    if hint is tuple:
-        return tuple(make_items(str, data, depth))
     if hint is dict:
-        return {make(str, data, depth + 1): make(str, data, depth + 1) for _ in range(data.ConsumeIntInRange(0, ITEMS_MAX))}
-    if isinstance(hint, type) and issubclass(hint, enum.Enum):
+        return make_mapping(dict, (), data, depth)
+    if is_collection(hint):
+        return make_generic(hint, (str, Ellipsis) if hint is tuple else (), data, depth, last)
+    if issubclass(hint, enum.Enum):
         members = list(hint)
-        return members[data.ConsumeIntInRange(0, len(members) - 1)] if members else None
-    if isinstance(hint, type) and hint is not object:
-        return make_object(hint, data, depth)
-    return make_unknown(data, depth, last)
+        return members[data.ConsumeIntInRange(0, len(members) - 1)]
+    return make_object(hint, data, depth)
+
+
+# ---- what cannot be made ----
+
+
+REASONS = {}
+TRIES = 100
+
+
+def shown(hint):
+    return hint if isinstance(hint, str) else getattr(hint, "__qualname__", None) if isinstance(hint, type) else str(hint)
+
+
+def why_not(hint):
+    """None, or what of it cannot be made from bytes. One that is asked for inside itself can be: what is around it tells."""
+    try:
+        if hint in REASONS:
+            return REASONS[hint]
+    except TypeError:  # it cannot be a key
+        return shown(hint)
+    REASONS[hint] = None
+    try:
+        REASONS[hint] = find_why_not(hint)
+    except Exception:  # a hint of a kind that is not known here
+        REASONS[hint] = shown(hint)
+    return REASONS[hint]
+
+
+def first(reasons):
+    return next((each for each in reasons if each is not None), None)
+
+
+def find_why_not(hint):
+    import enum
+    import typing
+
+    if isinstance(hint, str):  # a name that only a type checker knows
+        return shown(hint)
+    hint = hint if hint in PLAIN else stands_for(hint)
+    if hint in PLAIN or is_any(hint) or known_of(hint)[0] is not None:
+        return None
+    origin, args = typing.get_origin(hint), typing.get_args(hint)
+    if origin in (typing.Union, types.UnionType):
+        reasons = [why_not(each) for each in args]
+        return None if None in reasons else reasons[0]
+    if origin is typing.Literal:
+        return None
+    if origin in (typing.Annotated, typing.Final, typing.ClassVar):
+        return why_not(args[0])
+    of = origin or hint
+    if not isinstance(of, type) or of is type:
+        return shown(hint)
+    if issubclass(of, enum.Enum):
+        return None if len(of) else shown(hint)
+    if is_collection(of) or issubclass(of, dict):
+        inner = first(why_not(each) for each in args if each is not Ellipsis)
+        return inner or (None if made_once(hint) else shown(hint))
+    if typing.is_typeddict(of):
+        hints = hints_of(of)
+        return first(why_not(hints[name]) for name in keys_of(of, hints))
+    if is_abstract(of):
+        return shown(hint)
+    return None if made_once(hint) else shown(hint)
+
+
+def made_once(hint):
+    import random
+
+    some = random.Random(1)
+    for size in range(TRIES):
+        try:
+            make(hint, atheris.FuzzedDataProvider(some.randbytes(size)))
+            return True
+        except Exception:
+            pass
+    return False
+
+
+def keys_of(hint, hints):
+    """Of a TypedDict: all that can be made, and all that must be there."""
+    return [name for name in hints if name in hint.__required_keys__ or why_not(hints[name]) is None]
 
 
 def hints_of(function):
+    """By name; one that cannot be told, since only a type checker knows its name, is left as it is written."""
     import typing
 
     try:
         return typing.get_type_hints(function)
-    except Exception:  # a name that only a type checker knows
-        return {name: each for name, each in getattr(function, "__annotations__", {}).items() if not isinstance(each, str)}
+    except Exception:
+        pass
+    module = sys.modules.get(getattr(function, "__module__", None))
+    names = getattr(function, "__globals__", None) or (vars(module) if module else {})
+    hints = {}
+    for name, hint in getattr(function, "__annotations__", {}).items():
+        try:
+            hints.update(typing.get_type_hints(types.SimpleNamespace(__annotations__={name: hint}), names))
+        except Exception:
+            hints[name] = str(hint)
+    return hints
+
+
+class NoArguments(Exception):
+    """It cannot be called with anything that bytes make."""
+
+
+def wanted_of(function, parameters):
+    """Its parameters that values are made for: name, how it is given, hint. One that has a default and cannot be made is left out."""
+    hints = {**hints_of(function.__new__), **hints_of(function.__init__)} if isinstance(function, type) else hints_of(function)
+    wanted, places = [], True
+    for each in parameters:
+        hint = hints.get(each.name, each.empty)
+        if each.kind == each.VAR_KEYWORD or (each.kind == each.VAR_POSITIONAL and (wanted or not places)):
+            continue
+        if hint is each.empty and each.default is not each.empty and each.default is not None:
+            hint = type(each.default)
+        bad = why_not(hint)
+        if each.kind == each.POSITIONAL_ONLY and not places and each.default is not each.empty:
+            continue
+        if bad is not None and each.default is each.empty:
+            raise NoArguments(f": its parameter '{each.name}' cannot be made from bytes: {bad}")
+        if bad is not None:
+            places = places and each.kind == each.KEYWORD_ONLY
+            continue
+        how = "all" if each.kind == each.VAR_POSITIONAL else "name" if each.kind == each.KEYWORD_ONLY or not places else "place"
+        wanted.append((each.name, how, hint))
+    return wanted
 
 
 def arguments_of(function):
     """What makes its arguments from data, by its signature."""
     import inspect
 
-    hints = hints_of(function if not isinstance(function, type) else function.__init__)
-    wanted = []
     try:
-        parameters = list(inspect.signature(function).parameters.values())
+        parameters = inspect.signature(function).parameters.values()
     except (TypeError, ValueError):  # one that is written in C and says nothing of itself
         return lambda data, depth=0: ([make_unknown(data, depth, True)], {})
-    for each in parameters:
-        if each.kind in (each.VAR_POSITIONAL, each.VAR_KEYWORD):
-            continue
-        hint = hints.get(each.name, inspect.Parameter.empty)
-        if hint is inspect.Parameter.empty and each.default not in (inspect.Parameter.empty, None):
-            hint = type(each.default)
-        wanted.append((each.name, each.kind == each.KEYWORD_ONLY, hint))
+    wanted = wanted_of(function, parameters)
+    if not wanted and not isinstance(function, type):
+        raise NoArguments(" takes nothing, so there is nothing to fuzz")
 
     def maker(data, depth=0):
         args, kwargs = [], {}
-        for place, (name, by_name, hint) in enumerate(wanted):
+        for place, (name, how, hint) in enumerate(wanted):
+            if how == "all" and not is_any(hint):
+                args.extend(make_items(hint, data, depth))
+                continue
             value = make(hint, data, depth, depth == 0 and place == len(wanted) - 1)
-            if by_name:
+            if how == "name":
                 kwargs[name] = value
             else:
                 args.append(value)
         return args, kwargs
 
-    only = wanted[0][2] if len(wanted) == 1 else None
+    only = wanted[0][2] if len(wanted) == 1 and wanted[0][1] != "all" else None
     if only in (bytes, str):  # the input itself: what is kept is what was given
         def whole(data, depth=0):
             raw = data.ConsumeBytes(data.remaining_bytes())
             value = raw if only is bytes else text(raw)
-            return ([], {wanted[0][0]: value}) if wanted[0][1] else ([value], {})
+            return ([], {wanted[0][0]: value}) if wanted[0][1] == "name" else ([value], {})
         return whole
     return maker
 
@@ -269,14 +504,51 @@ def is_expected(error):
     return False
 
 
+def drained(result):
+    """What a call gave, to its end: the body of a generator runs when it is asked for items, that of a coroutine when it is awaited."""
+    return DRAINS[type(result)](result) if type(result) in DRAINS else result
+
+
+def drained_items(items):
+    return [each for _, each in zip(range(DRAIN_MAX), items)]
+
+
+async def drained_async(items):
+    found = []
+    async for each in items:
+        found.append(each)
+        if len(found) >= DRAIN_MAX:
+            break
+    await items.aclose()
+    return found
+
+
+def awaited(task):
+    import asyncio
+
+    if not LOOPS:
+        LOOPS.append(asyncio.new_event_loop())
+    return drained(LOOPS[0].run_until_complete(task))
+
+
+LOOPS = []
+DRAINS = {
+    types.GeneratorType: drained_items,
+    map: drained_items,
+    filter: drained_items,
+    zip: drained_items,
+    types.CoroutineType: awaited,
+    types.AsyncGeneratorType: lambda items: awaited(drained_async(items)),
+}
+
+
 class Caller:
     def __init__(self, function):
-        import asyncio
-        import inspect
-
         self.function = function
-        self.maker = arguments_of(function)
-        self.loop = asyncio.new_event_loop() if inspect.iscoroutinefunction(function) else None
+        try:
+            self.maker = arguments_of(function)
+        except NoArguments as why:
+            sys.exit(f"{CONFIG['function']}{why}")
 
     def can_be_called(self):
         """Whether bytes make arguments at all; `why` not, if they do not."""
@@ -298,18 +570,22 @@ class Caller:
         except Exception:  # what these bytes stand for cannot be made: not the function's fault
             return None
         try:
-            result = self.function(*args, **kwargs)
-            if self.loop is not None:
-                self.loop.run_until_complete(result)
+            drained(self.function(*args, **kwargs))
         except BaseException as error:
             return None if is_expected(error) else error
         return None
 
 
+def beyond_ours(trace):
+    while trace is not None and trace.tb_frame.f_code.co_filename == beyond_ours.__code__.co_filename:
+        trace = trace.tb_next
+    return trace
+
+
 def frames(error):
     import traceback
 
-    walked = [(frame.f_code.co_filename, frame.f_code.co_name) for frame, _ in traceback.walk_tb(error.__traceback__.tb_next)]
+    walked = [(frame.f_code.co_filename, frame.f_code.co_name) for frame, _ in traceback.walk_tb(beyond_ours(error.__traceback__))]
     own = [each for each in walked if each[0].startswith(ROOT + "/")]
     walked = own or walked
     return walked[:KEY_FRAMES] if isinstance(error, RecursionError) else walked[-KEY_FRAMES:]
@@ -319,13 +595,11 @@ def key_of(error):
     return hashlib.sha1(repr((type(error).__qualname__, frames(error))).encode()).hexdigest()[:16]
 
 
-def told(error, ours=1):
+def told(error):
     """The traceback without what is ours of it."""
     import traceback
 
-    trace = error.__traceback__
-    while ours and trace is not None:
-        trace, ours = trace.tb_next, ours - 1
+    trace = beyond_ours(error.__traceback__)
     try:
         lines = traceback.format_exception(type(error), error, trace)
         whole = "".join(lines).encode("utf-8", "backslashreplace")
@@ -640,7 +914,6 @@ def cover(folder):
 
 def call_of(function):
     """What calls it with a document: an object whose keys are its parameters is spread over them, all else is its only argument."""
-    import asyncio
     import inspect
 
     try:
@@ -650,13 +923,11 @@ def call_of(function):
     names = {each.name for each in parameters if each.kind in (each.POSITIONAL_OR_KEYWORD, each.KEYWORD_ONLY)}
     needed = {each.name for each in parameters if each.name in names and each.default is each.empty}
     open_ended = any(each.kind == each.VAR_KEYWORD for each in parameters)
-    loop = asyncio.new_event_loop() if inspect.iscoroutinefunction(function) else None
 
     def call(document):
         keys = set(document) if isinstance(document, dict) else None
         spread = keys is not None and needed <= keys and (keys <= names or open_ended) and (keys or not names)
-        result = function(**document) if spread else function(document)
-        return loop.run_until_complete(result) if loop is not None else result
+        return drained(function(**document) if spread else function(document))
 
     return call
 
@@ -665,7 +936,7 @@ def cycle_of(error):
     """Of a stack that is full, what is in it again and again: the rest of it is chance."""
     import traceback
 
-    frames = traceback.extract_tb(error.__traceback__.tb_next)
+    frames = traceback.extract_tb(beyond_ours(error.__traceback__))
     times = {}
     for each in frames:
         times.setdefault((each.filename, each.name), []).append(each)
@@ -681,7 +952,7 @@ def answer_of(call, line):
         if is_expected(error):
             return {"rejected": f"by {type(error).__name__}, which is declared"}
         said = f"{type(error).__name__}: {error}"[:ANSWER_MAX]
-        trace = cycle_of(error) if isinstance(error, RecursionError) else told(error, 2).decode("utf-8", "replace")
+        trace = cycle_of(error) if isinstance(error, RecursionError) else told(error).decode("utf-8", "replace")
         return {"exception": said, "traceback": trace if len(trace) <= ANSWER_MAX else trace[:200] + "\n...\n" + trace[-ANSWER_MAX + 200 :]}
     try:
         shown = json.dumps(result, allow_nan=False)

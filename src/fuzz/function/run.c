@@ -216,6 +216,16 @@ static bool needs_are_there(struct fuzzing *it, size_t index)
 	return true;
 }
 
+/* Whoever tells a problem of a target names it first. */
+static const char *without_name(const char *text, const char *name)
+{
+	size_t len = strlen(name);
+
+	if (strncmp(text, name, len) != 0 || (text[len] != ' ' && strncmp(text + len, ": ", 2) != 0))
+		return text;
+	return text + len + (text[len] == ' ' ? 1 : 2);
+}
+
 void fuzzing_prepare(struct fuzzing *it, size_t index)
 {
 	struct place *place = &it->places[index];
@@ -223,7 +233,7 @@ void fuzzing_prepare(struct fuzzing *it, size_t index)
 	struct err err = {0};
 
 	if (place_open(it, index, &err) < 0) {
-		fuzzing_problem(it, index, "%s", err.text);
+		fuzzing_problem(it, index, "%s", without_name(err.text, place->target->name));
 		return;
 	}
 	bool asked = !place->plan.build_proves;

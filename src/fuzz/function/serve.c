@@ -40,7 +40,9 @@ static int prepare(struct function_serve *serve, struct err *err)
 			it->places[0].target->name, serve->result.problems[0].items[0]);
 	if (!it->places[0].plan.serve.count)
 		return err_set(err, ERR_USAGE,
-			"--schema: %s takes bytes, and no values: leave the schema out, or name a function",
+			it->places[0].target->harness
+				? "--schema: %s takes bytes, and no values: leave the schema out, or name a function"
+				: "--schema is for functions of Python, JavaScript, C and C++, and %s is none: leave it out",
 			it->places[0].target->name);
 	return 0;
 }
