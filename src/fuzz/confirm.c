@@ -17,6 +17,7 @@
 void verdict_drop(struct verdict *verdict)
 {
 	free(verdict->message);
+	free(verdict->shape);
 	free(verdict->file);
 	texts_done(&verdict->evidence);
 	texts_done(&verdict->frames);
@@ -27,6 +28,7 @@ void surprise_done(struct surprise *surprise)
 {
 	steps_done(&surprise->steps);
 	free(surprise->choices);
+	free(surprise->message);
 	*surprise = (struct surprise){0};
 }
 
@@ -41,14 +43,64 @@ static bool is_pending(const struct engine *engine, const char *id)
 	return false;
 }
 
+static struct message message_of(const char *text, const struct step *step)
+{
+	return (struct message){text, buf_text(&step->input), step->input.len, &step->subject->input_value};
+}
+
+/* Whether it is what the surprise was, but for what the input put into its message. */
+static bool is_like(const struct verdict *verdict, const struct step *step, const struct surprise *surprise)
+{
+	const struct step *last = surprise->steps.count ? &surprise->steps.list[surprise->steps.count - 1] : NULL;
+
+	if (!last || !surprise->message || !verdict->shape || last->subject != step->subject ||
+		strcmp(surprise->oracle, verdict->oracle) != 0)
+		return false;
+	const struct message one = message_of(surprise->message, last), other = message_of(verdict->message, step);
+	return message_same(&one, &other);
+}
+
+/* The same, of what was told already. */
+static bool is_told(const struct engine *engine, const struct verdict *verdict, const struct step *step)
+{
+	const struct message other = message_of(verdict->message, step);
+
+	for (size_t i = 0; verdict->shape && i < engine->result->count; i++) {
+		const struct finding *finding = &engine->result->findings[i];
+		if (!finding->shape || finding->binary || strcmp(finding->oracle, verdict->oracle) != 0 ||
+			strcmp(finding->subject, step->subject->name) != 0)
+			continue;
+		const struct message one = {finding->message, finding->input, strlen(finding->input), &step->subject->input_value};
+		if (message_same(&one, &other))
+			return true;
+	}
+	return false;
+}
+
+static bool is_waiting(const struct engine *engine, const struct verdict *verdict, const struct step *step)
+{
+	for (size_t i = 0; i < engine->pending_count; i++) {
+		if (is_like(verdict, step, &engine->pending[i]))
+			return true;
+	}
+	return false;
+}
+
 void surprise_add(struct engine *engine, const struct verdict *verdict, const struct witness *witness)
 {
 	char id[FINDING_ID_LEN + 1];
 
 	verdict_identify(engine, witness->step->subject, verdict, id);
 	const struct met *met = engine_met(engine, id);
-	if ((met && (met->found || met->tries >= MET_TRIES)) || is_pending(engine, id))
+	if ((met && (met->found || met->tries >= MET_TRIES)) || is_pending(engine, id) ||
+		is_waiting(engine, verdict, witness->step))
 		return;
+	if (is_told(engine, verdict, witness->step)) {
+		struct met *told = engine_meet(engine, id);
+		if (told)
+			told->found = true;
+		return;
+	}
 	if (engine->pending_count == PENDING_MAX) {
 		engine->surprises_lost++;
 		return;
@@ -56,6 +108,7 @@ void surprise_add(struct engine *engine, const struct verdict *verdict, const st
 	struct surprise *surprise = &engine->pending[engine->pending_count++];
 	*surprise = (struct surprise){.oracle = verdict->oracle, .late = witness->late};
 	memcpy(surprise->id, id, sizeof(id));
+	surprise->message = verdict->shape ? xstrdup(verdict->message) : NULL;
 	uint64_t kept = witness->past_count < HISTORY_MAX ? witness->past_count : HISTORY_MAX;
 	for (uint64_t i = witness->past_count - kept; i < witness->past_count; i++)
 		steps_add(&surprise->steps, &witness->past[i % HISTORY_MAX]);
@@ -151,9 +204,8 @@ bool trial_once(struct engine *engine, const struct steps *steps, const struct s
 	if (trial(engine, steps, fresh, is_twice(surprise->oracle), &verdicts) < 0)
 		return false;
 	for (size_t i = 0; i < verdicts.count; i++) {
-		char id[FINDING_ID_LEN + 1];
-		verdict_identify(engine, last->subject, &verdicts.list[i], id);
-		if (strcmp(id, surprise->id) != 0) {
+		if (!verdict_is(engine, last->subject, &verdicts.list[i], surprise->id) &&
+			!is_like(&verdicts.list[i], last, surprise)) {
 			/* a chain of a capsule may be longer than what is remembered of a session */
 			size_t past = steps->count - 1 < HISTORY_MAX ? steps->count - 1 : HISTORY_MAX;
 			struct witness witness = {
@@ -293,6 +345,19 @@ static const char *proving_mark(const struct engine *engine, const struct verdic
 	return NULL;
 }
 
+/* Of one that has another id now that it is small. False: it was told before. */
+static bool told_once(struct engine *engine, struct finding *finding)
+{
+	struct met *met = engine_meet(engine, finding->id);
+	bool known = met && met->found;
+
+	if (met)
+		met->found = true;
+	if (known)
+		finding_done(finding);
+	return !known;
+}
+
 static void confirm_one(struct engine *engine, struct surprise *surprise)
 {
 	own(steps_done) struct steps steps = {0};
@@ -317,6 +382,8 @@ static void confirm_one(struct engine *engine, struct surprise *surprise)
 		confirm_reduce(engine, &steps, surprise, &tally, &proof);
 	struct finding finding = {0};
 	finding_make(engine, &steps, &proof, &finding);
+	if (strcmp(finding.id, surprise->id) != 0 && !told_once(engine, &finding))
+		return;
 	finding.seen = tally.seen;
 	finding.tried = tally.tried;
 	if (strcmp(found, finding.input) != 0)

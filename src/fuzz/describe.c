@@ -102,6 +102,7 @@ void finding_make(struct engine *engine, const struct steps *steps, const struct
 		.times = 1};
 	const char *file = verdict->file ? verdict->file : options->declared;
 	ret->file = file ? xstrdup(file) : NULL;
+	ret->shape = verdict->shape ? xstrdup(verdict->shape) : NULL;
 	ret->profile = options->profile ? xstrdup(options->profile) : NULL;
 	ret->target_sha256 = engine->sha256 ? xstrdup(engine->sha256) : NULL;
 	texts_copy(&ret->frames, &verdict->frames, SIZE_MAX);

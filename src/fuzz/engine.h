@@ -148,6 +148,7 @@ struct worker {
 struct surprise {
 	char id[FINDING_ID_LEN + 1];
 	const char *oracle; /* static */
+	char *message; /* where the target wrote it, and there are no frames; NULL: the id says it all */
 	struct steps steps; /* the call, and those before it on its process */
 	uint64_t *choices; /* of the last; NULL: it was not made of choices */
 	size_t choice_count;
@@ -208,6 +209,8 @@ struct met *engine_met(struct engine *engine, const char *id); /* NULL: never */
 struct met *engine_meet(struct engine *engine, const char *id); /* made where it is new; NULL: there are too many */
 void verdict_identify(const struct engine *engine, const struct subject *subject, const struct verdict *verdict,
 	char ret[FINDING_ID_LEN + 1]);
+/* Whether that is its id, or would be without a shape, as of a capsule that has none. */
+bool verdict_is(const struct engine *engine, const struct subject *subject, const struct verdict *verdict, const char *id);
 void gap_add(struct fuzz_result *result, const char *format, ...) PRINTF_LIKE(2, 3);
 
 /* ---- explore.c ---- */

@@ -30,9 +30,7 @@ static void repro_take(struct engine *engine, const struct finding *finding, con
 
 	for (size_t i = 0; i < verdicts->count; i++) {
 		struct verdict *verdict = &verdicts->list[i];
-		char id[FINDING_ID_LEN + 1];
-		verdict_identify(engine, subject, verdict, id);
-		if (strcmp(id, finding->id) == 0) {
+		if (verdict_is(engine, subject, verdict, finding->id)) {
 			came = true;
 			texts_done(&ret->evidence);
 			ret->evidence = verdict->evidence;

@@ -253,6 +253,40 @@ static void one_surprise_is_one_finding_with_all_it_takes_to_do_it_again(void **
 	assert_string_equal(again.input, finding->input);
 }
 
+/* Messages that say what it was called with: as it is, quoted, cut off, in a word, in capitals. */
+static void echo_bug(const struct fake_call *call, struct reply *reply)
+{
+	const char *text = text_of(call->input, "a");
+	char message[200];
+	size_t len = (size_t)snprintf(message, sizeof(message),
+		call->session->target->echo == 0 ? "ValueError: bad value %s in list" :
+		call->session->target->echo == 1 ? "ValueError: bad value %.20s" : "KeyError: 'item_%s'", text);
+
+	for (size_t i = 0; call->session->target->echo == 1 && i < len && i < sizeof(message); i++)
+		message[i] = (char)(i < 22 ? message[i] : toupper((unsigned char)message[i]));
+	fake_fail(call, reply, message);
+}
+
+static void a_message_that_repeats_its_input_is_one_finding_with_one_id(void **state)
+{
+	(void)state;
+	for (int echo = 0; echo < 3; echo++) {
+		char first[FINDING_ID_LEN + 1] = "";
+		for (uint64_t seed = 1; seed < 6; seed++) {
+			own(fake_done) struct target target = {.behave = echo_bug, .echo = echo};
+			own(fuzz_result_done) struct fuzz_result result = {0};
+			fake_subject(&target, "tool", text_schema, NULL);
+			struct fuzz_options options = options_for(&target, 500);
+			options.seed = seed;
+			run(&options, &result);
+			assert_int_equal(result.count, 1);
+			if (!first[0])
+				memcpy(first, result.findings[0].id, sizeof(first));
+			assert_string_equal(result.findings[0].id, first);
+		}
+	}
+}
+
 static void several_bugs(const struct fake_call *call, struct reply *reply)
 {
 	const char *text = text_of(call->input, "a");
@@ -888,6 +922,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(planted_bugs_are_found_and_made_small),
 		TEST(one_surprise_is_one_finding_with_all_it_takes_to_do_it_again),
+		TEST(a_message_that_repeats_its_input_is_one_finding_with_one_id),
 		TEST(several_surprises_are_several_findings_the_worst_first),
 		TEST(what_comes_sometimes_is_flaky),
 		TEST(what_never_comes_again_is_counted_and_told_but_no_finding),
