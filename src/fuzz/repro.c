@@ -98,14 +98,15 @@ static int minimise(struct engine *engine, struct finding *finding, bool *ret_sm
 	if (steps_read(&steps, target_subjects(engine->options->target), finding->subject, finding->input, engine->err) < 0)
 		return -1;
 	memcpy(surprise.id, finding->id, sizeof(surprise.id));
-	struct tally tally = trial_count(engine, &steps, &surprise, times, &proof);
+	struct tally tally = {0};
+	trial_count(engine, &steps, &surprise, times, &tally, &proof);
 	if (engine->broken)
 		return -1;
 	if (!tally.seen)
 		return err_set(engine->err, ERR_MISSING,
 			"it did not come again in %u tries: there is nothing to make smaller", tally.tried);
 	surprise.late = engine->again_late;
-	confirm_reduce(engine, &steps, &surprise, &tally, &proof);
+	confirm_reduce(engine, &steps, &surprise, times, &tally, &proof);
 	if (engine->broken)
 		return -1;
 	own(freep) char *input = steps_text(&steps);
