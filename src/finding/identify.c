@@ -114,14 +114,14 @@ static bool is_literal(const char *word, size_t len)
 	return false;
 }
 
-/* Adds the word, without its digits, and returns how long it is. */
+/* Adds the word, without its digits, and returns how long it is. Of one with '_' in it each part is a word. */
 static size_t put_word(const char *at, bool bracketed, struct buf *ret)
 {
-	size_t len = 0, begun = ret->len, letters = 0;
+	size_t len = 0, begun = ret->len, letters = 0, digits = 0;
 
-	while (is_word((unsigned char)at[len]) && at[len] != '_')
-		len++;
-	if (bracketed && is_literal(at, len))
+	for (; is_word((unsigned char)at[len]) && at[len] != '_'; len++)
+		digits += isdigit((unsigned char)at[len]) != 0;
+	if (digits >= 6 || (bracketed && is_literal(at, len)))
 		return len;
 	if (begun)
 		buf_char(ret, ' ');
@@ -145,7 +145,9 @@ static bool words_of(const char *at, bool raw, struct buf *ret)
 	while (*at && ret->len < NORMAL_MAX) {
 		size_t skip = raw ? 0 : quoted_or_cut(at);
 		cut |= skip && !at[skip] && (skip == 1 || at[skip - 1] != *at);
-		if (!skip && !(skip = folders(at)) && !(skip = varying(at)) && is_word((unsigned char)*at)) {
+		if (!skip && !raw && !(skip = folders(at)) && (skip = varying(at)) && memchr(at, '_', skip))
+			skip = 0;
+		if (!skip && is_word((unsigned char)*at)) {
 			skip = put_word(at, depth > 0, ret);
 			skip += at[skip] == '\'' && (is_word((unsigned char)at[skip + 1]) || at[skip + 1] == ' '); /* "can't" */
 		}
@@ -189,10 +191,10 @@ static void bounds_of(const struct message *message, struct bounds *ret)
 	message_unecho(message, &text);
 	ret->cut = words_of(buf_text(&text), false, &ret->least);
 	(void)words_of(message->text, true, &ret->most);
-	/* a line of it ends where the input has one */
-	bool echoed = text.len && text.data[text.len - 1] == ' ';
-	ret->cut |= (len > 3 && strcmp(message->text + len - 3, "...") == 0) ||
-		(echoed && message->input && memmem(message->input, message->len, "\\", 1));
+	/* it is one line, and that of the input ended it */
+	bool lines = message->input && (memmem(message->input, message->len, "\\n", 2) || memmem(message->input, message->len, "\\u000", 5));
+	bool full = len > CUT_MIN && text.data[text.len - 1] == ' '; /* of the input, to the last byte */
+	ret->cut |= lines || full || (len > 3 && strcmp(message->text + len - 3, "...") == 0);
 }
 
 static size_t word_len(const char *at)

@@ -139,6 +139,9 @@ static void two_messages_are_the_same_but_for_their_inputs(void **state)
 		/* its end was cut off */
 		{"ValueError: bad value aaaaaaaa...", "aaaaaaaaaaaaaaaa", "ValueError: bad value  in list", "", true},
 		{"ValueError: bad value 'ab", "ab", "ValueError: bad value '' in list", "", true},
+		{"ValueError: item_'... is unknown", "'", "ValueError: item_... is unknown", "", true},
+		{"ValueError: item_x1234567'... is unknown", "x1234567'", "ValueError: item_... is unknown", "", true},
+		{"ValueError: item_", "\\r\\n", "ValueError: item_ is unknown", "", true},
 		{"open foo: file not found", "foo", "open foo: permission denied", "foo", false},
 		{"open file: file not found", "file", "open permission: permission denied", "permission", false},
 		{"ValueError: bad value", "", "TypeError: bad value", "", false},
