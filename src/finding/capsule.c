@@ -22,6 +22,7 @@ static const struct member {
 	{"target", MEMBER_TEXT, offsetof(struct finding, target), true},
 	{"subject", MEMBER_TEXT, offsetof(struct finding, subject), true},
 	{"message", MEMBER_TEXT, offsetof(struct finding, message), true},
+	{"shape", MEMBER_TEXT, offsetof(struct finding, shape), false},
 	{"frames", MEMBER_TEXTS, offsetof(struct finding, frames), false},
 	{"file", MEMBER_TEXT, offsetof(struct finding, file), false},
 	{"line", MEMBER_COUNT_32, offsetof(struct finding, line), false},

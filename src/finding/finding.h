@@ -14,6 +14,7 @@
 #include "base/buf.h"
 #include "base/err.h"
 #include "base/json.h"
+#include "base/value.h"
 
 #define FINDING_ID_LEN 16
 #define FINDING_FORMAT "hotcell-finding-1"
@@ -57,6 +58,7 @@ struct finding {
 	char *subject; /* the tool or function: "read_file" */
 	char *target; /* what it belongs to, for people: "mcp-server-git" */
 	char *message; /* one line: what was wrong */
+	char *shape; /* of a message that the target wrote: its words without what the input said (message_shape); NULL: it is ours */
 	struct finding_texts frames; /* of the target's own code, innermost first */
 	char *file; /* where in the user's tree, or where the subject is declared; may be NULL */
 	unsigned line; /* 0: not known */
@@ -96,10 +98,26 @@ bool finding_is_flaky(const struct finding *finding);
 
 /* ---- the same, or another ---- */
 
-/* Fills id from oracle, target, subject, and frames or, if there are none, message. */
+/* Fills id from oracle, target, subject, and frames or, if there are none, shape, or, if there is none either, message. */
 void finding_identify(struct finding *finding);
 /* A message without what varies from one time to the next: numbers, addresses, hashes, quoted texts, paths' folders. */
 void message_normalise(const char *message, struct buf *ret);
+
+/* A message that a target wrote, and what it was called with, which may be in it. */
+struct message {
+	const char *text;
+	const char *input; /* JSON; NULL: not known */
+	size_t len;
+	const struct value *schema; /* of the input: its names of members are the target's words; NULL: not known */
+};
+/* Its words, with none of what it was called with, and no others that vary: quoted texts, numbers, folders, and words of one
+ * or two letters, which may be the input's. Adds to `ret`, which is empty. */
+void message_shape(const struct message *message, struct buf *ret);
+/* Whether both can be the same message, to two inputs: a word that is in only one of them may be its input's, or was cut
+ * off. */
+bool message_same(const struct message *one, const struct message *other);
+/* echo.c: the message, bounded, with blanks where it repeats a text of its input, however escaped or cut. */
+void message_unecho(const struct message *message, struct buf *ret);
 
 /* ---- how sure ---- */
 

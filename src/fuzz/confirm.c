@@ -12,11 +12,15 @@
 #define DEFAULT_REPLAYS 5u
 #define TURN_MS 50
 #define LATE_REPLAYS 2u
+#define FRESH_TRIES 2u
+#define REPEATED_MORE 8u /* times as often as its process was called: a call may do less than those before it did */
+#define REPEATED_LOOK 16u /* calls between two looks */
 #define LAST_SHARE 3 /* of the time: the last part, in which what waits comes first */
 
 void verdict_drop(struct verdict *verdict)
 {
 	free(verdict->message);
+	free(verdict->shape);
 	free(verdict->file);
 	texts_done(&verdict->evidence);
 	texts_done(&verdict->frames);
@@ -27,6 +31,7 @@ void surprise_done(struct surprise *surprise)
 {
 	steps_done(&surprise->steps);
 	free(surprise->choices);
+	free(surprise->message);
 	*surprise = (struct surprise){0};
 }
 
@@ -41,21 +46,72 @@ static bool is_pending(const struct engine *engine, const char *id)
 	return false;
 }
 
+static struct message message_of(const char *text, const struct step *step)
+{
+	return (struct message){text, buf_text(&step->input), step->input.len, &step->subject->input_value};
+}
+
+/* Whether it is what the surprise was, but for what the input put into its message. */
+static bool is_like(const struct verdict *verdict, const struct step *step, const struct surprise *surprise)
+{
+	const struct step *last = surprise->steps.count ? &surprise->steps.list[surprise->steps.count - 1] : NULL;
+
+	if (!last || !surprise->message || !verdict->shape || last->subject != step->subject ||
+		strcmp(surprise->oracle, verdict->oracle) != 0)
+		return false;
+	const struct message one = message_of(surprise->message, last), other = message_of(verdict->message, step);
+	return message_same(&one, &other);
+}
+
+/* The same, of what was told already. */
+static bool is_told(const struct engine *engine, const struct verdict *verdict, const struct step *step)
+{
+	const struct message other = message_of(verdict->message, step);
+
+	for (size_t i = 0; verdict->shape && i < engine->result->count; i++) {
+		const struct finding *finding = &engine->result->findings[i];
+		if (!finding->shape || finding->binary || strcmp(finding->oracle, verdict->oracle) != 0 ||
+			strcmp(finding->subject, step->subject->name) != 0)
+			continue;
+		const struct message one = {finding->message, finding->input, strlen(finding->input), &step->subject->input_value};
+		if (message_same(&one, &other))
+			return true;
+	}
+	return false;
+}
+
+static bool is_waiting(const struct engine *engine, const struct verdict *verdict, const struct step *step)
+{
+	for (size_t i = 0; i < engine->pending_count; i++) {
+		if (is_like(verdict, step, &engine->pending[i]))
+			return true;
+	}
+	return false;
+}
+
 void surprise_add(struct engine *engine, const struct verdict *verdict, const struct witness *witness)
 {
 	char id[FINDING_ID_LEN + 1];
 
 	verdict_identify(engine, witness->step->subject, verdict, id);
 	const struct met *met = engine_met(engine, id);
-	if ((met && (met->found || met->tries >= MET_TRIES)) || is_pending(engine, id))
+	if ((met && (met->found || met->tries >= MET_TRIES)) || is_pending(engine, id) ||
+		is_waiting(engine, verdict, witness->step))
 		return;
+	if (is_told(engine, verdict, witness->step)) {
+		struct met *told = engine_meet(engine, id);
+		if (told)
+			told->found = true;
+		return;
+	}
 	if (engine->pending_count == PENDING_MAX) {
 		engine->surprises_lost++;
 		return;
 	}
 	struct surprise *surprise = &engine->pending[engine->pending_count++];
-	*surprise = (struct surprise){.oracle = verdict->oracle, .late = witness->late};
+	*surprise = (struct surprise){.oracle = verdict->oracle, .late = witness->late, .lived = witness->lived};
 	memcpy(surprise->id, id, sizeof(id));
+	surprise->message = verdict->shape ? xstrdup(verdict->message) : NULL;
 	uint64_t kept = witness->past_count < HISTORY_MAX ? witness->past_count : HISTORY_MAX;
 	for (uint64_t i = witness->past_count - kept; i < witness->past_count; i++)
 		steps_add(&surprise->steps, &witness->past[i % HISTORY_MAX]);
@@ -93,6 +149,7 @@ static const struct exchange *again_call(struct engine *engine, const struct ste
 	if (!seen)
 		return NULL;
 	engine->again_late = seen->reply.kind == REPLY_LATE;
+	engine->again_lived = seen->calls;
 	if (seen->ended)
 		engine->again_calls = 0;
 	return seen;
@@ -104,14 +161,17 @@ static const struct exchange *again_run(struct engine *engine, const struct step
 
 	if (engine_open_again(engine) < 0)
 		return NULL;
-	if ((fresh || steps->count > 1 || engine->again_calls >= AGAIN_CALLS) && engine->again_calls > 0) {
+	if ((fresh || steps->count > 1 || steps_repeat(steps) || engine->again_calls >= AGAIN_CALLS) && engine->again_calls > 0) {
 		session_restart(engine->again);
 		engine->again_calls = 0;
 	}
 	for (size_t i = 0; i < steps->count; i++) {
-		seen = again_call(engine, &steps->list[i]);
-		if (!seen)
-			return NULL;
+		unsigned left = steps->list[i].times > 1 ? steps->list[i].times : 1;
+		for (bool often = left > 1; left > 0; left--) {
+			seen = again_call(engine, &steps->list[i]);
+			if (!seen || (often && seen->ended)) /* what they led to, sooner than the last time */
+				return seen;
+		}
 	}
 	return seen;
 }
@@ -149,13 +209,13 @@ bool trial_once(struct engine *engine, const struct steps *steps, const struct s
 	if (trial(engine, steps, fresh, is_twice(surprise->oracle), &verdicts) < 0)
 		return false;
 	for (size_t i = 0; i < verdicts.count; i++) {
-		char id[FINDING_ID_LEN + 1];
-		verdict_identify(engine, last->subject, &verdicts.list[i], id);
-		if (strcmp(id, surprise->id) != 0) {
+		if (!verdict_is(engine, last->subject, &verdicts.list[i], surprise->id) &&
+			!is_like(&verdicts.list[i], last, surprise)) {
 			/* a chain of a capsule may be longer than what is remembered of a session */
 			size_t past = steps->count - 1 < HISTORY_MAX ? steps->count - 1 : HISTORY_MAX;
 			struct witness witness = {
-				.step = last, .past = last - past, .past_count = past, .late = engine->again_late};
+				.step = last, .past = last - past, .past_count = past, .late = engine->again_late,
+				.lived = engine->again_lived};
 			surprise_add(engine, &verdicts.list[i], &witness);
 			continue;
 		}
@@ -169,20 +229,16 @@ bool trial_once(struct engine *engine, const struct steps *steps, const struct s
 	return came;
 }
 
-struct tally trial_count(struct engine *engine, const struct steps *steps, const struct surprise *surprise,
-	unsigned times, struct verdict *ret)
+void trial_count(struct engine *engine, const struct steps *steps, const struct surprise *surprise, unsigned times,
+	struct tally *tally, struct verdict *ret)
 {
-	struct tally tally = {0};
-
-	while (tally.tried < times) {
-		/* two processes that nobody called before; what did it in both needs none of its own each time */
-		bool came = trial_once(engine, steps, surprise, tally.tried < 2 || tally.seen < tally.tried, ret);
+	while (tally->tried < times) {
+		bool came = trial_once(engine, steps, surprise, tally->tried < FRESH_TRIES || tally->seen < tally->tried, ret);
 		if (engine->broken || engine->stopped)
 			break; /* this one was not tried to its end */
-		tally.seen += came;
-		tally.tried++;
+		tally->seen += came;
+		tally->tried++;
 	}
-	return tally;
 }
 
 /* ---- one surprise ---- */
@@ -210,73 +266,149 @@ static bool is_same(const struct steps *a, const struct steps *b)
 		return false;
 	for (size_t i = 0; i < a->count; i++) {
 		const struct buf *one = &a->list[i].input, *other = &b->list[i].input;
-		if (one->len != other->len || memcmp(buf_text(one), buf_text(other), one->len) != 0)
+		if (a->list[i].times != b->list[i].times || one->len != other->len ||
+			memcmp(buf_text(one), buf_text(other), one->len) != 0)
 			return false;
 	}
 	return true;
 }
 
-/* The call alone, or with those before it. What does it is in *ret; none seen: nothing did. */
+/* Twice where it comes both times: what becomes of it when it is small is counted. Else as often as is wanted. */
+static struct tally first_look(
+	struct engine *engine, const struct steps *steps, const struct surprise *surprise, unsigned times, struct verdict *proof)
+{
+	struct tally tally = {0};
+
+	trial_count(engine, steps, surprise, times < FRESH_TRIES ? times : FRESH_TRIES, &tally, proof);
+	if (tally.seen < tally.tried)
+		trial_count(engine, steps, surprise, times, &tally, proof);
+	return tally;
+}
+
+static bool is_over(const struct engine *engine)
+{
+	return engine->stopped || engine->broken;
+}
+
+/* ---- what many calls do, and none of them alone ---- */
+
+static bool shows(struct engine *engine, const struct steps *steps, const struct surprise *surprise, const struct exchange *seen)
+{
+	own(verdicts_done) struct verdicts verdicts = {0};
+	const struct step *last = &steps->list[steps->count - 1];
+
+	engine_judge(engine, last, seen, NULL, 0, &verdicts);
+	for (size_t i = 0; i < verdicts.count; i++) {
+		if (verdict_is(engine, last->subject, &verdicts.list[i], surprise->id))
+			return true;
+	}
+	return false;
+}
+
+/* Calls them in turn on one process until it shows; then each of the steps has its number of times, with some to spare. */
+static bool repeat_find(struct engine *engine, struct steps *steps, const struct surprise *surprise)
+{
+	uint64_t most = surprise->lived * REPEATED_MORE + REPEATED_LOOK, until = clock_now() + engine->grace_ns / 2;
+
+	if (engine->again_calls > 0)
+		session_restart(engine->again);
+	engine->again_calls = 0;
+	most = most < REPEATED_MAX ? most : REPEATED_MAX;
+	for (uint64_t i = 1; i <= most && clock_now() < until; i++) {
+		const struct exchange *seen = again_call(engine, &steps->list[i % steps->count]);
+		if (!seen)
+			return false;
+		bool look = i % REPEATED_LOOK == 0 || seen->ended;
+		if (look && shows(engine, steps, surprise, seen)) {
+			steps_spread(steps, i + i / 8 + steps->count);
+			return true;
+		}
+		if (seen->ended)
+			return false;
+	}
+	return false;
+}
+
+/* A leak of a little each time, handles that run out: the call again and again, or the last calls in turn. */
+static struct tally see_repeated(
+	struct engine *engine, const struct surprise *surprise, struct steps *ret, struct verdict *proof)
+{
+	struct tally tally = {0};
+
+	for (bool all = false;; all = true) {
+		steps_done(ret);
+		if (all)
+			steps_copy(ret, &surprise->steps);
+		else
+			steps_add(ret, &surprise->steps.list[surprise->steps.count - 1]);
+		if (repeat_find(engine, ret, surprise))
+			tally = first_look(engine, ret, surprise, replays(engine), proof);
+		if (tally.seen || all || surprise->steps.count == 1 || is_over(engine))
+			return tally;
+	}
+}
+
+/* The call alone, or with those before it, or many times. What does it is in *ret; none seen: nothing did. */
 static struct tally see_again(
 	struct engine *engine, const struct surprise *surprise, struct steps *ret, struct verdict *proof)
 {
+	bool memory = strcmp(surprise->oracle, "memory") == 0 && surprise->lived > 1;
+	unsigned times = replays_of(engine, surprise);
 	struct tally tally;
 
 	steps_add(ret, &surprise->steps.list[surprise->steps.count - 1]);
-	tally = trial_count(engine, ret, surprise, replays_of(engine, surprise), proof);
-	if (tally.seen || surprise->steps.count == 1 || engine->stopped || engine->broken)
+	tally = first_look(engine, ret, surprise, memory ? FRESH_TRIES : times, proof);
+	if (tally.seen || is_over(engine))
 		return tally;
-	steps_done(ret);
-	steps_copy(ret, &surprise->steps);
-	return trial_count(engine, ret, surprise, replays_of(engine, surprise), proof);
+	if (surprise->steps.count > 1 && !memory) {
+		steps_done(ret);
+		steps_copy(ret, &surprise->steps);
+		tally = first_look(engine, ret, surprise, times, proof);
+	}
+	if (tally.seen || is_over(engine) || surprise->late || !(memory || surprise->lived > HISTORY_MAX + 1))
+		return tally;
+	return see_repeated(engine, surprise, ret, proof);
 }
 
-/* Whether the smaller steps do it on a fresh process; a proof of theirs is taken. */
-static bool verify(struct engine *engine, const struct steps *steps, const struct surprise *surprise,
+/* ---- smaller ---- */
+
+void confirm_reduce(struct engine *engine, struct steps *steps, const struct surprise *surprise, unsigned times,
 	struct tally *tally, struct verdict *proof)
 {
 	bool flaky = tally->seen < tally->tried;
-	struct verdict own_proof = {0};
-	struct tally again = trial_count(engine, steps, surprise, flaky ? replays(engine) : 1, &own_proof);
+	struct shrinking how = {.flaky = flaky, .fresh = flaky || steps->count > 1 || steps_repeat(steps)};
 
-	if (!again.seen) {
-		verdict_drop(&own_proof);
-		return false;
-	}
-	verdict_drop(proof);
-	*proof = own_proof;
-	if (flaky)
-		*tally = again;
-	return true;
-}
-
-void confirm_reduce(struct engine *engine, struct steps *steps, const struct surprise *surprise, struct tally *tally,
-	struct verdict *proof)
-{
-	bool flaky = tally->seen < tally->tried;
-
-	for (int fresh = flaky || steps->count > 1; fresh < 2; fresh++) {
+	for (bool again = true; again && !is_over(engine);) {
 		struct steps smaller = {0};
 		own(verdict_drop) struct verdict seen = {0};
 		steps_copy(&smaller, steps);
-		bool proven = confirm_shrink(engine, &smaller, surprise, flaky, fresh, &seen) && !flaky;
-		bool done = is_same(&smaller, steps) || engine->broken;
-		if (!done && proven) {
-			verdict_drop(proof);
-			*proof = seen;
-			seen = (struct verdict){0};
-		}
-		if (!done && (proven || (!engine->stopped && verify(engine, &smaller, surprise, tally, proof)))) {
+		bool proven = confirm_shrink(engine, &smaller, surprise, how, &seen) && !flaky;
+		struct tally its = {proven, proven};
+		again = !is_same(&smaller, steps) && !engine->broken;
+		if (again && !engine->stopped)
+			trial_count(engine, &smaller, surprise, times, &its, &seen);
+		bool came = again && its.seen > 0;
+		if (came && (flaky || its.seen == its.tried)) {
 			struct steps was = *steps;
 			*steps = smaller;
 			smaller = was;
-			done = true;
+			verdict_drop(proof);
+			*proof = seen;
+			seen = (struct verdict){0};
+			*tally = its;
+			again = false;
 		}
 		steps_done(&smaller);
-		if (done || engine->stopped)
-			return;
-		/* what one call left in the process helped the next: once more, each on a process of its own */
+		if (came && !how.sure)
+			how.sure = true; /* the smaller one comes sometimes: the smallest that comes each time is looked for */
+		else if (!came && !how.fresh)
+			how.fresh = true; /* what one call left in the process helped the next */
+		else
+			break;
 	}
+	trial_count(engine, steps, surprise, times, tally, proof);
+	if (!flaky && tally->seen < tally->tried && !is_over(engine))
+		confirm_reduce(engine, steps, surprise, times, tally, proof); /* it only looked sure: it was looked at as if it were */
 }
 
 /* The mark, if it is what proves it: any other text in a program's arguments may be there by chance. */
@@ -289,6 +421,19 @@ static const char *proving_mark(const struct engine *engine, const struct verdic
 			return mark;
 	}
 	return NULL;
+}
+
+/* Of one that has another id now that it is small. False: it was told before. */
+static bool told_once(struct engine *engine, struct finding *finding)
+{
+	struct met *met = engine_meet(engine, finding->id);
+	bool known = met && met->found;
+
+	if (met)
+		met->found = true;
+	if (known)
+		finding_done(finding);
+	return !known;
 }
 
 static void confirm_one(struct engine *engine, struct surprise *surprise)
@@ -312,9 +457,11 @@ static void confirm_one(struct engine *engine, struct surprise *surprise)
 	surprise->keep = proving_mark(engine, &proof);
 	own(freep) char *found = steps_text(&steps);
 	if (!engine->stopped && !engine->broken)
-		confirm_reduce(engine, &steps, surprise, &tally, &proof);
+		confirm_reduce(engine, &steps, surprise, replays_of(engine, surprise), &tally, &proof);
 	struct finding finding = {0};
 	finding_make(engine, &steps, &proof, &finding);
+	if (strcmp(finding.id, surprise->id) != 0 && !told_once(engine, &finding))
+		return;
 	finding.seen = tally.seen;
 	finding.tried = tally.tried;
 	if (strcmp(found, finding.input) != 0)

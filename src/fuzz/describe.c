@@ -102,10 +102,16 @@ void finding_make(struct engine *engine, const struct steps *steps, const struct
 		.times = 1};
 	const char *file = verdict->file ? verdict->file : options->declared;
 	ret->file = file ? xstrdup(file) : NULL;
+	ret->shape = verdict->shape ? xstrdup(verdict->shape) : NULL;
 	ret->profile = options->profile ? xstrdup(options->profile) : NULL;
 	ret->target_sha256 = engine->sha256 ? xstrdup(engine->sha256) : NULL;
 	texts_copy(&ret->frames, &verdict->frames, SIZE_MAX);
 	texts_copy(&ret->evidence, &verdict->evidence, EVIDENCE_MAX);
+	if (steps_repeat(steps)) {
+		own(freep) char *often = steps->count == 1 ? xfmt("the same call %u times in a row", steps->list[0].times)
+			: xfmt("%zu calls, each %u times in a row", steps->count, steps->list[0].times);
+		texts_add(&ret->evidence, often);
+	}
 	texts_copy(&ret->flags, options->flags, SIZE_MAX);
 	texts_copy(&ret->environment, options->environment_names, SIZE_MAX);
 	for (size_t i = 0; spec && spec->argv && spec->argv[i]; i++)

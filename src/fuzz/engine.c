@@ -71,17 +71,35 @@ struct met *engine_meet(struct engine *engine, const char *id)
 	return met;
 }
 
-void verdict_identify(const struct engine *engine, const struct subject *subject, const struct verdict *verdict,
+static void identify(const struct engine *engine, const struct subject *subject, const struct verdict *verdict, char *shape,
 	char ret[FINDING_ID_LEN + 1])
 {
 	struct finding named = {.oracle = (char *)(uintptr_t)verdict->oracle,
 		.subject = subject->name,
 		.target = (char *)(uintptr_t)target_name(engine->options->target),
 		.message = verdict->message,
+		.shape = shape,
 		.frames = verdict->frames};
 
 	finding_identify(&named);
 	memcpy(ret, named.id, sizeof(named.id));
+}
+
+void verdict_identify(const struct engine *engine, const struct subject *subject, const struct verdict *verdict,
+	char ret[FINDING_ID_LEN + 1])
+{
+	identify(engine, subject, verdict, verdict->shape, ret);
+}
+
+bool verdict_is(const struct engine *engine, const struct subject *subject, const struct verdict *verdict, const char *id)
+{
+	char own_id[FINDING_ID_LEN + 1];
+
+	identify(engine, subject, verdict, verdict->shape, own_id);
+	if (strcmp(own_id, id) == 0 || !verdict->shape)
+		return strcmp(own_id, id) == 0;
+	identify(engine, subject, verdict, NULL, own_id);
+	return strcmp(own_id, id) == 0;
 }
 
 /* ---- what it was given ---- */
@@ -115,6 +133,23 @@ static void hide_all(struct verdict *verdict, const char *const *environment)
 }
 
 /* ---- judging ---- */
+
+/* The target wrote the message, and what it was called with may be in it. */
+static bool is_its_own(const char *oracle)
+{
+	return strcmp(oracle, "exception") == 0 || strcmp(oracle, "protocol") == 0 || strcmp(oracle, "refused") == 0;
+}
+
+static void shape_set(const struct step *step, struct verdict *verdict)
+{
+	own(buf_done) struct buf shape = {0};
+
+	if (verdict->frames.count || !is_its_own(verdict->oracle))
+		return;
+	const struct message message = {verdict->message, buf_text(&step->input), step->input.len, &step->subject->input_value};
+	message_shape(&message, &shape);
+	verdict->shape = xstrdup(buf_text(&shape));
+}
 
 void engine_judge(struct engine *engine, const struct step *step, const struct exchange *seen, const char *before,
 	size_t before_len, struct verdicts *ret)
@@ -151,8 +186,10 @@ void engine_judge(struct engine *engine, const struct step *step, const struct e
 	if (options->plant)
 		observation.canaries = plant_canaries(options->plant, &observation.canary_count);
 	oracle_judge(&observation, options->oracles, ret);
-	for (size_t i = 0; i < ret->count; i++)
+	for (size_t i = 0; i < ret->count; i++) {
 		hide_all(&ret->list[i], options->environment);
+		shape_set(step, &ret->list[i]);
+	}
 }
 
 /* Now and then the same call is made on two fresh processes, and the answers are compared. */

@@ -89,6 +89,7 @@ MUST_CHECK int value_shrink(struct value_shrink *shrink, struct buf *text, struc
 struct step {
 	const struct subject *subject;
 	struct buf input; /* JSON */
+	unsigned times; /* that it is called in a row; 0: once */
 	bool malformed;
 	char violation[160]; /* where malformed */
 };
@@ -98,6 +99,7 @@ struct steps {
 	size_t count;
 };
 #define STEPS_MAX 1000u /* that a capsule may have */
+#define REPEATED_MAX 100000u /* times of one of them */
 void step_copy(struct step *to, const struct step *from); /* into one that may hold something */
 void step_done(struct step *step);
 void step_judge(struct step *step); /* fills malformed and violation from its subject's schema */
@@ -105,6 +107,9 @@ void steps_add(struct steps *steps, const struct step *step);
 void steps_copy(struct steps *to, const struct steps *from); /* into none */
 void steps_cut(struct steps *steps, size_t from, size_t to);
 void steps_done(struct steps *steps);
+bool steps_repeat(const struct steps *steps); /* one is called more than once in a row */
+uint64_t steps_total(const struct steps *steps); /* calls */
+void steps_spread(struct steps *steps, uint64_t total); /* as many calls, or a few more: each as often as the others */
 char *steps_text(const struct steps *steps); /* a finding's input */
 /* Errors are ERR_USAGE, or ERR_MISSING where the target has no such subject. */
 MUST_CHECK int steps_read(
@@ -148,10 +153,12 @@ struct worker {
 struct surprise {
 	char id[FINDING_ID_LEN + 1];
 	const char *oracle; /* static */
+	char *message; /* where the target wrote it, and there are no frames; NULL: the id says it all */
 	struct steps steps; /* the call, and those before it on its process */
 	uint64_t *choices; /* of the last; NULL: it was not made of choices */
 	size_t choice_count;
 	bool late; /* it took all the time there is */
+	uint64_t lived; /* calls of its process, this one included */
 	const char *keep; /* a text that stays in it while it is made smaller: the mark, where that is the proof; NULL: none */
 };
 #define PENDING_MAX 64u
@@ -186,6 +193,7 @@ struct engine {
 	/* seeing it again */
 	struct session *again;
 	unsigned again_calls; /* of its process */
+	uint64_t again_lived; /* as the session counts them */
 	uint64_t again_ends; /* when making it smaller ends */
 	uint64_t again_ns; /* spent on it so far */
 	bool again_late; /* the last trial took all its time */
@@ -213,6 +221,8 @@ struct met *engine_met(struct engine *engine, const char *id); /* NULL: never */
 struct met *engine_meet(struct engine *engine, const char *id); /* made where it is new; NULL: there are too many */
 void verdict_identify(const struct engine *engine, const struct subject *subject, const struct verdict *verdict,
 	char ret[FINDING_ID_LEN + 1]);
+/* Whether that is its id, or would be without a shape, as of a capsule that has none. */
+bool verdict_is(const struct engine *engine, const struct subject *subject, const struct verdict *verdict, const char *id);
 void gap_add(struct fuzz_result *result, const char *format, ...) PRINTF_LIKE(2, 3);
 
 /* ---- explore.c ---- */
@@ -238,6 +248,7 @@ struct witness {
 	const uint64_t *choices; /* that made it; NULL: not known */
 	size_t choice_count;
 	bool late;
+	uint64_t lived; /* as in a surprise */
 };
 void surprise_add(struct engine *engine, const struct verdict *verdict, const struct witness *witness);
 void surprise_done(struct surprise *surprise);
@@ -250,16 +261,22 @@ bool trial_once(struct engine *engine, const struct steps *steps, const struct s
 struct tally {
 	unsigned seen, tried;
 };
-/* Often, each time on a fresh process; *ret is the last proof. */
-struct tally trial_count(struct engine *engine, const struct steps *steps, const struct surprise *surprise,
-	unsigned times, struct verdict *ret);
-/* Makes the steps smaller, for as long as the smaller ones are seen on a fresh process too. */
-void confirm_reduce(struct engine *engine, struct steps *steps, const struct surprise *surprise, struct tally *tally,
-	struct verdict *proof);
-/* smaller.c: makes the steps smaller, the only one by the surprise's choices where it has any. `flaky`: each is
- * tried a few times. `fresh`: each on a process of its own. *proof is of the smallest; true if that came on a process
- * that nobody had called before. */
-bool confirm_shrink(struct engine *engine, struct steps *steps, const struct surprise *surprise, bool flaky, bool fresh,
+/* Until it was tried so often, what the tally has already included; *ret is the last proof. The first two are on processes that
+ * nobody called before; so are the others, unless it came each time: then they are on what is there. */
+void trial_count(struct engine *engine, const struct steps *steps, const struct surprise *surprise, unsigned times,
+	struct tally *tally, struct verdict *ret);
+/* Makes the steps smaller, for as long as the smaller ones come as surely. The tally is then of what the steps are, and has
+ * as many tries as are wanted of it. */
+void confirm_reduce(struct engine *engine, struct steps *steps, const struct surprise *surprise, unsigned times,
+	struct tally *tally, struct verdict *proof);
+/* smaller.c: makes the steps smaller, the only one by the surprise's choices where it has any. *proof is of the smallest; true if
+ * that came on a process that nobody had called before. */
+struct shrinking {
+	bool flaky; /* each is tried a few times, until it comes */
+	bool sure; /* each has to come a few times */
+	bool fresh; /* each on a process of its own */
+};
+bool confirm_shrink(struct engine *engine, struct steps *steps, const struct surprise *surprise, struct shrinking how,
 	struct verdict *proof);
 /* describe.c: what a finding says. Seen, tried and found are the caller's to fill. */
 void finding_make(struct engine *engine, const struct steps *steps, const struct verdict *verdict, struct finding *ret);

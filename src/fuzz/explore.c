@@ -285,7 +285,8 @@ void worker_take(struct engine *engine, struct worker *worker, const struct exch
 		.past_count = worker->past_count,
 		.choices = worker->chosen ? worker->choices : NULL,
 		.choice_count = worker->choice_count,
-		.late = seen->reply.kind == REPLY_LATE};
+		.late = seen->reply.kind == REPLY_LATE,
+		.lived = seen->calls};
 	for (size_t i = 0; i < verdicts.count; i++)
 		surprise_add(engine, &verdicts.list[i], &witness);
 	remember(engine, worker, seen);

@@ -30,9 +30,7 @@ static void repro_take(struct engine *engine, const struct finding *finding, con
 
 	for (size_t i = 0; i < verdicts->count; i++) {
 		struct verdict *verdict = &verdicts->list[i];
-		char id[FINDING_ID_LEN + 1];
-		verdict_identify(engine, subject, verdict, id);
-		if (strcmp(id, finding->id) == 0) {
+		if (verdict_is(engine, subject, verdict, finding->id)) {
 			came = true;
 			texts_done(&ret->evidence);
 			ret->evidence = verdict->evidence;
@@ -100,14 +98,15 @@ static int minimise(struct engine *engine, struct finding *finding, bool *ret_sm
 	if (steps_read(&steps, target_subjects(engine->options->target), finding->subject, finding->input, engine->err) < 0)
 		return -1;
 	memcpy(surprise.id, finding->id, sizeof(surprise.id));
-	struct tally tally = trial_count(engine, &steps, &surprise, times, &proof);
+	struct tally tally = {0};
+	trial_count(engine, &steps, &surprise, times, &tally, &proof);
 	if (engine->broken)
 		return -1;
 	if (!tally.seen)
 		return err_set(engine->err, ERR_MISSING,
 			"it did not come again in %u tries: there is nothing to make smaller", tally.tried);
 	surprise.late = engine->again_late;
-	confirm_reduce(engine, &steps, &surprise, &tally, &proof);
+	confirm_reduce(engine, &steps, &surprise, times, &tally, &proof);
 	if (engine->broken)
 		return -1;
 	own(freep) char *input = steps_text(&steps);

@@ -6,6 +6,8 @@
 
 #define DEFAULT_SHRINK 500u
 #define LATE_SHRINK 30u /* calls where each costs all the time a call may take */
+#define REPEATED_SHRINK 60u /* where each is many calls */
+#define SURE_TRIES 8u /* of a smaller input, that all have to come, where others came sometimes */
 #define FLAKY_TRIES 3u /* of a smaller input, before it is given up */
 
 struct smaller {
@@ -13,8 +15,8 @@ struct smaller {
 	struct steps *steps; /* the best so far, but for the one that is tried */
 	size_t at; /* that one */
 	const struct surprise *surprise;
-	unsigned tries, left; /* for one that comes sometimes; calls that are left */
-	bool fresh;
+	struct shrinking how;
+	unsigned left; /* calls */
 	struct verdict *proof; /* of the best so far */
 	bool proven; /* it came on a process that nobody had called */
 };
@@ -28,15 +30,21 @@ static bool is_over(const struct smaller *smaller)
 
 static bool comes(struct smaller *smaller)
 {
-	for (unsigned i = 0; i < smaller->tries && !is_over(smaller); i++) {
-		bool unused = smaller->fresh || smaller->engine->again_calls == 0;
+	struct shrinking how = smaller->how;
+	unsigned tries = how.flaky ? FLAKY_TRIES : how.sure ? SURE_TRIES : 1;
+	bool came = false, proven = false;
+
+	for (unsigned i = 0; i < tries && !is_over(smaller); i++) {
+		bool unused = how.fresh || smaller->engine->again_calls == 0;
 		smaller->left--;
-		if (trial_once(smaller->engine, smaller->steps, smaller->surprise, smaller->fresh, smaller->proof)) {
-			smaller->proven = unused;
-			return true;
-		}
+		came = trial_once(smaller->engine, smaller->steps, smaller->surprise, how.fresh, smaller->proof);
+		proven |= came && unused;
+		if (came != how.sure)
+			break;
 	}
-	return false;
+	if (came)
+		smaller->proven = proven;
+	return came;
 }
 
 /* Whether it still comes with another text for the step that is tried; if not, the step is as it was. */
@@ -125,34 +133,63 @@ static void shrink_steps(struct smaller *smaller)
 				if (i < at || i >= end)
 					steps_add(&fewer, &steps->list[i]);
 			}
+			if (steps_repeat(steps))
+				steps_spread(&fewer, steps_total(steps));
 			struct smaller tried = *smaller;
 			tried.steps = &fewer;
 			bool still = comes(&tried);
 			smaller->left = tried.left;
 			smaller->proven = tried.proven;
-			steps_done(&fewer);
-			if (still)
-				steps_cut(steps, at, end);
-			else
+			if (still) {
+				struct steps was = *steps;
+				*steps = fewer;
+				fewer = was;
+			} else {
 				at = end;
+			}
+			steps_done(&fewer);
 		}
 	}
 }
 
-bool confirm_shrink(struct engine *engine, struct steps *steps, const struct surprise *surprise, bool flaky, bool fresh,
+/* Once each, or half as often, for as long as that does it. */
+static void shrink_times(struct smaller *smaller)
+{
+	struct steps *steps = smaller->steps;
+
+	for (uint64_t total = steps->count; steps_repeat(steps) && !is_over(smaller);) {
+		struct steps was = {0};
+		steps_copy(&was, steps);
+		steps_spread(steps, total);
+		bool still = comes(smaller);
+		if (!still) {
+			steps_done(steps);
+			*steps = was;
+			was = (struct steps){0};
+		}
+		steps_done(&was);
+		if (!still && total > steps->count)
+			return;
+		total = steps_total(steps) / 2;
+	}
+}
+
+bool confirm_shrink(struct engine *engine, struct steps *steps, const struct surprise *surprise, struct shrinking how,
 	struct verdict *proof)
 {
 	unsigned left = engine->options->max_shrink ? engine->options->max_shrink : DEFAULT_SHRINK;
+	unsigned most = surprise->late ? LATE_SHRINK : steps_repeat(steps) ? REPEATED_SHRINK : left;
 	struct smaller smaller = {.engine = engine,
 		.steps = steps,
 		.surprise = surprise,
-		.tries = flaky ? FLAKY_TRIES : 1,
-		.fresh = fresh,
+		.how = how,
 		.proof = proof,
-		.left = surprise->late && left > LATE_SHRINK ? LATE_SHRINK : left};
+		.left = left > most ? most : left};
 
 	uint64_t until = clock_now() + engine->grace_ns, last = engine->ends + engine->grace_ns;
 	engine->again_ends = engine->ends && last < until ? last : until;
+	if (steps_repeat(steps))
+		shrink_times(&smaller);
 	if (steps->count > 1)
 		shrink_steps(&smaller);
 	smaller.at = steps->count - 1;

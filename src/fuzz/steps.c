@@ -1,4 +1,5 @@
 /* Calls in a row, and how a finding's input says them. See README.md: "A finding's input". */
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/json_read.h"
@@ -10,6 +11,7 @@ static const struct json_limits input_limits = {
 void step_copy(struct step *to, const struct step *from)
 {
 	to->subject = from->subject;
+	to->times = from->times;
 	to->malformed = from->malformed;
 	memcpy(to->violation, from->violation, sizeof(to->violation));
 	to->input.len = 0;
@@ -76,12 +78,39 @@ void steps_done(struct steps *steps)
 	*steps = (struct steps){0};
 }
 
+static uint64_t times_of(const struct step *step)
+{
+	return step->times > 1 ? step->times : 1;
+}
+
+bool steps_repeat(const struct steps *steps)
+{
+	return steps_total(steps) > steps->count;
+}
+
+uint64_t steps_total(const struct steps *steps)
+{
+	uint64_t total = 0;
+
+	for (size_t i = 0; i < steps->count; i++)
+		total += times_of(&steps->list[i]);
+	return total;
+}
+
+void steps_spread(struct steps *steps, uint64_t total)
+{
+	uint64_t each = (total + steps->count - 1) / steps->count;
+
+	for (size_t i = 0; i < steps->count; i++)
+		steps->list[i].times = (unsigned)(each < REPEATED_MAX ? each : REPEATED_MAX);
+}
+
 /* Put together by hand: a generated text may hold half a surrogate pair as an escape, which has to stay one. */
 char *steps_text(const struct steps *steps)
 {
 	struct buf out = {0};
 
-	if (steps->count == 1) {
+	if (steps->count == 1 && !steps_repeat(steps)) {
 		buf_add(&out, buf_text(&steps->list[0].input), steps->list[0].input.len);
 		return buf_take(&out);
 	}
@@ -91,6 +120,8 @@ char *steps_text(const struct steps *steps)
 		json_string(&name, step->subject->name);
 		buf_fmt(&out, "%s{\"subject\":%s,\"arguments\":", i ? "," : "[", buf_text(&name.out));
 		buf_add(&out, buf_text(&step->input), step->input.len);
+		if (step->times > 1)
+			buf_fmt(&out, ",\"times\":%u", step->times);
 		buf_char(&out, '}');
 	}
 	buf_char(&out, ']');
@@ -106,22 +137,34 @@ static const struct subject *subject_find(const struct subjects *subjects, const
 	return NULL;
 }
 
+/* 0: there is none that can be. */
+static unsigned times_read(const struct value *times)
+{
+	bool number = times && times->kind == VALUE_NUMBER && times->text && strspn(times->text, "0123456789") == strlen(times->text);
+	unsigned long count = number && strlen(times->text) < 8 ? strtoul(times->text, NULL, 10) : 0;
+
+	return count <= REPEATED_MAX ? (unsigned)count : 0;
+}
+
 static bool is_chain(const struct value *value)
 {
-	if (value->kind != VALUE_LIST || value->count < 2 || value->count > STEPS_MAX)
+	if (value->kind != VALUE_LIST || value->count == 0 || value->count > STEPS_MAX)
 		return false;
 	for (size_t i = 0; i < value->count; i++) {
 		const struct value *step = &value->items[i], *name = value_get(step, "subject");
-		if (step->kind != VALUE_MAP || step->count != 2 || !name || name->kind != VALUE_TEXT || !value_get(step, "arguments"))
+		if (step->kind != VALUE_MAP || !name || name->kind != VALUE_TEXT || !value_get(step, "arguments"))
+			return false;
+		unsigned times = times_read(value_get(step, "times"));
+		if (step->count != (times ? 3 : 2) || (value->count == 1 && times < 2))
 			return false;
 	}
 	return true;
 }
 
 static int step_read(struct steps *steps, const struct subjects *subjects, const char *name,
-	const struct value *arguments, struct err *err)
+	const struct value *arguments, unsigned times, struct err *err)
 {
-	own(step_done) struct step step = {.subject = subject_find(subjects, name)};
+	own(step_done) struct step step = {.subject = subject_find(subjects, name), .times = times};
 
 	if (!step.subject)
 		return err_set(err, ERR_MISSING, "the target offers no '%s' any more", name);
@@ -142,10 +185,11 @@ int steps_read(
 	if (json_read(input, strlen(input), &input_limits, NULL, &value, err) < 0)
 		return err_wrap(err, "read the finding's input");
 	if (!is_chain(&value))
-		return step_read(ret, subjects, subject, &value, err);
+		return step_read(ret, subjects, subject, &value, 0, err);
 	for (size_t i = 0; i < value.count; i++) {
-		if (step_read(ret, subjects, value_get(&value.items[i], "subject")->text,
-			    value_get(&value.items[i], "arguments"), err) == 0)
+		const struct value *step = &value.items[i];
+		if (step_read(ret, subjects, value_get(step, "subject")->text, value_get(step, "arguments"),
+			    times_read(value_get(step, "times")), err) == 0)
 			continue;
 		steps_done(ret);
 		return -1;

@@ -123,6 +123,7 @@ bool oracle_in(oracle_set set, const char *name)
 static void verdict_done(struct verdict *verdict)
 {
 	free(verdict->message);
+	free(verdict->shape);
 	free(verdict->file);
 	texts_done(&verdict->evidence);
 	texts_done(&verdict->frames);

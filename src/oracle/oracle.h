@@ -93,6 +93,7 @@ struct observation {
 struct verdict {
 	const char *oracle; /* a row's name, static */
 	char *message; /* one line, for people */
+	char *shape; /* as in a finding; whoever judges may fill it; NULL: none */
 	struct finding_texts evidence; /* what proves it, a line each; at least one; bounded, raw bytes made safe to show */
 	struct finding_texts frames; /* of a stack trace, the target's own code, innermost first */
 	char *file; /* where, if the trace says; NULL */

@@ -435,6 +435,36 @@ def test_what_cannot_be_tried_is_not_called_fixed(place):
     assert hotcell("repro", "missing.json", cwd=place).code == 2
 
 
+@pytest.mark.parametrize("body", [
+    'raise ValueError("bad value " + text)',
+    'raise ValueError("bad value %r in list" % text)',
+    'raise ValueError("item_" + text.upper()[:12] + "... is not known")',
+    FAULTY,
+])
+def test_a_message_that_repeats_its_input_is_one_finding(place, body):
+    ids = []
+    for seed in ("1", "2"):
+        shutil.rmtree(place / ".hotcell", ignore_errors=True)
+        tool(place, body, {"type": "object", "properties": {"text": {"type": "string"}}, "required": ["text"]})
+        ran = fuzz_tool(place, "--json", "--seed", seed, calls=400)
+        ids.append([each["id"] for each in said(ran)["findings"]])
+    assert len(ids[0]) == 1 and ids[0] == ids[1]
+
+
+def test_a_slow_leak_is_found_and_done_again(place):
+    tool(place, 'os.kept = getattr(os, "kept", []); os.kept.append(bytearray(500000)); said = {"status": "ok"}')
+    ran = fuzz_tool(place, "--json", "--memory", "96M", "--oracles", "memory", calls=600)
+    assert ran.code == 1, ran
+    for each in said(ran)["findings"]:
+        assert each["oracle"] == "memory"
+        steps = json.loads(each["input"])
+        assert steps[0]["times"] > 20
+        assert f"the same call {steps[0]['times']} times in a row" in each["evidence"]
+    for path in capsules(place):
+        again = hotcell("repro", "--json", str(path), cwd=place, timeout=120)
+        assert again.code == 1 and said(again)["verdict"] == "reproduced", again
+
+
 def test_an_input_is_made_smaller(place):
     tool(place, 'said = {"status": {}[text]} if "a" in text else {"status": "ok"}')
     (place / "words").write_text("bananas and more\n")

@@ -48,6 +48,7 @@ struct target {
 	struct finding_texts remarks;
 	struct finding_texts log; /* "subject input", if wanted */
 	bool logged;
+	int echo; /* a behaviour's own */
 };
 
 /* ---- making one ---- */
@@ -235,6 +236,7 @@ void verdicts_done(struct verdicts *verdicts)
 {
 	for (size_t i = 0; i < verdicts->count; i++) {
 		free(verdicts->list[i].message);
+		free(verdicts->list[i].shape);
 		free(verdicts->list[i].file);
 		texts_done(&verdicts->list[i].evidence);
 		texts_done(&verdicts->list[i].frames);

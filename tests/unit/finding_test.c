@@ -13,6 +13,7 @@
 
 #include "base/fs.h"
 #include "base/own.h"
+#include "base/json_read.h"
 #include "finding/store.h"
 
 #define TEST(name) cmocka_unit_test(name)
@@ -80,6 +81,102 @@ static void a_message_loses_what_varies(void **state)
 		message_normalise(cases[i].message, &normal);
 		assert_string_equal(buf_text(&normal), cases[i].normal);
 	}
+}
+
+static void the_words_of_a_message_are_none_of_the_input(void **state)
+{
+	static const struct {
+		const char *message, *input, *shape;
+	} cases[] = {
+		{"ValueError: bad value foo bar", "{\"text\":\"foo bar\"}", "ValueError bad value"},
+		{"ValueError: bad value ", "{\"text\":\"\"}", "ValueError bad value"},
+		{"ValueError: bad value e", "{\"text\":\"e\"}", "ValueError bad value"},
+		{"ValueError: bad value 17", "{\"text\":\"17\"}", "ValueError bad value"},
+		{"ValueError: bad value 17", "{}", "ValueError bad value"},
+		/* as it is quoted, cut off with its line, in capitals, or shown on a terminal */
+		{"KeyError: '0ibc8", "{\"text\":\"0ibc8\\nlater\"}", "KeyError"},
+		{"KeyError: \"it's\\x00\\u200b", "{\"text\":\"it's\\u0000\\u200b\"}", "KeyError"},
+		{"bad value a\\\"b\\tcde is wrong", "{\"text\":\"a\\\"b\\tcde\"}", "bad value wrong"},
+		{"no such thing: FOO BÄR", "{\"text\":\"foo b\\u00e4r\"}", "such thing"},
+		{"unknown tag ab[U+202E]cd here", "{\"text\":\"ab\\u202ecd\"}", "unknown tag here"},
+		{"bad value ' OR the 1 is not good", "{\"text\":\"' OR the 1\"}", "bad value not good"},
+		/* the first word of a longer text; a text that stands in a longer word */
+		{"unknown command foo", "{\"text\":\"foo bar baz\"}", "unknown command"},
+		{"command not found", "{\"text\":\"and fou\"}", "command not found"},
+		/* values of any kind */
+		{"bad point {'x': 1, 'y': [None, True]}", "{\"p\":{\"x\":1,\"y\":[null,true]}}", "bad point"},
+		/* what kind of exception it is, and the names of its members, are the tool's */
+		{"KeyError: KeyError", "{\"text\":\"KeyError\"}", "KeyError"},
+		{"count must be positive", "{\"count\":-1}", "count must positive"},
+		{"count must be positive", "not JSON", "count must positive"},
+		{"undefined method `foo' for nil", "{}", "undefined method for nil"},
+		{"its users' files can't be read", "{}", "its users files can read"},
+	};
+	own(value_done) struct value schema = {0};
+	struct err err;
+	static const char text[] = "{\"properties\":{\"count\":{},\"text\":{}}}";
+	static const struct json_limits limits = {.bytes = 1000, .values = 100, .depth = 10};
+
+	(void)state;
+	assert_int_equal(json_read(text, strlen(text), &limits, NULL, &schema, &err), 0);
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		own(buf_done) struct buf shape = {0};
+		const struct message message = {cases[i].message, cases[i].input, strlen(cases[i].input), &schema};
+		message_shape(&message, &shape);
+		assert_string_equal(buf_text(&shape), cases[i].shape);
+	}
+}
+
+static void two_messages_are_the_same_but_for_their_inputs(void **state)
+{
+	static const struct {
+		const char *one, *one_text, *other, *other_text;
+		bool same;
+	} cases[] = {
+		{"ValueError: bad value x in list", "x", "ValueError: bad value  in list", "", true},
+		/* a word of it that the input has too */
+		{"ValueError: bad value bad in list", "bad", "ValueError: bad value  in list", "", true},
+		/* its end was cut off */
+		{"ValueError: bad value aaaaaaaa...", "aaaaaaaaaaaaaaaa", "ValueError: bad value  in list", "", true},
+		{"ValueError: bad value 'ab", "ab", "ValueError: bad value '' in list", "", true},
+		{"ValueError: item_'... is unknown", "'", "ValueError: item_... is unknown", "", true},
+		{"ValueError: item_x1234567'... is unknown", "x1234567'", "ValueError: item_... is unknown", "", true},
+		{"ValueError: item_", "\\r\\n", "ValueError: item_ is unknown", "", true},
+		{"open foo: file not found", "foo", "open foo: permission denied", "foo", false},
+		{"open file: file not found", "file", "open permission: permission denied", "permission", false},
+		{"ValueError: bad value", "", "TypeError: bad value", "", false},
+		{"ValueError: bad value", "", "ValueError: bad value in list", "", false},
+		{"TypeError: aaaaaaaa...", "aaaaaaaaaaaaa", "KeyError: aaaaaaaa...", "aaaaaaaaaaaaa", false},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		own(freep) char *first = xfmt("{\"text\":\"%s\"}", cases[i].one_text);
+		own(freep) char *second = xfmt("{\"text\":\"%s\"}", cases[i].other_text);
+		const struct message one = {cases[i].one, first, strlen(first), NULL};
+		const struct message other = {cases[i].other, second, strlen(second), NULL};
+		assert_int_equal(message_same(&one, &other), cases[i].same);
+		assert_int_equal(message_same(&other, &one), cases[i].same);
+	}
+}
+
+static void a_shape_makes_the_id_and_comes_back_from_a_capsule(void **state)
+{
+	own(finding_done) struct finding one = example("bad value foo", "{}"), other = example("bad value bar", "{}"), back = {0};
+	own(json_done) struct json json = {0};
+	struct err err;
+
+	(void)state;
+	assert_string_not_equal(one.id, other.id);
+	one.shape = xstrdup("bad value");
+	other.shape = xstrdup("bad value");
+	finding_identify(&one);
+	finding_identify(&other);
+	assert_string_equal(one.id, other.id);
+	capsule_write(&one, &json);
+	assert_int_equal(capsule_read(&back, json.out.data, json.out.len, "it", &err), 0);
+	assert_string_equal(back.shape, "bad value");
+	assert_string_equal(back.message, "bad value foo");
 }
 
 static void a_long_message_is_bounded(void **state)
@@ -411,6 +508,9 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(a_message_loses_what_varies),
+		TEST(the_words_of_a_message_are_none_of_the_input),
+		TEST(two_messages_are_the_same_but_for_their_inputs),
+		TEST(a_shape_makes_the_id_and_comes_back_from_a_capsule),
 		TEST(a_long_message_is_bounded),
 		TEST(the_same_surprise_has_the_same_id),
 		TEST(another_tool_is_another_finding),

@@ -253,6 +253,40 @@ static void one_surprise_is_one_finding_with_all_it_takes_to_do_it_again(void **
 	assert_string_equal(again.input, finding->input);
 }
 
+/* Messages that say what it was called with: as it is, quoted, cut off, in a word, in capitals. */
+static void echo_bug(const struct fake_call *call, struct reply *reply)
+{
+	const char *text = text_of(call->input, "a");
+	char message[200];
+	size_t len = (size_t)snprintf(message, sizeof(message),
+		call->session->target->echo == 0 ? "ValueError: bad value %s in list" :
+		call->session->target->echo == 1 ? "ValueError: bad value %.20s" : "KeyError: 'item_%s'", text);
+
+	for (size_t i = 0; call->session->target->echo == 1 && i < len && i < sizeof(message); i++)
+		message[i] = (char)(i < 22 ? message[i] : toupper((unsigned char)message[i]));
+	fake_fail(call, reply, message);
+}
+
+static void a_message_that_repeats_its_input_is_one_finding_with_one_id(void **state)
+{
+	(void)state;
+	for (int echo = 0; echo < 3; echo++) {
+		char first[FINDING_ID_LEN + 1] = "";
+		for (uint64_t seed = 1; seed < 6; seed++) {
+			own(fake_done) struct target target = {.behave = echo_bug, .echo = echo};
+			own(fuzz_result_done) struct fuzz_result result = {0};
+			fake_subject(&target, "tool", text_schema, NULL);
+			struct fuzz_options options = options_for(&target, 500);
+			options.seed = seed;
+			run(&options, &result);
+			assert_int_equal(result.count, 1);
+			if (!first[0])
+				memcpy(first, result.findings[0].id, sizeof(first));
+			assert_string_equal(result.findings[0].id, first);
+		}
+	}
+}
+
 static void several_bugs(const struct fake_call *call, struct reply *reply)
 {
 	const char *text = text_of(call->input, "a");
@@ -306,6 +340,39 @@ static void what_comes_sometimes_is_flaky(void **state)
 	struct interval interval = rate_interval(result.findings[0].seen, result.findings[0].tried);
 	assert_true(interval.low > 0 && interval.high < 1);
 	assert_int_equal(strlen(result.findings[0].input), strlen("{\"a\":\"/\"}"));
+}
+
+/* Each time where it is long, two times of three where it is short. */
+static void short_is_flaky_bug(const struct fake_call *call, struct reply *reply)
+{
+	size_t len = strlen(text_of(call->input, "a"));
+
+	if (len > 10 || (len > 2 && flaky_turn++ % 3))
+		fake_fail(call, reply, "long");
+}
+
+static void how_sure_it_is_is_told_of_the_input_that_is_told(void **state)
+{
+	own(fake_done) struct target target = {.behave = short_is_flaky_bug};
+	own(fuzz_result_done) struct fuzz_result result = {0};
+	struct repro repro;
+	struct err err;
+
+	(void)state;
+	fake_subject(&target, "tool", text_schema, NULL);
+	struct fuzz_options options = options_for(&target, 200);
+	run(&options, &result);
+	assert_int_equal(result.count, 1);
+	const struct finding *found = &result.findings[0];
+	assert_int_equal(found->tried, 5);
+	assert_int_equal(fuzz_repro(&options, found, 30, &repro, &err), 0);
+	/* what comes each time, and is as small as that can be */
+	if (!finding_is_flaky(found)) {
+		assert_int_equal(repro.seen, 30);
+		assert_true(strlen(found->input) <= strlen("{\"a\":\"\"}") + 14);
+	}
+	assert_int_equal(finding_is_flaky(found), repro.seen < repro.tried);
+	repro_done(&repro);
 }
 
 static unsigned once_left;
@@ -755,6 +822,70 @@ static void a_capsule_is_made_smaller_without_its_choices(void **state)
 	assert_int_equal(fuzz_minimise(&options, &finding, &smaller, &err), -1);
 }
 
+/* ---- what only many calls do ---- */
+
+static void leak_bug(const struct fake_call *call, struct reply *reply)
+{
+	if (++call->session->state[0] >= 200)
+		fake_crash(call, reply);
+}
+
+static void a_bug_of_many_calls_is_found_with_how_many_it_takes(void **state)
+{
+	own(fake_done) struct target target = {.behave = leak_bug};
+	own(fuzz_result_done) struct fuzz_result result = {0};
+	struct repro repro;
+	struct err err;
+
+	(void)state;
+	fake_subject(&target, "tool", text_schema, NULL);
+	struct fuzz_options options = options_for(&target, 1000);
+	run(&options, &result);
+	assert_int_equal(result.count, 1);
+	struct finding *found = &result.findings[0];
+	assert_int_equal(found->seen, 5);
+	assert_non_null(strstr(found->input, "[{\"subject\":\"tool\",\"arguments\":{\"a\":\"\"},\"times\":2"));
+	assert_true(texts_have(&found->evidence, "the same call 226 times in a row"));
+	assert_int_equal(fuzz_repro(&options, found, 2, &repro, &err), 0);
+	assert_int_equal(repro.verdict, REPRO_SAME);
+	assert_int_equal(repro.seen, 2);
+	repro_done(&repro);
+	/* fewer do not */
+	free(found->input);
+	found->input = xstrdup("[{\"subject\":\"tool\",\"arguments\":{\"a\":\"\"},\"times\":199}]");
+	assert_int_equal(fuzz_repro(&options, found, 2, &repro, &err), 0);
+	assert_int_equal(repro.verdict, REPRO_FIXED);
+	repro_done(&repro);
+}
+
+static void other_leak_bug(const struct fake_call *call, struct reply *reply)
+{
+	if (strcmp(call->subject, "keep") == 0)
+		call->session->state[0]++;
+	else if (call->session->state[0] >= 150)
+		fake_crash(call, reply);
+}
+
+static void what_the_calls_before_it_piled_up_is_found_with_them(void **state)
+{
+	own(fake_done) struct target target = {.behave = other_leak_bug};
+	own(fuzz_result_done) struct fuzz_result result = {0};
+	struct repro repro;
+	struct err err;
+
+	(void)state;
+	fake_subject(&target, "keep", text_schema, NULL);
+	fake_subject(&target, "use", text_schema, NULL);
+	struct fuzz_options options = options_for(&target, 2000);
+	run(&options, &result);
+	assert_int_equal(result.count, 1);
+	assert_string_equal(result.findings[0].subject, "use");
+	assert_non_null(strstr(result.findings[0].input, "{\"subject\":\"keep\",\"arguments\":{\"a\":\"\"},\"times\":"));
+	assert_int_equal(fuzz_repro(&options, &result.findings[0], 2, &repro, &err), 0);
+	assert_int_equal(repro.verdict, REPRO_SAME);
+	repro_done(&repro);
+}
+
 /* ---- nothing was fuzzed ---- */
 
 static void crashes_always(const struct fake_call *call, struct reply *reply)
@@ -1051,8 +1182,12 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(planted_bugs_are_found_and_made_small),
 		TEST(one_surprise_is_one_finding_with_all_it_takes_to_do_it_again),
+		TEST(a_message_that_repeats_its_input_is_one_finding_with_one_id),
 		TEST(several_surprises_are_several_findings_the_worst_first),
 		TEST(what_comes_sometimes_is_flaky),
+		TEST(how_sure_it_is_is_told_of_the_input_that_is_told),
+		TEST(a_bug_of_many_calls_is_found_with_how_many_it_takes),
+		TEST(what_the_calls_before_it_piled_up_is_found_with_them),
 		TEST(what_never_comes_again_is_counted_and_told_but_no_finding),
 		TEST(the_same_call_is_made_twice_where_answers_are_compared),
 		TEST(a_bug_that_needs_calls_before_it_is_reduced_to_exactly_them),
