@@ -168,6 +168,7 @@ struct function_result {
 	struct finding_texts fixed; /* ids of `known` that do it no more */
 	uint64_t ns; /* that all of it took */
 	bool fuzzed; /* something was really executed */
+	bool lost; /* an input ended its process, and is not known: a gap says so */
 	bool missing; /* an engine is not there: the problem says which */
 	bool stopped;
 };

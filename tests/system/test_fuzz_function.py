@@ -196,6 +196,27 @@ def test_a_build_that_fails_shows_its_log(tmp_path):
     assert b"it cannot be built" in ran.out and b"undeclared" in ran.out
 
 
+def test_a_file_of_c_is_built_as_if_it_were_alone(tmp_path):
+    make(tmp_path, "t.c", """
+#define _GNU_SOURCE
+#include <string.h>
+#define free(it) other(it)
+int f(const char *text, size_t len, unsigned short n)
+{
+	const char *found = len ? strcasestr("an AB in a text", "ab") : NULL;
+	return found && found[0] == 'x' && n == 1;
+}
+""")
+    ran = fuzz(tmp_path, "t.c:f", "--max-execs", "20000")
+    assert ran.code == 0 and said(ran)["findings"] == [], ran
+
+
+def test_a_function_of_c_that_nobody_declared_is_told(tmp_path):
+    make(tmp_path, "t.c", "int f(const char *text) { return strcasestr(text, \"ab\") != 0; }\n")
+    ran = fuzz(tmp_path, "t.c:f", "--duration", "5s")
+    assert ran.code == 4 and "implicit" in said(ran)["targets"][0]["problems"][0], ran
+
+
 def test_a_parameter_that_cannot_be_made_is_named(tmp_path):
     make(tmp_path, "t.c", "struct x { int a; };\nint f(struct x *it, int n) { return it->a + n; }\n")
     ran = fuzz(tmp_path, "t.c:f", "--duration", "5s")
