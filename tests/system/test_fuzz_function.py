@@ -163,6 +163,98 @@ def test_too_much_memory_is_a_finding(tmp_path):
     assert [(each["oracle"], each["message"]) for each in result["findings"]] == [("memory", "MemoryError")]
 
 
+# ---- dictionaries and sanitizers ----
+
+
+WORD = b'open "sesame'
+
+
+def word_sum():
+    sum_ = 14695981039346656037
+    for byte in WORD:
+        sum_ = (sum_ ^ byte) * 1099511628211 % 2**64
+    return sum_
+
+
+def test_the_words_of_a_dictionary_reach_a_function_of_c(tmp_path):
+    make(tmp_path, "t.c", """
+#include <stdint.h>
+#include <stdlib.h>
+int f(const unsigned char *data, size_t len)
+{
+	uint64_t sum = 14695981039346656037u;
+	for (size_t i = 0; i < len && i < 12; i++) /* of a word that no comparison shows */
+		sum = (sum ^ data[i]) * 1099511628211u;
+	if (len >= 12 && sum == %du)
+		abort();
+	return 0;
+}
+""" % word_sum())
+    make(tmp_path, "words.dict", '# one\nword="open \\x22sesame"\n')
+    ran = fuzz(tmp_path, "t.c:f", "--dict", "words.dict", "--duration", "30s", "--max-findings", "1", "--seed", "3")
+    (finding,) = said(ran)["findings"]
+    assert base64.b64decode(finding["input"]).startswith(WORD), ran
+    assert (finding["severity"], finding["cwe"]) == ("medium", 617)
+
+
+@pytest.mark.parametrize("text, told", [
+    (None, b"words.dict"),
+    ('a="b"\nbroken "\n', b"words.dict:2: a word in quotes is expected"),
+])
+def test_a_dictionary_that_is_none_is_told_before_anything_is_built(tmp_path, text, told):
+    make(tmp_path, "t.c", "#error it is built\nint f(const char *text) { return 0; }\n")
+    if text:
+        make(tmp_path, "words.dict", text)
+    ran = fuzz(tmp_path, "t.c:f", "--dict", "words.dict", "--duration", "5s")
+    assert ran.code == 2 and b"--dict" in ran.err and told in ran.err and not ran.out, ran
+
+
+FAULTS = {
+    "overflow": ("int n = data[0] * 16843009; return n + 2147483000 + len;", "undefined behaviour: signed integer overflow", 190),
+    "unset": ("volatile int n[4]; if (data[0] == 1) n[0] = 0; if (n[0] == 5) abort();", "MemorySanitizer: use-of-uninitialized-value", 457),
+    "write": ("volatile char *a = malloc(4); a[4 + (data[0] & 1)] = 1; free((void *)a);", "AddressSanitizer: heap-buffer-overflow", 787),
+    "read": ("volatile char *a = calloc(4, 1); (void)a[4 + (data[0] & 1)]; free((void *)a);", "AddressSanitizer: heap-buffer-overflow", 125),
+}
+
+
+@pytest.mark.parametrize("sanitizer, fault, found", [
+    ("undefined", "overflow", True), ("undefined", "write", False),
+    ("memory", "unset", True), ("memory", "overflow", False),
+    ("address", "write", True), ("address", "read", True), ("address", "overflow", False),
+    ("none", "overflow", False), ("none", "write", False),
+])
+def test_a_sanitizer_finds_what_it_watches_for(tmp_path, sanitizer, fault, found):
+    body, message, cwe = FAULTS[fault]
+    make(tmp_path, "t.c", f"""
+#include <stdlib.h>
+int f(const unsigned char *data, size_t len)
+{{
+	if (len < 2)
+		return 0;
+	{body}
+	return 0;
+}}
+""")
+    ran = fuzz(tmp_path, "t.c:f", "--sanitizer", sanitizer, "--max-execs", "5000", "--duration", "30s", "--max-findings", "1")
+    result = said(ran)
+    assert ran.code == int(found), ran
+    assert [each["message"][:len(message)] for each in result["findings"]] == ([message] if found else []), ran
+    assert [each["cwe"] for each in result["findings"]] == ([cwe] if found else [])
+
+
+def test_severity_and_weakness_are_told_everywhere(tmp_path):
+    make(tmp_path, "t.c", "#include <stdlib.h>\nint f(const unsigned char *data, size_t len)\n{\n"
+         "\tvolatile char *a = malloc(4);\n\tif (len > 4)\n\t\ta[4] = data[0];\n\tfree((void *)a);\n\treturn 0;\n}\n")
+    ran = fuzz(tmp_path, "t.c:f", "--duration", "20s", "--max-findings", "1", "--export-sarif", "out.sarif")
+    (finding,) = said(ran)["findings"]
+    assert (finding["severity"], finding["cwe"]) == ("critical", 787) and "writes" in finding["why"], finding
+    (told,) = json.loads((tmp_path / "out.sarif").read_text())["runs"][0]["results"]
+    assert told["level"] == "error"
+    assert told["properties"] == {"security-severity": "9.5", "tags": ["external/cwe/cwe-787"]}
+    shown = hotcell("findings", "show", finding["id"], cwd=tmp_path)
+    assert b"critical (9.5): it writes where it must not" in shown.out and b"CWE-787" in shown.out
+
+
 # ---- what cannot be fuzzed ----
 
 
