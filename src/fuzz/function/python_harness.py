@@ -417,7 +417,8 @@ def fuzz(flags):
 
     def one_input(raw):
         size = len(raw)
-        watched[: 9 + size] = b"\1" + size.to_bytes(8, "little") + raw
+        if size <= INPUT_MAX:
+            watched[: 9 + size] = b"\1" + size.to_bytes(8, "little") + raw
         error = caller(raw)
         watched[0] = 0
         if error is None:
