@@ -38,6 +38,17 @@ static void put_optional(struct json *json, const char *key, const char *text)
 		json_put_string(json, key, text);
 }
 
+static void put_tags(struct json *json, const char *const *tags)
+{
+	if (!tags || !*tags)
+		return;
+	json_key(json, "tags");
+	json_open(json, '[');
+	for (; *tags; tags++)
+		json_string(json, *tags);
+	json_close(json, ']');
+}
+
 /* What code hosts read beyond the standard. */
 static void put_properties(struct json *json, const struct sarif_rule *rule)
 {
@@ -46,13 +57,7 @@ static void put_properties(struct json *json, const struct sarif_rule *rule)
 	put_optional(json, "security-severity", rule->severity);
 	json_put_string(json, "precision", "very-high");
 	json_put_string(json, "problem.severity", rule->level == SARIF_ERROR ? "error" : "warning");
-	if (rule->tags) {
-		json_key(json, "tags");
-		json_open(json, '[');
-		for (const char *const *tag = rule->tags; *tag; tag++)
-			json_string(json, *tag);
-		json_close(json, ']');
-	}
+	put_tags(json, rule->tags);
 	json_close(json, '}');
 }
 
@@ -177,6 +182,13 @@ void sarif_result(struct json *json, const struct sarif_result *result)
 	json_close(json, '}');
 	if (result->tells_suppression)
 		put_suppressions(json, result->suppressed);
+	if (result->severity) {
+		json_key(json, "properties");
+		json_open(json, '{');
+		json_put_string(json, "security-severity", result->severity);
+		put_tags(json, result->tags);
+		json_close(json, '}');
+	}
 	json_close(json, '}');
 }
 

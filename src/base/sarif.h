@@ -41,6 +41,8 @@ struct sarif_result {
 	const char *line_hash; /* what GitHub takes for that: 16 hexadecimal digits; NULL: it makes one of the line */
 	bool tells_suppression; /* some of the run are suppressed: then each must say whether it is */
 	const char *suppressed; /* why it does not count; NULL: it does */
+	const char *severity; /* from "0.0" to "10.0", where it differs from its rule's; NULL: its rule's */
+	const char *const *tags; /* of this one; NULL-terminated; may be NULL */
 };
 
 /* "TwoWords" for "two.words" or "two-words", as a rule's name must be. The caller frees. */

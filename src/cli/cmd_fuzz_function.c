@@ -196,7 +196,7 @@ static void judge(struct outcome *outcome)
 	else if (!result->fuzzed)
 		outcome->code = result->missing || !problem_count(result) ? FUZZ_EXIT_NOTHING : FUZZ_EXIT_BROKEN;
 	else
-		outcome->code = problem_count(result) ? FUZZ_EXIT_BROKEN : 0;
+		outcome->code = problem_count(result) || result->lost ? FUZZ_EXIT_BROKEN : 0;
 }
 
 static void put_target(struct json *json, const struct function_target *target, const struct function_result *result, size_t index)

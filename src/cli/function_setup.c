@@ -8,14 +8,17 @@
 #include <sys/stat.h>
 
 #include "base/clock.h"
+#include "base/fs.h"
 #include "base/out_file.h"
 #include "cli/backend.h"
+#include "cli/fuzz_options.h"
 #include "cli/fuzz_setup.h"
 #include "cli/hide.h"
 #include "cli/redraw.h"
 #include "cli/signals.h"
 
 #define NICE_CROWDED 5u
+#define DICT_MAX ((size_t)4 << 20)
 
 static const char *const sanitizers[] = {
 	[SANITIZER_DEFAULT] = "default", [SANITIZER_ADDRESS] = "address", [SANITIZER_UNDEFINED] = "undefined",
@@ -234,6 +237,20 @@ static enum sanitizer sanitizer_of(const char *name)
 	return SANITIZER_DEFAULT;
 }
 
+/* Before anything is built. With a schema there is another reader, which takes other forms, too. */
+static int check_dict(const struct function_cli *cli, struct err *err)
+{
+	own(buf_done) struct buf text = {0};
+
+	if (!cli->dict || cli->schema)
+		return 0;
+	if (fs_read_small(AT_FDCWD, cli->dict, DICT_MAX, &text, err) < 0) {
+		err->code = ERR_USAGE;
+		return err_wrap(err, "--dict");
+	}
+	return dict_check(buf_text(&text), text.len, cli->dict, err) < 0 ? err_wrap(err, "--dict") : 0;
+}
+
 int function_setup_build(struct function_setup *ret, const struct function_cli *cli, char *const *words,
 	const struct cli_args *args, struct err *err)
 {
@@ -243,6 +260,7 @@ int function_setup_build(struct function_setup *ret, const struct function_cli *
 	*ret = (struct function_setup){.cli = cli, .here = getcwd(NULL, 0)};
 	if (backend_choose(&cli->run, &ret->backend, err) < 0 || check_options(cli, err) < 0 ||
 		take_targets(ret, words, err) < 0 || take_folder("--seed-corpus", cli->seed_corpus, &ret->seed_corpus, err) < 0 ||
+		check_dict(cli, err) < 0 ||
 		fuzz_manifests(cli->state, &cli->run, err) < 0 || run_spec_build(&ret->built, &cli->run, command, err) < 0 ||
 		check_bare(ret->backend, &ret->built.spec, err) < 0 ||
 		fuzz_state_open(cli->state, cli->run.audit, ret->backend, &ret->built.spec, &ret->state, &ret->store_folder, &ret->audit, err) < 0 ||

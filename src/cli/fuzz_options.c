@@ -1,5 +1,6 @@
 #include "cli/fuzz_options.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -181,6 +182,55 @@ int dict_read(const char *text, size_t len, const char *name, struct finding_tex
 		size_t line = end ? (size_t)(end - text) - at : len - at;
 		if (dict_line(text + at, line, name, number, ret, err) < 0)
 			return -1;
+		at += line + 1;
+	}
+	return 0;
+}
+
+/* What is wrong with the text between quotes; NULL: nothing. */
+static const char *entry_fault(const char *at, const char *end)
+{
+	if (at == end)
+		return "an empty word says nothing";
+	for (; at < end; at++) {
+		if (!isprint((unsigned char)*at) && *at != '\t')
+			return "a byte that is no plain character is written as \\xNN";
+		if (*at != '\\')
+			continue;
+		if (end - at > 1 && (at[1] == '\\' || at[1] == '"'))
+			at++;
+		else if (end - at > 3 && at[1] == 'x' && isxdigit((unsigned char)at[2]) && isxdigit((unsigned char)at[3]))
+			at += 3;
+		else
+			return "after a backslash, x and two digits, a backslash or a quote is expected";
+	}
+	return NULL;
+}
+
+static const char *line_fault(const char *at, const char *end)
+{
+	while (at < end && isspace((unsigned char)*at))
+		at++;
+	while (at < end && isspace((unsigned char)end[-1]))
+		end--;
+	if (at == end || *at == '#')
+		return NULL;
+	const char *quote = memchr(at, '"', (size_t)(end - at));
+	if (!quote || quote == end - 1 || end[-1] != '"')
+		return "a word in quotes is expected: name=\"value\"";
+	return entry_fault(quote + 1, end - 1);
+}
+
+int dict_check(const char *text, size_t len, const char *name, struct err *err)
+{
+	size_t number = 1;
+
+	for (size_t at = 0; at < len; number++) {
+		const char *end = memchr(text + at, '\n', len - at);
+		size_t line = end ? (size_t)(end - text) - at : len - at;
+		const char *fault = line_fault(text + at, text + at + line);
+		if (fault)
+			return err_set(err, ERR_USAGE, "%s:%zu: %s", name, number, fault);
 		at += line + 1;
 	}
 	return 0;

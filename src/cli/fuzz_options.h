@@ -30,6 +30,8 @@ bool fuzz_given(const struct cli_args *args, const char *name); /* whether the o
 /* Words of a dictionary: one a line; or as AFL has them, name="value" with \xNN, \\ and \". Lines that begin with '#' and empty
  * ones say nothing. Errors are ERR_USAGE: "NAME:LINE: sentence". Pure. */
 MUST_CHECK int dict_read(const char *text, size_t len, const char *name, struct finding_texts *ret, struct err *err);
+/* Whether libFuzzer and AFL++ take it: "value" or name="value" on each line that says something. Errors likewise. Pure. */
+MUST_CHECK int dict_check(const char *text, size_t len, const char *name, struct err *err);
 #define DICT_WORDS_MAX 10000u
 
 /* The first word of a command that names a regular file here; NULL: none. */

@@ -74,11 +74,15 @@ static void put_member(const struct finding *finding, const struct member *membe
 
 void capsule_write(const struct finding *finding, struct json *json)
 {
+	struct finding_weakness weakness = finding_weakness(finding);
+
 	json_open(json, '{');
 	json_put_string(json, "format", FINDING_FORMAT);
 	json_put_string(json, "id", finding->id);
 	json_put_string(json, "state", finding_state_name(finding->state));
-	json_put_string(json, "severity", severity_name(finding_severity(finding)));
+	json_put_string(json, "severity", severity_name(weakness.severity));
+	json_put_string(json, "why", weakness.why);
+	json_put_uint(json, "cwe", (uint64_t)weakness.cwe);
 	for (size_t i = 0; i < ARRAY_LEN(members); i++)
 		put_member(finding, &members[i], json);
 	json_close(json, '}');

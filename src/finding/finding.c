@@ -122,9 +122,7 @@ void finding_done(struct finding *finding)
 
 enum severity finding_severity(const struct finding *finding)
 {
-	const struct finding_rule *rule = finding->oracle ? finding_rule(finding->oracle) : NULL;
-
-	return rule ? rule->severity : SEVERITY_MEDIUM;
+	return finding_weakness(finding).severity;
 }
 
 bool finding_is_suppressed(const struct finding *finding, int64_t now)

@@ -88,6 +88,14 @@ struct finding {
 	uint64_t times; /* in how many campaigns */
 };
 
+/* What it is worth: by its oracle's row and, of functions, by what a sanitizer or the language says of it. */
+struct finding_weakness {
+	enum severity severity;
+	int cwe; /* 0: none */
+	const char *why; /* the reason for the severity, a sentence; "": none */
+};
+struct finding_weakness finding_weakness(const struct finding *finding);
+
 void finding_done(struct finding *finding);
 enum severity finding_severity(const struct finding *finding);
 int finding_order(const struct finding *a, const struct finding *b); /* by severity, then id, as qsort wants it */

@@ -101,15 +101,14 @@ static void put_texts(struct buf *out, const struct finding_texts *texts)
 
 static void put_row(const struct findings *findings, const struct finding *finding, struct buf *out)
 {
-	const struct finding_rule *rule = finding_rule(finding->oracle);
-	enum severity severity = finding_severity(finding);
+	struct finding_weakness weakness = finding_weakness(finding);
 	own(buf_done) struct buf command = {0};
 
 	put_cell(out, finding->id);
-	put_cell(out, severity_name(severity));
-	put_cell(out, severity_level(severity));
+	put_cell(out, severity_name(weakness.severity));
+	put_cell(out, severity_level(weakness.severity));
 	put_cell(out, finding->oracle);
-	put_number(out, rule ? (unsigned long long)rule->cwe : 0);
+	put_number(out, (unsigned long long)weakness.cwe);
 	put_cell(out, finding->target);
 	put_cell(out, finding->subject);
 	put_cell(out, finding->message);

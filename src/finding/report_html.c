@@ -75,16 +75,17 @@ static void put_lines(struct buf *out, const char *what, const struct finding_te
 static void put_facts(const struct findings *findings, const struct finding *finding, struct buf *out)
 {
 	const struct finding_rule *rule = finding_rule(finding->oracle);
-	enum severity severity = finding_severity(finding);
+	struct finding_weakness weakness = finding_weakness(finding);
 	own(buf_done) struct buf sure = {0}, state = {0}, seen = {0};
 	own(freep) char *where = !finding->file ? NULL : finding->line ? xfmt("%s:%u", finding->file, finding->line) : xstrdup(finding->file);
 
 	buf_str(out, "<dl>");
 	fact(out, "What", rule ? rule->title : finding->oracle);
-	buf_fmt(out, "<dt>Severity</dt><dd>%s (%s)%s%s</dd>", severity_name(severity), severity_score(severity), rule ? ": " : "",
-		rule ? rule->why : "");
-	if (rule && rule->cwe)
-		buf_fmt(out, "<dt>Weakness</dt><dd>CWE-%d <span class=soft>cwe.mitre.org/data/definitions/%d.html</span></dd>", rule->cwe, rule->cwe);
+	buf_fmt(out, "<dt>Severity</dt><dd>%s (%s)%s%s</dd>", severity_name(weakness.severity), severity_score(weakness.severity),
+		*weakness.why ? ": " : "", weakness.why);
+	if (weakness.cwe)
+		buf_fmt(out, "<dt>Weakness</dt><dd>CWE-%d <span class=soft>cwe.mitre.org/data/definitions/%d.html</span></dd>",
+			weakness.cwe, weakness.cwe);
 	fact_code(out, "Subject", finding->subject);
 	fact_code(out, "Target", finding->target);
 	fact_code(out, "Where", where);

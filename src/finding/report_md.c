@@ -118,14 +118,14 @@ static void put_state(const struct findings *findings, const struct finding *fin
 
 static void put_facts(const struct findings *findings, const struct finding *finding, struct buf *out)
 {
-	const struct finding_rule *rule = finding_rule(finding->oracle);
-	enum severity severity = finding_severity(finding);
+	struct finding_weakness weakness = finding_weakness(finding);
 	own(freep) char *where = !finding->file ? NULL : finding->line ? xfmt("%s:%u", finding->file, finding->line) : xstrdup(finding->file);
 	own(buf_done) struct buf sure = {0}, command = {0}, again = {0};
 
-	buf_fmt(out, "- Severity: **%s** (%s)%s%s\n", severity_name(severity), severity_score(severity), rule ? ": " : "", rule ? rule->why : "");
-	if (rule && rule->cwe)
-		buf_fmt(out, "- Weakness: [CWE-%d](https://cwe.mitre.org/data/definitions/%d.html)\n", rule->cwe, rule->cwe);
+	buf_fmt(out, "- Severity: **%s** (%s)%s%s\n", severity_name(weakness.severity), severity_score(weakness.severity),
+		*weakness.why ? ": " : "", weakness.why);
+	if (weakness.cwe)
+		buf_fmt(out, "- Weakness: [CWE-%d](https://cwe.mitre.org/data/definitions/%d.html)\n", weakness.cwe, weakness.cwe);
 	put_item(out, "Subject", finding->subject);
 	put_item(out, "Target", finding->target);
 	put_item(out, "Where", where);

@@ -97,12 +97,15 @@ struct rule_texts {
 	const char *tags[4];
 };
 
+static enum sarif_level level_of(enum severity severity)
+{
+	const char *level = severity_level(severity);
+
+	return strcmp(level, "error") == 0 ? SARIF_ERROR : strcmp(level, "warning") == 0 ? SARIF_WARNING : SARIF_NOTE;
+}
+
 static void rule_make(const struct finding_rule *from, struct rule_texts *texts, struct sarif_rule *ret)
 {
-	enum sarif_level level = strcmp(severity_level(from->severity), "error") == 0 ? SARIF_ERROR
-		: strcmp(severity_level(from->severity), "warning") == 0	      ? SARIF_WARNING
-										      : SARIF_NOTE;
-
 	texts->id = xfmt("hotcell/%s", from->oracle);
 	texts->name = sarif_name(from->oracle);
 	texts->summary = xfmt("%s.", from->title);
@@ -117,7 +120,7 @@ static void rule_make(const struct finding_rule *from, struct rule_texts *texts,
 	texts->tags[1] = "fuzzing";
 	texts->tags[2] = texts->cwe;
 	*ret = (struct sarif_rule){.id = texts->id, .name = texts->name, .summary = texts->summary, .description = from->help,
-		.help = texts->help, .help_markdown = texts->markdown, .help_uri = texts->uri, .level = level,
+		.help = texts->help, .help_markdown = texts->markdown, .help_uri = texts->uri, .level = level_of(from->severity),
 		.severity = severity_score(from->severity), .tags = texts->tags};
 }
 
@@ -136,6 +139,9 @@ static void put_result(const struct findings *findings, const struct finding *fi
 {
 	bool suppressed = finding_is_suppressed(finding, findings->now);
 	own(buf_done) struct buf message = {0}, uri = {0}, reason = {0}, logical = {0};
+	struct finding_weakness weakness = finding_weakness(finding);
+	own(freep) char *cwe = weakness.cwe ? xfmt("external/cwe/cwe-%03d", weakness.cwe) : NULL;
+	const char *const tags[] = {cwe, NULL};
 	size_t index = 0;
 
 	while (index < rule_count && strcmp(finding_rules[index].oracle, finding->oracle) != 0)
@@ -150,7 +156,9 @@ static void put_result(const struct findings *findings, const struct finding *fi
 	sarif_result(json, &(struct sarif_result){
 		.rule = rules[index].id,
 		.rule_index = index,
-		.level = rules[index].level,
+		.level = level_of(weakness.severity),
+		.severity = severity_score(weakness.severity),
+		.tags = tags,
 		.message = buf_text(&message),
 		.path = buf_text(&uri),
 		.line = finding->file && is_inside(finding->file) && finding->line && finding->line <= LINE_MAX_KNOWN ? finding->line : 1,

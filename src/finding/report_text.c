@@ -122,18 +122,18 @@ static void put_list(struct buf *out, const char *label, const struct finding_te
 static void put_what(const struct finding *finding, struct buf *out)
 {
 	const struct finding_rule *rule = finding_rule(finding->oracle);
-	enum severity severity = finding_severity(finding);
+	struct finding_weakness weakness = finding_weakness(finding);
 	own(freep) char *of = xfmt("%s of %s", finding->subject, finding->target);
 
 	buf_fmt(out, "%s: %s\n", finding->id, rule ? rule->title : finding->oracle);
 	put_line(out, "what", finding->message, LINE_SHOWN);
 	put_line(out, "subject", of, LINE_SHOWN);
 	put_label(out, "severity");
-	buf_fmt(out, "%s (%s)%s%s\n", severity_name(severity), severity_score(severity), rule ? ": " : "", rule ? rule->why : "");
+	buf_fmt(out, "%s (%s)%s%s\n", severity_name(weakness.severity), severity_score(weakness.severity), *weakness.why ? ": " : "", weakness.why);
 	put_line(out, "oracle", finding->oracle, LINE_SHOWN);
-	if (rule && rule->cwe) {
+	if (weakness.cwe) {
 		put_label(out, "weakness");
-		buf_fmt(out, "CWE-%d, cwe.mitre.org/data/definitions/%d.html\n", rule->cwe, rule->cwe);
+		buf_fmt(out, "CWE-%d, cwe.mitre.org/data/definitions/%d.html\n", weakness.cwe, weakness.cwe);
 	}
 	if (finding->file) {
 		own(freep) char *where = finding->line ? xfmt("%s:%u", finding->file, finding->line) : xstrdup(finding->file);

@@ -169,6 +169,7 @@ struct function_result {
 	struct finding_texts gone; /* the same of those that are suppressed, and stay so */
 	uint64_t ns; /* that all of it took */
 	bool fuzzed; /* something was really executed */
+	bool lost; /* an input ended its process, and is not known: a gap says so */
 	bool missing; /* an engine is not there: the problem says which */
 	bool stopped;
 };

@@ -99,15 +99,52 @@ def f(x: str):
     assert ran.code == 0 and said(ran)["findings"] == [] and said(ran)["execs"] > 0, ran
 
 
+RARE_C = """
+#include <stdint.h>
+#include <unistd.h>
+int f(const unsigned char *data, size_t len)
+{
+	uint32_t sum = 2166136261u;
+	for (size_t i = 0; i < len; i++)
+		sum = (sum ^ data[i]) * 16777619u;
+	if (sum %% 1009 == 7)
+		_exit(%d);
+	return 0;
+}
+"""
+ENDS_PY = "import os\ndef f(x: bytes):\n    if len(x) > 3 and x[0] > 100:\n        os._exit(%d)\n"
+
+
 @pytest.mark.parametrize("name, text", [
     ("t.py", "import os\ndef f(x: str):\n    os._exit(0)\n"),
+    ("t.py", ENDS_PY % 0),
+    ("t.py", ENDS_PY % 1),
     ("t.c", "#include <unistd.h>\nint f(const char *x) { _exit(0); }\n"),
+    ("t.c", RARE_C % 0),
+    ("t.c", RARE_C % 1),
+    ("t.cc", '#include <unistd.h>\n#include <string>\nint f(const std::string &x) { if (x.size() > 2) _exit(0); return 0; }\n'),
 ])
-def test_a_function_that_ends_its_process_well_is_told(tmp_path, name, text):
+def test_a_function_that_ends_its_process_is_a_finding(tmp_path, name, text):
     (tmp_path / name).write_text(text)
-    ran = fuzz(tmp_path, f"{name}:f", "--duration", "15s")
+    ran = fuzz(tmp_path, f"{name}:f", "--duration", "15s", "--max-findings", "1")
+    (finding,) = said(ran)["findings"]
+    assert ran.code == 1 and (finding["oracle"], finding["message"]) == ("crash", "it ended the process"), ran
+    assert finding["seen"] == finding["tried"] == 3
+
+
+def test_a_harness_that_ends_its_process_is_never_clean(tmp_path):
+    (tmp_path / "fuzz_t.py").write_text("""
+import os, sys
+import atheris
+def TestOneInput(data):
+    if len(data) > 2:
+        os._exit(0)
+atheris.Setup(sys.argv, TestOneInput)
+atheris.Fuzz()
+""")
+    ran = fuzz(tmp_path, "fuzz_t.py", "--duration", "5s")
     assert ran.code == 4 and said(ran)["findings"] == [], ran
-    assert "ended" in problems(ran), ran
+    assert any("its process ended in the middle of its work" in gap for gap in said(ran)["gaps"]), ran
 
 
 def test_gigabytes_of_words_are_read_and_thrown_away(tmp_path):

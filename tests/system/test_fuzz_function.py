@@ -287,6 +287,98 @@ def test_too_much_memory_is_a_finding(tmp_path):
     assert [(each["oracle"], each["message"]) for each in result["findings"]] == [("memory", "MemoryError")]
 
 
+# ---- dictionaries and sanitizers ----
+
+
+WORD = b'open "sesame'
+
+
+def word_sum():
+    sum_ = 14695981039346656037
+    for byte in WORD:
+        sum_ = (sum_ ^ byte) * 1099511628211 % 2**64
+    return sum_
+
+
+def test_the_words_of_a_dictionary_reach_a_function_of_c(tmp_path):
+    make(tmp_path, "t.c", """
+#include <stdint.h>
+#include <stdlib.h>
+int f(const unsigned char *data, size_t len)
+{
+	uint64_t sum = 14695981039346656037u;
+	for (size_t i = 0; i < len && i < 12; i++) /* of a word that no comparison shows */
+		sum = (sum ^ data[i]) * 1099511628211u;
+	if (len >= 12 && sum == %du)
+		abort();
+	return 0;
+}
+""" % word_sum())
+    make(tmp_path, "words.dict", '# one\nword="open \\x22sesame"\n')
+    ran = fuzz(tmp_path, "t.c:f", "--dict", "words.dict", "--duration", "30s", "--max-findings", "1", "--seed", "3")
+    (finding,) = said(ran)["findings"]
+    assert base64.b64decode(finding["input"]).startswith(WORD), ran
+    assert (finding["severity"], finding["cwe"]) == ("medium", 617)
+
+
+@pytest.mark.parametrize("text, told", [
+    (None, b"words.dict"),
+    ('a="b"\nbroken "\n', b"words.dict:2: a word in quotes is expected"),
+])
+def test_a_dictionary_that_is_none_is_told_before_anything_is_built(tmp_path, text, told):
+    make(tmp_path, "t.c", "#error it is built\nint f(const char *text) { return 0; }\n")
+    if text:
+        make(tmp_path, "words.dict", text)
+    ran = fuzz(tmp_path, "t.c:f", "--dict", "words.dict", "--duration", "5s")
+    assert ran.code == 2 and b"--dict" in ran.err and told in ran.err and not ran.out, ran
+
+
+FAULTS = {
+    "overflow": ("int n = data[0] * 16843009; return n + 2147483000 + len;", "undefined behaviour: signed integer overflow", 190),
+    "unset": ("volatile int n[4]; if (data[0] == 1) n[0] = 0; if (n[0] == 5) abort();", "MemorySanitizer: use-of-uninitialized-value", 457),
+    "write": ("volatile char *a = malloc(4); a[4 + (data[0] & 1)] = 1; free((void *)a);", "AddressSanitizer: heap-buffer-overflow", 787),
+    "read": ("volatile char *a = calloc(4, 1); (void)a[4 + (data[0] & 1)]; free((void *)a);", "AddressSanitizer: heap-buffer-overflow", 125),
+}
+
+
+@pytest.mark.parametrize("sanitizer, fault, found", [
+    ("undefined", "overflow", True), ("undefined", "write", False),
+    ("memory", "unset", True), ("memory", "overflow", False),
+    ("address", "write", True), ("address", "read", True), ("address", "overflow", False),
+    ("none", "overflow", False), ("none", "write", False),
+])
+def test_a_sanitizer_finds_what_it_watches_for(tmp_path, sanitizer, fault, found):
+    body, message, cwe = FAULTS[fault]
+    make(tmp_path, "t.c", f"""
+#include <stdlib.h>
+int f(const unsigned char *data, size_t len)
+{{
+	if (len < 2)
+		return 0;
+	{body}
+	return 0;
+}}
+""")
+    ran = fuzz(tmp_path, "t.c:f", "--sanitizer", sanitizer, "--max-execs", "5000", "--duration", "30s", "--max-findings", "1")
+    result = said(ran)
+    assert ran.code == int(found), ran
+    assert [each["message"][:len(message)] for each in result["findings"]] == ([message] if found else []), ran
+    assert [each["cwe"] for each in result["findings"]] == ([cwe] if found else [])
+
+
+def test_severity_and_weakness_are_told_everywhere(tmp_path):
+    make(tmp_path, "t.c", "#include <stdlib.h>\nint f(const unsigned char *data, size_t len)\n{\n"
+         "\tvolatile char *a = malloc(4);\n\tif (len > 4)\n\t\ta[4] = data[0];\n\tfree((void *)a);\n\treturn 0;\n}\n")
+    ran = fuzz(tmp_path, "t.c:f", "--duration", "20s", "--max-findings", "1", "--export-sarif", "out.sarif")
+    (finding,) = said(ran)["findings"]
+    assert (finding["severity"], finding["cwe"]) == ("critical", 787) and "writes" in finding["why"], finding
+    (told,) = json.loads((tmp_path / "out.sarif").read_text())["runs"][0]["results"]
+    assert told["level"] == "error"
+    assert told["properties"] == {"security-severity": "9.5", "tags": ["external/cwe/cwe-787"]}
+    shown = hotcell("findings", "show", finding["id"], cwd=tmp_path)
+    assert b"critical (9.5): it writes where it must not" in shown.out and b"CWE-787" in shown.out
+
+
 # ---- what cannot be fuzzed ----
 
 
@@ -320,6 +412,27 @@ def test_a_build_that_fails_shows_its_log(tmp_path):
     assert b"it cannot be built" in ran.out and b"undeclared" in ran.out
 
 
+def test_a_file_of_c_is_built_as_if_it_were_alone(tmp_path):
+    make(tmp_path, "t.c", """
+#define _GNU_SOURCE
+#include <string.h>
+#define free(it) other(it)
+int f(const char *text, size_t len, unsigned short n)
+{
+	const char *found = len ? strcasestr("an AB in a text", "ab") : NULL;
+	return found && found[0] == 'x' && n == 1;
+}
+""")
+    ran = fuzz(tmp_path, "t.c:f", "--max-execs", "20000")
+    assert ran.code == 0 and said(ran)["findings"] == [], ran
+
+
+def test_a_function_of_c_that_nobody_declared_is_told(tmp_path):
+    make(tmp_path, "t.c", "int f(const char *text) { return strcasestr(text, \"ab\") != 0; }\n")
+    ran = fuzz(tmp_path, "t.c:f", "--duration", "5s")
+    assert ran.code == 4 and "implicit" in said(ran)["targets"][0]["problems"][0], ran
+
+
 def test_a_parameter_that_cannot_be_made_is_named(tmp_path):
     make(tmp_path, "t.c", "struct x { int a; };\nint f(struct x *it, int n) { return it->a + n; }\n")
     ran = fuzz(tmp_path, "t.c:f", "--duration", "5s")
@@ -343,13 +456,29 @@ def test_a_module_that_ends_at_import_is_told(tmp_path, body, problem):
 @pytest.mark.parametrize("body", [
     "    print('x' * 1000000)\n",
     "    import sys; sys.stderr.write('#99999999999 NEW cov: 1 ft: 99 corp: 9/9b exec/s: 9 rss: 9Mb\\n' * 1000)\n",
+    "    import sys; sys.stderr.write('bad input: ')\n",
+    "    import sys; sys.stderr.write('x' * 10000)\n",
     "    import os; os.fork() or os._exit(0)\n",
 ])
 def test_a_noisy_target_is_fuzzed_to_its_end(tmp_path, body):
     make(tmp_path, "t.py", "def f(x: str):\n" + body)
     ran = fuzz(tmp_path, "t.py:f", "--duration", "6s")
-    assert ran.code in (0, 4), ran.err
-    assert said(ran)["findings"] == []
+    result = said(ran)
+    assert ran.code == 0 and result["findings"] == [] and result["targets"][0]["execs"] > 0, ran.out
+
+
+def test_words_without_the_end_of_a_line_do_not_hide_the_engine(tmp_path):
+    make(tmp_path, "t.c", """
+#include <stdio.h>
+int f(const unsigned char *data, size_t len)
+{
+	fprintf(stderr, "bad input: ");
+	return len > 2 && data[0] == 'a';
+}
+""")
+    ran = fuzz(tmp_path, "t.c:f", "--duration", "4s")
+    result = said(ran)
+    assert ran.code == 0 and result["targets"][0]["execs"] > 0 and result["targets"][0]["problems"] == [], ran.out
 
 
 def test_links_and_floods_in_its_folders_lead_nowhere(tmp_path):

@@ -61,6 +61,31 @@ static void a_dictionary_that_is_wrong_is_refused_with_its_line(void **state)
 	}
 }
 
+static void a_dictionary_for_engines_is_checked_line_by_line(void **state)
+{
+	static const struct {
+		const char *text, *told; /* NULL: it is well */
+	} cases[] = {
+		{"", NULL},
+		{"# words\n\n  kw=\"a\\x00b\\\\ \\\" \"quoted\" end\"\r\n\"plain\"\nname@2=\"x\"", NULL},
+		{"a=\"b\"\nbroken \"\n", "d:2: a word in quotes is expected: name=\"value\""},
+		{"word\n", "d:1: a word in quotes is expected: name=\"value\""},
+		{"\"\n", "d:1: a word in quotes is expected: name=\"value\""},
+		{"\n\na=\"\"\n", "d:3: an empty word says nothing"},
+		{"a=\"\\n\"\n", "d:1: after a backslash, x and two digits, a backslash or a quote is expected"},
+		{"a=\"\\x4\"", "d:1: after a backslash, x and two digits, a backslash or a quote is expected"},
+		{"a=\"b\\\"", "d:1: after a backslash, x and two digits, a backslash or a quote is expected"},
+		{"a=\"\xc3\xa9\"\n", "d:1: a byte that is no plain character is written as \\xNN"},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		struct err err = {0};
+		assert_int_equal(dict_check(cases[i].text, strlen(cases[i].text), "d", &err), cases[i].told ? -1 : 0);
+		assert_string_equal(err.text, cases[i].told ? cases[i].told : "");
+	}
+}
+
 static void a_port_may_have_a_path(void **state)
 {
 	static const struct {
@@ -311,6 +336,7 @@ static void cells_beyond_the_cap_are_counted_and_those_begun_are_ended(void **st
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_dictionary_for_engines_is_checked_line_by_line),
 		cmocka_unit_test(a_dictionary_has_a_word_a_line_or_the_syntax_of_afl),
 		cmocka_unit_test(a_dictionary_that_is_wrong_is_refused_with_its_line),
 		cmocka_unit_test(a_port_may_have_a_path),

@@ -267,6 +267,50 @@ static void a_suppression_ends(void **state)
 	assert_false(finding_is_suppressed(&(struct finding){.state = FINDING_OPEN, .until = 100}, 1));
 }
 
+static void what_a_sanitizer_says_decides_severity_and_weakness(void **state)
+{
+	static const struct {
+		const char *kind, *oracle, *message, *evidence;
+		enum severity severity;
+		int cwe;
+	} cases[] = {
+		{"function-c", "crash", "AddressSanitizer: heap-buffer-overflow", "WRITE of size 4 at 0x1", SEVERITY_CRITICAL, 787},
+		{"function-c", "crash", "AddressSanitizer: heap-buffer-overflow", "READ of size 1 at 0x1", SEVERITY_HIGH, 125},
+		{"function-c", "crash", "AddressSanitizer: heap-use-after-free", "READ of size 1", SEVERITY_HIGH, 416},
+		{"function-c++", "crash", "AddressSanitizer: attempting double-free", "", SEVERITY_CRITICAL, 415},
+		{"function-c", "crash", "AddressSanitizer: stack-overflow", "", SEVERITY_HIGH, 674},
+		{"function-c", "crash", "AddressSanitizer: SEGV", "Hint: address points to the zero page.", SEVERITY_MEDIUM, 476},
+		{"function-c", "crash", "AddressSanitizer: SEGV", "caused by a WRITE memory access", SEVERITY_CRITICAL, 787},
+		{"function-c", "crash", "MemorySanitizer: use-of-uninitialized-value", "", SEVERITY_MEDIUM, 457},
+		{"function-c", "crash", "undefined behaviour: signed integer overflow: 1 + 2", "", SEVERITY_MEDIUM, 190},
+		{"function-c", "crash", "undefined behaviour: division by zero", "", SEVERITY_MEDIUM, 369},
+		{"function-c", "crash", "undefined behaviour: something new", "", SEVERITY_MEDIUM, 758},
+		{"function-c", "crash", "a signal ended it", "    #3 0x1 in abort (/lib/libc.so.6)", SEVERITY_MEDIUM, 617},
+		{"function-c", "crash", "something new", "", SEVERITY_HIGH, 248},
+		{"function-go", "crash", "fatal error: stack overflow", "", SEVERITY_HIGH, 674},
+		{"function-go", "exception", "panic: runtime error: index out of range [5] with length 3", "", SEVERITY_MEDIUM, 129},
+		{"function-python", "exception", "RecursionError: maximum recursion depth exceeded", "", SEVERITY_MEDIUM, 674},
+		{"function-python", "exception", "ValueError: x", "", SEVERITY_MEDIUM, 248},
+		{"function-python", "hang", "one input took too long", "", SEVERITY_MEDIUM, 835},
+		{"function-python", "memory", "one input took too much memory", "", SEVERITY_MEDIUM, 770},
+		{"mcp", "exception", "ValueError: x", "", SEVERITY_MEDIUM, 755},
+		{"mcp", "crash", "heap-buffer-overflow", "WRITE of size 4", SEVERITY_HIGH, 248},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		own(finding_done) struct finding finding = {.oracle = xstrdup(cases[i].oracle), .message = xstrdup(cases[i].message),
+			.kind = xstrdup(cases[i].kind)};
+		texts_add(&finding.evidence, "==1==");
+		texts_add(&finding.evidence, cases[i].evidence);
+		struct finding_weakness weakness = finding_weakness(&finding);
+		assert_int_equal(weakness.cwe, cases[i].cwe);
+		assert_int_equal(weakness.severity, cases[i].severity);
+		assert_int_equal(finding_severity(&finding), cases[i].severity);
+		assert_true(strlen(weakness.why) > 10);
+	}
+}
+
 static void every_rule_is_whole(void **state)
 {
 	(void)state;
@@ -519,6 +563,7 @@ int main(void)
 		TEST(only_what_is_seen_sometimes_is_flaky),
 		TEST(a_suppression_ends),
 		TEST(every_rule_is_whole),
+		TEST(what_a_sanitizer_says_decides_severity_and_weakness),
 		TEST(a_capsule_keeps_everything),
 		TEST(what_is_no_capsule_is_refused_with_a_sentence),
 		TEST(a_capsule_changed_by_hand_is_refused),

@@ -42,6 +42,31 @@ static void statistics_of_atheris_are_read(void **state)
 	assert_true(reader.now.done);
 }
 
+static void statistics_are_read_behind_words_that_end_no_line(void **state)
+{
+	struct stats_reader reader = {0};
+
+	(void)state;
+	feed(&reader, "bad input: bad input: #2\tINITED cov: 5 ft: 5 corp: 1/1b exec/s: 0 rss: 48Mb\n");
+	assert_true(reader.now.begun);
+	assert_int_equal(reader.now.coverage, 5);
+	for (int i = 0; i < 100000; i++)
+		feed(&reader, "bad # input: ");
+	feed(&reader, "#4\tNEW    cov: 6 ft: 8 corp: 2/2b lim: 4 exec/s: 0 rss: 48Mb L: 1/1 MS: 1 ChangeByte-\n");
+	assert_int_equal(reader.now.execs, 4);
+	assert_int_equal(reader.now.features, 8);
+	feed(&reader, "no #99 NEW, issue #12\tnew, ##, #7\tREDUCED, #\n");
+	assert_int_equal(reader.now.execs, 4);
+	assert_int_equal(reader.now.news, 1);
+	feed(&reader, "#9\tNEW cov: 1 ft: 1 bad #6\tREDUCE cov: 7 ft: 9 corp: 2/2b\n");
+	assert_int_equal(reader.now.execs, 6); /* the last of a line is the engine's */
+	assert_int_equal(reader.now.coverage, 7);
+	feed(&reader, "bad input: stat::number_of_executed_units: 1234\n");
+	assert_int_equal(reader.now.execs, 1234);
+	feed(&reader, "bad: Test unit written to artifact_prefix='/a/'; Test unit written to /a/crash-12\n");
+	assert_string_equal(reader.now.artifact, "crash-12");
+}
+
 static void the_end_of_a_clang_run_is_read(void **state)
 {
 	struct stats_reader reader = {0};
@@ -156,14 +181,14 @@ static void arguments_are_made_by_the_declaration(void **state)
 	static const struct {
 		const char *text, *call;
 	} cases[] = {
-		{"int f(const uint8_t *data, size_t size) { }", "f((uint8_t *)p0, (size_t)n0)"},
-		{"int f(const char *text) { }", "f((char *)p0)"},
-		{"int f(const char *text, int len) { }", "f((char *)p0, (int)n0)"},
-		{"int f(const char *text, int flags) { }", "f((char *)p0, p1)"},
-		{"int f(const void *buf, unsigned int n, double d) { }", "f((void *)p0, (unsigned int)n0, p2)"},
-		{"int f(unsigned long long a, bool b) { }", "f(p0, p1)"},
-		{"int f(const char *a, const char *b) { }", "f((char *)p0, (char *)p1)"},
-		{"int f(char text[]) { }", "f((char *)p0)"},
+		{"int f(const uint8_t *data, size_t size) { }", "hotcell_call((uint8_t *)p0, (size_t)n0)"},
+		{"int f(const char *text) { }", "hotcell_call((char *)p0)"},
+		{"int f(const char *text, int len) { }", "hotcell_call((char *)p0, (int)n0)"},
+		{"int f(const char *text, int flags) { }", "hotcell_call((char *)p0, p1)"},
+		{"int f(const void *buf, unsigned int n, double d) { }", "hotcell_call((void *)p0, (unsigned int)n0, p2)"},
+		{"int f(unsigned long long a, bool b) { }", "hotcell_call(p0, p1)"},
+		{"int f(const char *a, const char *b) { }", "hotcell_call((char *)p0, (char *)p1)"},
+		{"int f(char text[]) { }", "hotcell_call((char *)p0)"},
 	};
 
 	(void)state;
@@ -178,7 +203,7 @@ static void arguments_are_made_by_the_declaration(void **state)
 	struct err err = {0};
 	own(freep) char *harness = harness_of("int f(const std::string &s, int n) { }", "f", "c++", &err);
 	assert_non_null(harness);
-	assert_non_null(strstr(harness, "f(p0, p1)"));
+	assert_non_null(strstr(harness, "\tf(p0, p1), hotcell_result();"));
 }
 
 static void what_cannot_be_made_is_named(void **state)
@@ -370,6 +395,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(statistics_of_atheris_are_read),
+		TEST(statistics_are_read_behind_words_that_end_no_line),
 		TEST(the_end_of_a_clang_run_is_read),
 		TEST(statistics_that_a_target_makes_up_do_no_harm),
 		TEST(ends_of_engines_are_told_apart),

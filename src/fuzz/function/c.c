@@ -9,6 +9,8 @@
 
 #include "base/term.h"
 
+extern const char c_watch[], c_watch_end[]; /* the file beside this one */
+
 #define LIST(...) ((const char *const[]){__VA_ARGS__, NULL})
 #define HARNESS_NAME "LLVMFuzzerTestOneInput"
 #define DEPTH_MAX 64
@@ -294,37 +296,48 @@ static size_t params_split(struct span text, struct param *ret)
 
 /* ---- the harness ---- */
 
+/* The target comes first, as if it were built alone: what it defines before its own headers counts. So nothing here needs a
+ * header of its own, or a name that the target may have given another meaning. C++ has no such switches that it does not set. */
 static const char harness_head[] =
 	"/* Made by hotcell: bytes become arguments. Numbers are taken from the end, texts from the beginning. */\n"
-	"#include <stddef.h>\n#include <stdint.h>\n#include <stdlib.h>\n#include <string.h>\n"
+	"#include <stddef.h>\n" /* the compiler's own: it asks for nothing else */
 	"#define main hotcell_main_of_the_target\n";
+static const char harness_head_cxx[] = "#include <stdint.h>\n#include <stdlib.h>\n#include <string.h>\n#include <string>\n";
 static const char harness_tools[] =
 	"#undef main\n"
-	"struct hotcell_data { const uint8_t *at; size_t left; };\n"
-	"__attribute__((unused)) static void hotcell_number(struct hotcell_data *data, void *out, size_t size)\n"
+	"struct hotcell_data { const unsigned char *at; __SIZE_TYPE__ left; };\n"
+	"__attribute__((unused)) static void hotcell_number(struct hotcell_data *data, void *out, __SIZE_TYPE__ size)\n"
 	"{\n"
 	"\tunsigned char bytes[16] = {0};\n"
-	"\tsize_t taken = size < data->left ? size : data->left;\n"
+	"\t__SIZE_TYPE__ taken = size < data->left ? size : data->left;\n"
 	"\tdata->left -= taken;\n"
-	"\tmemcpy(bytes, data->at + data->left, taken);\n"
-	"\tmemcpy(out, bytes, size);\n"
+	"\t__builtin_memcpy(bytes, data->at + data->left, taken);\n"
+	"\t__builtin_memcpy(out, bytes, size);\n"
 	"}\n"
-	"__attribute__((unused)) static size_t hotcell_part(struct hotcell_data *data, int last)\n"
+	"__attribute__((unused)) static __SIZE_TYPE__ hotcell_part(struct hotcell_data *data, int last)\n"
 	"{\n"
 	"\tunsigned char share = 0;\n"
 	"\tif (last)\n\t\treturn data->left;\n"
 	"\thotcell_number(data, &share, 1);\n"
 	"\treturn share < data->left ? share : data->left;\n"
 	"}\n"
-	"__attribute__((unused)) static char *hotcell_bytes(struct hotcell_data *data, size_t len, int text)\n"
+	"__attribute__((unused)) static char *hotcell_bytes(struct hotcell_data *data, __SIZE_TYPE__ len, int text)\n"
 	"{\n"
-	"\tsize_t room = len + (text ? 1 : 0);\n"
-	"\tchar *bytes = (char *)malloc(room ? room : 1);\n"
-	"\tif (!bytes)\n\t\texit(0);\n"
-	"\tif (len)\n\t\tmemcpy(bytes, data->at, len);\n"
+	"\t__SIZE_TYPE__ room = len + (text ? 1 : 0);\n"
+	"\tchar *bytes = (char *)__builtin_malloc(room ? room : 1);\n"
+	"\tif (!bytes)\n\t\treturn bytes;\n"
+	"\tif (len)\n\t\t__builtin_memcpy(bytes, data->at, len);\n"
 	"\tif (text)\n\t\tbytes[len] = 0;\n"
 	"\tdata->at += len;\n\tdata->left -= len;\n"
 	"\treturn bytes;\n"
+	"}\n";
+
+/* Not taken for what returns nothing. */
+static const char harness_tools_cxx[] =
+	"struct hotcell_result {};\n"
+	"template <class Type> void operator,(Type &&value, hotcell_result)\n"
+	"{\n"
+	"\t__asm__ volatile(\"\" : : \"r\"(&reinterpret_cast<const volatile char &>(value)) : \"memory\");\n"
 	"}\n";
 
 struct harness {
@@ -361,10 +374,10 @@ static int param_put(struct harness *harness, const struct param *params, size_t
 		if (bytes && !pair)
 			return param_bad(harness, param, place);
 		buf_fmt(&harness->parts,
-			"\tsize_t n%zu = hotcell_part(&data, %d);\n\tchar *p%zu = hotcell_bytes(&data, n%zu, %d);\n", place, last,
-			place, place, !pair);
+			"\t__SIZE_TYPE__ n%zu = hotcell_part(&data, %d);\n\tchar *p%zu = hotcell_bytes(&data, n%zu, %d);\n\tif (!p%zu)\n\t\treturn 0;\n",
+			place, last, place, place, !pair, place);
 		put_cast(harness, param, place);
-		buf_fmt(&harness->drop, "\tfree(p%zu);\n", place);
+		buf_fmt(&harness->drop, "\t__builtin_free(p%zu);\n", place);
 		if (pair)
 			buf_fmt(&harness->call, ", (%s)n%zu", params[place + 1].type, place);
 		return pair;
@@ -429,14 +442,23 @@ static char *harness_text(struct harness *harness, const char *text, size_t len)
 	c_functions(text, len, harness_function, harness);
 	if (harness->bad)
 		return NULL;
+	if (harness->cxx)
+		buf_str(&out, harness_head_cxx);
 	buf_str(&out, harness_head);
-	buf_fmt(&out, "%s#include \"" FUNCTION_ROOT "/%s\"\n", harness->cxx ? "#include <string>\n" : "", harness->target->file);
+	buf_fmt(&out, "#include \"" FUNCTION_ROOT "/%s\"\n", harness->target->file);
 	buf_str(&out, harness_tools);
+	if (harness->cxx)
+		buf_str(&out, harness_tools_cxx);
 	buf_fmt(&out,
 		"%sint " HARNESS_NAME
-		"(const uint8_t *bytes, size_t size)\n{\n\tstruct hotcell_data data = {bytes, size};\n%s%s\t(void)%s(%s);\n%s\treturn 0;\n}\n",
-		harness->cxx ? "extern \"C\" " : "", buf_text(&harness->make), buf_text(&harness->parts),
-		harness->target->function, buf_text(&harness->call), buf_text(&harness->drop));
+		"(const unsigned char *bytes, __SIZE_TYPE__ size)\n{\n\tstruct hotcell_data data = {bytes, size};\n%s%s",
+		harness->cxx ? "extern \"C\" " : "", buf_text(&harness->make), buf_text(&harness->parts));
+	/* what it returns must be made: of a call whose result nobody has, the compiler leaves out what only reads */
+	buf_fmt(&out,
+		harness->cxx ? "\t%s(%s), hotcell_result();\n"
+			     : "\t__typeof__(%1$s) *volatile hotcell_call = %1$s;\n\t(void)hotcell_call(%2$s);\n",
+		harness->target->function, buf_text(&harness->call));
+	buf_fmt(&out, "%s\treturn 0;\n}\n", buf_text(&harness->drop));
 	return buf_take(&out);
 }
 
@@ -480,9 +502,22 @@ static void put_build(const struct function_target *target, const struct functio
 	own(freep) char *folder = xfmt("-I" FUNCTION_ROOT "/%.*s", slash ? (int)(slash - target->file) : 0, target->file);
 
 	texts_add_all(&ret->build,
-		LIST(cxx ? "clang++" : "clang", "-g", "-O1", "-fno-omit-frame-pointer", "-w", options->serve ? served_by[options->sanitizer] : sanitizers[options->sanitizer],
+		LIST(cxx ? "clang++" : "clang", "-g", "-O1", "-fno-omit-frame-pointer", "-Wno-everything", options->serve ? served_by[options->sanitizer] : sanitizers[options->sanitizer],
 			"-fno-sanitize-recover=undefined", folder, "-I" FUNCTION_ROOT "/include", "-I" FUNCTION_ROOT, "-o",
 			FUNCTION_WORK "/harness", source, "-lm", "-lpthread"));
+	if (!cxx) /* it would return an int, whatever it returns: pointers lose their upper half */
+		texts_add(&ret->build, "-Werror=implicit-function-declaration");
+}
+
+/* Not where coverage is measured, nor for AFL++, which divide processes themselves. */
+static void put_watch(bool cxx, struct function_plan *ret)
+{
+	const char *name = cxx ? "watch_of_hotcell.cc" : "watch_of_hotcell.c";
+	own(freep) char *path = xfmt(FUNCTION_WORK "/%s", name);
+
+	plan_file_add(ret, name, xfmt("%.*s", (int)(c_watch_end - c_watch), c_watch));
+	texts_add(&ret->build, "-Wl,--wrap=" HARNESS_NAME);
+	texts_add(&ret->build, path);
 }
 
 static int plan_any(const struct function_target *target, const struct function_options *options, const char *text, size_t len,
@@ -522,6 +557,8 @@ static int plan_any(const struct function_target *target, const struct function_
 	ret->build_proves = true;
 	if (options->afl && !options->serve)
 		c_plan_afl(options, cxx, ret);
+	else if (!options->serve)
+		put_watch(cxx, ret);
 	return 0;
 }
 

@@ -7,7 +7,8 @@
 	python_harness.py serve                  JSON documents, a line each, on stdin; an answer a line on stdout
 
 It goes on after an exception: each new one, told apart by its type and the innermost frames of the target's code, is
-left in crashes/ as NAME.txt (the traceback), then NAME.input. What the target does to this process (it may change all
+left in crashes/ as NAME.txt (the traceback), then NAME.input. What ends the process itself is seen by another one, which has
+the input. What the target does to this process (it may change all
 of it) is judged outside: an input counts when it does the same in a fresh cell.
 """
 
@@ -621,12 +622,79 @@ def leave(name, data):
     os.unlink(part)
 
 
+# ---- what ends the process ----
+
+INPUT_MAX = 1 << 20
+EXITED = "\n==1== ERROR: libFuzzer: fuzz target exited (exit code %d)\n"
+
+
+def divide(judge):
+    """The process is two from here on: this returns in one of them; the other waits for its end, and judges it."""
+    import ctypes
+    import signal
+
+    parent = os.getpid()
+    child = os.fork()
+    if child == 0:
+        ctypes.CDLL(None).prctl(1, signal.SIGKILL)  # PR_SET_PDEATHSIG
+        if os.getppid() != parent:
+            os._exit(1)
+        return
+    _, status = os.waitpid(child, 0)
+    code = os.waitstatus_to_exitcode(status)
+    judge(code)
+    os._exit(code if code >= 0 else 128 - code)
+
+
+def is_left(folder, raw):
+    """Whether libFuzzer itself has left the input."""
+    for each in os.scandir(folder):
+        if each.name.startswith(("crash-", "timeout-", "oom-")) and each.is_file(follow_symlinks=False):
+            if each.stat(follow_symlinks=False).st_size == len(raw):
+                with open(each.path, "rb") as source:
+                    if source.read() == raw:
+                        return True
+    return False
+
+
+class Watched:
+    """Memory that both processes have: whether a call goes on, and its input."""
+
+    HEAD = 9
+
+    def __init__(self, prefix):
+        import mmap
+
+        self.memory = mmap.mmap(-1, self.HEAD + INPUT_MAX)
+        self.prefix = prefix
+        divide(self.judge)
+
+    def judge(self, code):
+        size = int.from_bytes(self.memory[1 : self.HEAD], "little")
+        raw = self.memory[self.HEAD : self.HEAD + size]
+        if not self.memory[0] or size > INPUT_MAX or is_left(os.path.dirname(self.prefix), raw):
+            return
+        path = f"{self.prefix}crash-{hashlib.sha1(raw).hexdigest()}"
+        with open(path, "wb") as out:
+            out.write(raw)
+        said = "" if code == -9 else EXITED % code  # what has too much memory is ended so, and the cell knows it
+        sys.stderr.write(f"{said}\nTest unit written to {path}\n")
+        sys.stderr.flush()
+        os._exit(EXIT_FOUND)
+
+
 def fuzz(flags):
+    prefix = [each.split("=", 1)[1] for each in flags if each.startswith("-artifact_prefix=")]
+    watched = Watched(prefix[0]).memory if prefix else bytearray(Watched.HEAD + INPUT_MAX)
     caller = Caller(load(instrument=True))
     seen = set()
 
     def one_input(raw):
+        size = len(raw)
+        if size <= INPUT_MAX:
+            watched[: 9 + size] = b"\1" + size.to_bytes(8, "little") + raw
         error = caller(raw)
+        watched[0] = 0
         if error is None:
             return
         key = key_of(error)
@@ -648,7 +716,22 @@ def fuzz(flags):
 def replay(paths):
     """One input; or several, each after a line that names it, and without an end at the first that fails."""
     import faulthandler
+    import mmap
+    import struct
 
+    now = mmap.mmap(-1, 16)  # the number of the input that is tried, and since when
+
+    def judge(code):
+        number, since = struct.unpack("<qd", now[:])
+        if not number or code < 0 or (code == 1 and time.monotonic() - since >= CONFIG["timeout"] * 0.9):
+            return
+        if len(paths) > 1:
+            sys.stderr.write(f"\n== hotcell input {os.path.basename(paths[number - 1])}\n")
+        sys.stderr.write(EXITED % code)
+        sys.stderr.flush()
+        os._exit(EXIT_FOUND)
+
+    divide(judge)
     faulthandler.enable()
     caller = Caller(load(instrument=False))
 
@@ -656,11 +739,13 @@ def replay(paths):
         return caller(raw)
 
     found = False
-    for path in paths:
+    for number, path in enumerate(paths, 1):
         with open(path, "rb") as source:
             raw = source.read()
+        now[:] = struct.pack("<qd", number, time.monotonic())
         faulthandler.dump_traceback_later(CONFIG["timeout"], exit=True)  # a thread of its own, which no regex can hold up
         error = one_input(raw)
+        now[:8] = bytes(8)
         faulthandler.cancel_dump_traceback_later()
         if len(paths) > 1:
             sys.stderr.buffer.write(b"\n== hotcell input " + os.path.basename(path).encode() + b"\n")
@@ -673,18 +758,32 @@ def replay(paths):
 
 def minimise(path, out, seconds):
     """Parts are taken away, then bytes made plain, as long as the same error comes."""
+    import mmap
+
+    watched = mmap.mmap(-1, 1)
     caller = Caller(load(instrument=False))
     end = time.monotonic() + seconds
     with open(path, "rb") as source:
         best = source.read()
     key = None
 
-    def same(raw):
+    def fails_so(raw):
         nonlocal key
         error = caller(raw)
         key = key or (error and key_of(error))
         return error is not None and key_of(error) == key
 
+    def ends(raw):
+        watched[0] = 1
+        child = os.fork()
+        if child == 0:
+            caller(raw)
+            watched[0] = 0
+            os._exit(0)
+        os.waitpid(child, 0)
+        return watched[0] == 1
+
+    same = ends if ends(best) else fails_so  # what ends the process is tried in others
     if not same(best):
         os._exit(1)
 

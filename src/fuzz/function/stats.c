@@ -94,46 +94,72 @@ static void read_artifact(struct stats *stats, const char *path, size_t len)
 
 static const char *const events[] = {"INITED", "NEW", "REDUCE", "RELOAD", "pulse", "DONE", "READ", "MERGE"};
 
-static void read_event(struct stats *stats, const char *line, size_t len)
+static bool is_event(const char *word, size_t len)
+{
+	for (size_t i = 0; i < sizeof(events) / sizeof(*events); i++)
+		if (is_word(word, len, events[i]))
+			return true;
+	return false;
+}
+
+/* "#123\tNEW cov: 4 ..."; false: it is none. Behind words of the target only what libFuzzer writes itself is taken for one. */
+static bool read_event(struct stats *stats, const char *text, size_t len, bool strict)
 {
 	size_t used, size;
-	uint64_t execs = number(line + 1, len - 1, &used);
-	struct words words = {line + 1 + used, line + len};
+	uint64_t execs = number(text + 1, len - 1, &used);
+	struct words words = {text + 1 + used, text + len};
 	const char *word;
-	bool known = false;
 
-	if (!used || !next_word(&words, &word, &size))
-		return;
-	for (size_t i = 0; i < sizeof(events) / sizeof(*events); i++)
-		known = known || is_word(word, size, events[i]);
-	if (!known)
-		return;
+	if (!used || (strict && (words.at == words.end || *words.at != '\t')) || !next_word(&words, &word, &size) ||
+		!is_event(word, size))
+		return false;
 	stats->execs = execs > stats->execs ? execs : stats->execs;
 	stats->begun = stats->begun || !is_word(word, size, "READ");
 	stats->done = stats->done || is_word(word, size, "DONE");
 	stats->news += is_word(word, size, "NEW");
 	read_pairs(stats, &words);
+	return true;
+}
+
+/* The last one of a line: what is before it is the target's. */
+static bool find_event(struct stats *stats, const char *line, size_t len)
+{
+	for (size_t left = len; left;) {
+		const char *at = memrchr(line, '#', left);
+		if (!at)
+			return false;
+		if (read_event(stats, at, (size_t)(line + len - at), at != line))
+			return true;
+		left = (size_t)(at - line);
+	}
+	return false;
+}
+
+static const char *find_last(const char *line, size_t len, const char *words)
+{
+	size_t size = strlen(words);
+	const char *found = NULL, *at = line;
+
+	while (len && (at = memmem(at, (size_t)(line + len - at), words, size))) {
+		at += size;
+		found = at;
+	}
+	return found;
 }
 
 void stats_line(struct stats *stats, const char *line, size_t len)
 {
-	static const char written[] = "Test unit written to ", units[] = "stat::number_of_executed_units:";
+	const char *at;
+	size_t size;
 
 	while (len && (line[len - 1] == '\r' || line[len - 1] == ' '))
 		len--;
-	if (go_stats_line(stats, line, len))
+	if (go_stats_line(stats, line, len) || find_event(stats, line, len))
 		return;
-	if (len > 1 && *line == '#') {
-		read_event(stats, line, len);
-		return;
-	}
-	const char *at = len ? memmem(line, len, written, sizeof(written) - 1) : NULL;
-	if (at) {
-		at += sizeof(written) - 1;
+	if ((at = find_last(line, len, "Test unit written to "))) {
 		read_artifact(stats, at, (size_t)(line + len - at));
-	} else if (len > sizeof(units) && memcmp(line, units, sizeof(units) - 1) == 0) {
-		struct words words = {line + sizeof(units) - 1, line + len};
-		size_t size;
+	} else if ((at = find_last(line, len, "stat::number_of_executed_units:"))) {
+		struct words words = {at, line + len};
 		if (next_word(&words, &at, &size)) {
 			uint64_t execs = number(at, size, NULL);
 			stats->execs = execs > stats->execs ? execs : stats->execs;
@@ -141,13 +167,30 @@ void stats_line(struct stats *stats, const char *line, size_t len)
 	}
 }
 
+/* Of a line that is longer than there is room for, its end stays. */
+static void line_add(struct stats_reader *reader, const char *bytes, size_t len)
+{
+	const size_t room = sizeof(reader->line);
+
+	if (len > room) {
+		bytes += len - room;
+		len = room;
+	}
+	if (reader->len + len > room) {
+		size_t kept = room - len;
+		memmove(reader->line, reader->line + reader->len - kept, kept);
+		reader->len = kept;
+	}
+	memcpy(reader->line + reader->len, bytes, len);
+	reader->len += len;
+}
+
 void stats_feed(struct stats_reader *reader, const char *bytes, size_t len)
 {
 	while (len) {
 		const char *end = memchr(bytes, '\n', len);
-		size_t part = end ? (size_t)(end - bytes) : len, room = sizeof(reader->line) - reader->len;
-		memcpy(reader->line + reader->len, bytes, part < room ? part : room);
-		reader->len += part < room ? part : room;
+		size_t part = end ? (size_t)(end - bytes) : len;
+		line_add(reader, bytes, part);
 		if (!end)
 			return;
 		stats_line(&reader->now, reader->line, reader->len);

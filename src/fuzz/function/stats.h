@@ -7,7 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define STATS_LINE_MAX 1024 /* of a line; the rest is not looked at */
+#define STATS_LINE_MAX 4096 /* of a line, the last ones: a target may write before an engine's words, and end no line */
 #define STATS_NAME_MAX 80
 
 struct stats {
@@ -25,7 +25,7 @@ struct stats_reader {
 };
 
 void stats_feed(struct stats_reader *reader, const char *bytes, size_t len);
-/* One line, without its end. */
+/* One line, without its end. What libFuzzer says is found anywhere in it: the last of it counts. */
 void stats_line(struct stats *stats, const char *line, size_t len);
 
 /* A line of `go test -fuzz`, which has another form; false: it is none. */

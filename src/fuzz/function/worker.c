@@ -11,6 +11,7 @@
 #define READY_NS (60 * NS_PER_S)
 #define WAITED_NS (5 * NS_PER_S)
 #define SHORT_RUNS_MAX 20u
+#define LONG_RUN_NS (2 * NS_PER_S) /* of an engine that did its work before it ended */
 #define EXTRA_MS 60000u /* of a cell beyond its engine's time */
 #define DAY_S 86400u
 #define GRACE_NS (1500 * NS_PER_MS) /* for engines to end by themselves, and say what they did */
@@ -204,7 +205,25 @@ static bool take_artifact(struct fuzzing *it, struct worker *worker)
 	return true;
 }
 
-static void worker_judge(struct fuzzing *it, struct worker *worker)
+/* In the middle of its work, and nobody has the input. One that does so now and then is fuzzed on. */
+static void end_silent(struct fuzzing *it, struct worker *worker, uint64_t now)
+{
+	struct place *place = &it->places[worker->place];
+	const struct job *job = &worker->job;
+	char what[120];
+
+	it->result->lost = true;
+	fuzzing_gap(it, "%s: its process ended in the middle of its work (%s, exit %d), and the input that did it is not known",
+		place->target->name, cell_outcome_name(job->outcome), job->exit_code);
+	place->short_runs = worker->ready_ns && now - worker->ready_ns > LONG_RUN_NS ? 0 : place->short_runs + 1;
+	if (place->short_runs < SHORT_RUNS_MAX)
+		return;
+	(void)snprintf(what, sizeof(what), "it ended its process %u times in a row without a crash (%s, exit %d)", SHORT_RUNS_MAX,
+		cell_outcome_name(job->outcome), job->exit_code);
+	problem_said(it, worker, what);
+}
+
+static void worker_judge(struct fuzzing *it, struct worker *worker, uint64_t now)
 {
 	struct place *place = &it->places[worker->place];
 	const struct job *job = &worker->job;
@@ -221,10 +240,8 @@ static void worker_judge(struct fuzzing *it, struct worker *worker)
 		(void)snprintf(what, sizeof(what), "it ended before it could be called (%s, exit %d)",
 			cell_outcome_name(job->outcome), job->exit_code);
 		problem_said(it, worker, what);
-	} else if (++place->short_runs >= SHORT_RUNS_MAX) {
-		(void)snprintf(what, sizeof(what), "it ended its process %u times in a row without a crash (%s, exit %d)", SHORT_RUNS_MAX,
-			cell_outcome_name(job->outcome), job->exit_code);
-		problem_said(it, worker, what);
+	} else {
+		end_silent(it, worker, now);
 	}
 }
 
@@ -308,7 +325,7 @@ void workers_tick(struct fuzzing *it)
 		if (worker->busy)
 			worker_look(it, worker, now);
 		if (worker->busy && worker->job.done) {
-			worker_judge(it, worker);
+			worker_judge(it, worker, now);
 			worker_end(it, worker, now);
 		} else if (worker->busy && !worker->job.stats.now.begun && now - worker->started_ns > READY_NS) {
 			problem_said(it, worker, "it was not ready to be called within 60 s");
