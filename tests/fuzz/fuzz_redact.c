@@ -211,8 +211,8 @@ static void text_make(const struct set *set, const uint8_t *data, size_t size, s
 		}
 		const struct buf *form = &set->forms[data[i] % set->count][(data[i + 1] & 0x7f) % FORMS];
 		bool cut = data[i + 1] & 0x80; /* at one end */
-		size_t size = cut ? (data[i] >> 1 & 0x0f) * form->len / 16 : form->len;
-		buf_add(out, form->data + (cut && data[i] & 0x20 ? form->len - size : 0), size);
+		size_t part = cut ? (data[i] >> 1 & 0x0f) * form->len / 16 : form->len;
+		buf_add(out, form->data + (cut && data[i] & 0x20 ? form->len - part : 0), part);
 		i++;
 	}
 }
