@@ -86,7 +86,7 @@ class WordFuzzer {
 """)
     make(tmp_path, "Plain.java", "public class Plain { public static int f(int x) { return x; } }\n")
     result = said(fuzz(tmp_path, ".", "--duration", "60s", "--max-findings", "1"))
-    assert [each["name"] for each in result["targets"]] == ["WordFuzzer.java"]
+    assert [each["name"] for each in result["targets"]] == ["fuzz/WordFuzzer.java"]
     (finding,) = result["findings"]
     assert finding["message"] == "java.io.IOException: told" and finding["file"] == "fuzz/WordFuzzer.java", finding
     assert len(base64.b64decode(finding["input"])) <= 4, finding
