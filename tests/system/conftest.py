@@ -7,6 +7,7 @@ any cells (an ordinary user without user namespaces) has a file of its own, test
 there the tests that need a cell are deselected by design.
 """
 
+import collections
 import os
 import shutil
 import signal
@@ -44,6 +45,7 @@ SHARED_OUT = (
     "test_campaign_verbs.py",
     "test_corpus.py",
     "test_example_tutor.py",
+    "test_fuzz_afl.py",
     "test_fuzz_bad_targets.py",
     "test_fuzz_coverage.py",
     "test_fuzz_deep.py",
@@ -55,15 +57,16 @@ SHARED_OUT = (
     "test_fuzz_rust.py",
     "test_fuzz_servers.py",
     "test_fuzz_view.py",
+    "test_fuzz_ways.py",
 )
 
 
 def shared_out(items):
-    turn = 0
+    turns = collections.Counter()
     for item in items:
         if item.path.name in SHARED_OUT and not harness.LONG and "HOTCELL_ALL" not in os.environ:
-            turn += 1
-            if turn % 2 != int(harness.IS_ROOT):
+            turns[item.path.name] += 1
+            if turns[item.path.name] % 2 != int(harness.IS_ROOT):
                 continue
         yield item
 

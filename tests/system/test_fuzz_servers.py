@@ -51,7 +51,7 @@ def command_of(name, folder):
     if name == "time":
         return script(folder, "exec python3 -m mcp_server_time --local-timezone UTC\n", "UTC")
     if name == "fetch":
-        return script(folder, "exec python3 -m mcp_server_fetch --ignore-robots-txt\n", "http://a.test/", "--allow-net", "--exclude", "resources/*")
+        return script(folder, "exec python3 -m mcp_server_fetch --ignore-robots-txt\n", "http://a.test/", "--allow-net", "--tool", "fetch")
     return python("python3", "-c", START_SQLITE, venv="venv-sqlite", more=["--allow-write", "/workspace", "--exclude", "resources/*"])
 
 
