@@ -1,6 +1,7 @@
 """The receipt says what really took effect: each claim is compared with the kernel's own view."""
 
 import os
+import re
 from pathlib import Path
 
 import pytest
@@ -10,7 +11,6 @@ from harness import (
     PRETEND,
     Live,
     inside,
-    machine,
     marker,
     pretending,
     refused,
@@ -191,11 +191,25 @@ def test_a_lack_is_told_in_receipt_and_on_stderr_and_can_be_refused(lack, name, 
         assert require == "full" or name in sentence
 
 
-def test_without_cgroups_none_is_made():
-    before = {thing for thing in machine() if thing[0] == "cgroup"}
-    with Live("--", "sh", "-c", "echo ready; sleep 20", env=pretending("no-cgroup")) as live:
+def _cgroups_of(live):
+    """Those that bear its supervisor's number: other hotcells come and go on the same machine."""
+    return [
+        os.path.join(folder, name)
+        for folder, names, _ in os.walk("/sys/fs/cgroup")
+        for name in names
+        if re.match(rf"hotcell-{live.process.pid}\b", name)
+    ]
+
+
+def test_without_cgroups_none_is_made(receipt):
+    command = ("--", "sh", "-c", "echo ready; sleep 20")
+    with Live(*command) as live:
         live.wait_for(b"ready")
-        assert {thing for thing in machine() if thing[0] == "cgroup"} <= before
+        has_one = receipt["protections"]["memory-limit"]["note"].startswith("cgroup")
+        assert bool(_cgroups_of(live)) == has_one
+    with Live(*command, env=pretending("no-cgroup")) as live:
+        live.wait_for(b"ready")
+        assert _cgroups_of(live) == []
 
 
 def test_a_full_cell_has_no_remark(receipt):
