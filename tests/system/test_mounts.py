@@ -55,6 +55,23 @@ def test_a_mount_is_read_only_unless_asked_otherwise(place, hostile):
     assert (place / "file").read_text() == "unchanged\n"
 
 
+def test_private_files_of_several_owners_are_each_the_cells_own(place):
+    """Neighbours with one owner share what maps him; the next owner's files must not be mapped by it."""
+    owners = (0, 0, 12345, 12345, 54321, 0) if IS_ROOT else (os.getuid(),) * 3
+    mounts = []
+    for i, owner in enumerate(owners):
+        path = place / f"private{i}"
+        path.write_text(f"of {owner}\n")
+        path.chmod(0o600)
+        if IS_ROOT:
+            os.chown(path, owner, owner)
+        mounts += ["--mount", f"{path}:/p/{i}"]
+    ran = run(*mounts, "--", "sh", "-c", "cat /p/*; stat -c %u /p/* | sort -u; id -u")
+    *texts, seen, me = ran.out.decode().split("\n")[:-1]
+    assert texts == [f"of {owner}" for owner in owners], ran
+    assert seen == me, ran
+
+
 def test_what_is_written_to_a_writable_mount_arrives_with_the_owners_uid(place):
     (place / "data").mkdir(mode=0o700)
     script = """

@@ -217,6 +217,12 @@ static void hierarchy_expect(struct hierarchy *at, struct err *err)
 	hierarchy_forget(at);
 }
 
+bool cgroup_v1_mounted(void)
+{
+	return access("/sys/fs/cgroup/memory/tasks", F_OK) == 0 || access("/sys/fs/cgroup/cpu/tasks", F_OK) == 0 ||
+		access("/sys/fs/cgroup/pids/tasks", F_OK) == 0;
+}
+
 struct cgroup_host *cgroup_open(struct err *err)
 {
 	struct cgroup_host *host = xcalloc(1, sizeof(*host));
@@ -298,6 +304,30 @@ bool cgroup_sweep(const struct cgroup_host *host)
 			clean = false;
 	}
 	return clean; /* the zygote is itself in supervisor_v2: the next supervisor removes that */
+}
+
+void cgroup_encode(struct buf *buf, const struct cgroup_host *host)
+{
+	for (int c = 0; c < CONTROLLER_COUNT; c++) {
+		wire_put_str(buf, host->at[c].folder);
+		wire_put_str(buf, host->at[c].prefix);
+		wire_put_u32(buf, host->at[c].v2);
+	}
+}
+
+struct cgroup_host *cgroup_decode(struct wire_reader *reader)
+{
+	struct cgroup_host *host = xcalloc(1, sizeof(*host));
+
+	for (int c = 0; c < CONTROLLER_COUNT; c++) {
+		const char *folder = wire_get_str(reader), *prefix = wire_get_str(reader);
+		bool v2 = wire_get_u32(reader) != 0;
+		if (reader->bad || folder == NULL || prefix == NULL)
+			folder = prefix = NULL;
+		host->at[c] = (struct hierarchy){ .folder = folder == NULL ? NULL : xstrdup(folder),
+			.prefix = prefix == NULL ? NULL : xstrdup(prefix), .fd = -1, .v2 = v2 };
+	}
+	return host;
 }
 
 struct cgroup_host *cgroup_free(struct cgroup_host *host)

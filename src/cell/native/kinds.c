@@ -57,6 +57,14 @@ static void take_failed(struct kind *kind, struct wire_reader *reader)
 	kind_pump(kind);
 }
 
+/* While the first cell is made, and there is nothing for us to do. */
+static void pool_look(struct cell_backend_pool *pool)
+{
+	if (!pool->looked)
+		pool->left_to_init = orphans_are_reaped();
+	pool->looked = true;
+}
+
 bool kind_listen(struct kind *kind)
 {
 	char message[MAX_MESSAGE];
@@ -83,6 +91,7 @@ bool kind_listen(struct kind *kind)
 	switch (wire_get_u32(&reader)) {
 	case MSG_READY:
 		kind->ready = true;
+		pool_look(kind->pool);
 		kind->hide = (enum hide_how)wire_get_u32(&reader);
 		break;
 	case MSG_MADE:
@@ -130,11 +139,34 @@ static void template_from_spec(const struct cell_backend_pool *pool, const struc
 		t->limit_tasks = true;
 }
 
+void zygote_tell(struct cell_backend_pool *pool)
+{
+	own(buf_done) struct buf message = { 0 };
+
+	wire_put_u32(&message, MSG_CGROUPS);
+	cgroup_encode(&message, pool->cgroup);
+	(void)!wire_send(pool->zygote, message.data, message.len, NULL, 0); /* to a dead one we speak again, through another */
+}
+
+bool zygote_told(struct cell_backend_pool *pool, bool *ret_user_ns)
+{
+	char message[64];
+	size_t count = 0;
+	ssize_t len = wire_recv(pool->zygote, message, sizeof(message), NULL, 0, &count, 0);
+	struct wire_reader reader = { .data = message, .len = len < 0 ? 0 : (size_t)len };
+	bool about = wire_get_u32(&reader) == MSG_ABOUT;
+
+	*ret_user_ns = wire_get_u32(&reader) != 0;
+	return about && !reader.bad;
+}
+
 int zygote_ensure(struct cell_backend_pool *pool, struct err *err)
 {
 	if (pool->zygote >= 0)
 		return 0;
-	pool->zygote = zygote_start(pool->cgroup, pool->outer_id == 0, &pool->zygote_pid, err);
+	pool->zygote = zygote_start(pool->outer_id == 0, &pool->zygote_pid, err);
+	if (pool->zygote >= 0 && pool->cgroup != NULL)
+		zygote_tell(pool);
 	return pool->zygote < 0 ? -1 : 0;
 }
 

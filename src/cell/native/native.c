@@ -49,12 +49,21 @@ static struct cell_backend_pool *native_open(struct loop *loop, struct err *err)
 	raise_descriptors();
 	pool->landlock = landlock_abi() > 0;
 	pool->outer_id = native_is_root() ? OUTER_USER_BASE + (uint32_t)getpid() % OUTER_USER_SPAN : 0;
+	/* It makes itself ready while we look for our cgroups. On v2 those come first: it is to be where we step aside to. */
+	bool early = cgroup_v1_mounted();
+	if (early && zygote_ensure(pool, err) < 0) {
+		free(pool);
+		return NULL;
+	}
 	pool->cgroup = cgroup_open(err);
 	if (pool->cgroup == NULL || zygote_ensure(pool, err) < 0) {
+		zygote_drop(pool);
 		pool->cgroup = cgroup_free(pool->cgroup);
 		free(pool);
 		return NULL;
 	}
+	if (early)
+		zygote_tell(pool);
 	pool->user_ns = !pretend("no-userns");
 	return pool;
 }
@@ -71,9 +80,12 @@ static bool pool_try_cgroups(struct cell_backend_pool *pool)
 
 static bool pool_try_user_ns(struct cell_backend_pool *pool)
 {
-	bool expected = pool->user_ns;
+	bool expected = pool->user_ns, works = false;
 
-	pool->user_ns = native_user_ns_works();
+	if (pool->told || !zygote_told(pool, &works))
+		works = native_user_ns_works();
+	pool->told = true;
+	pool->user_ns = expected && works;
 	return pool->user_ns == expected;
 }
 
@@ -194,8 +206,6 @@ static struct cell_backend_run *first_started(struct cell_backend_pool *pool, st
 		run_take_slot(run, slot_for_run(kind));
 		kind_pump(kind);
 	}
-	pool->left_to_init = orphans_are_reaped();
-	cgroup_sweep_dead(pool->cgroup);
 	return run;
 }
 

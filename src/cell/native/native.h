@@ -58,6 +58,8 @@ void template_done(struct template *t);
 enum native_message {
 	/* supervisor -> zygote: a yard for the template in the memfd; fds: yard's socket, memfd */
 	MSG_TEMPLATE = 1,
+	MSG_CGROUPS, /* the cgroups that it removes after our death */
+	MSG_ABOUT, /* zygote -> supervisor, once, when it is ready: whether root's user namespaces work */
 	/* supervisor -> yard: slot, flags; fds: control, the stall's socket, cgroup descriptors...
 	 * supervisor -> stall: flags; fds: control */
 	MSG_MAKE,
@@ -128,10 +130,9 @@ MUST_CHECK int job_receive(struct job *ret, struct wire_reader *reader, const in
 
 /* ---- processes ---- */
 
-/* Forks the zygote. Returns our end of its socket. */
-struct cgroup_host;
-/* nest: it makes a user namespace to have rights in (an ordinary user's has none otherwise). */
-MUST_CHECK int zygote_start(const struct cgroup_host *cgroup, bool nest, pid_t *ret_pid, struct err *err);
+/* Forks the zygote. Returns our end of its socket.
+ * nest: it makes a user namespace to have rights in (an ordinary user's has none otherwise). */
+MUST_CHECK int zygote_start(bool nest, pid_t *ret_pid, struct err *err);
 /* For a child: to be killed when this parent of it ends, or has ended. */
 void die_with(pid_t parent);
 /* The yard's whole life; called by the zygote in a child. */
@@ -255,7 +256,10 @@ MUST_CHECK int seal_self(const struct birth *birth, int *ret_listener, uint32_t 
 
 /* ---- cgroups (supervisor) ---- */
 
+struct cgroup_host;
 struct cgroup_slot;
+/* Whether this machine's cgroups are v1, where nobody has to step aside: the zygote may be forked before we know ours. */
+bool cgroup_v1_mounted(void);
 /* Finds our cgroups and, on v2, steps aside. What it says there is, is only expected on v1 until cgroup_make,
  * which makes the first folders for real, and may come after the zygote was forked; false if less is there than
  * was expected. Neither fails for want of cgroups: see why. */
@@ -266,6 +270,9 @@ struct cgroup_host *cgroup_free(struct cgroup_host *host); /* removes what we ma
 void cgroup_leave(struct cgroup_host *host); /* to the zygote, to be removed by it: free only frees then */
 /* Removes what is empty, for the zygote after our death; true when nothing is left. */
 bool cgroup_sweep(const struct cgroup_host *host);
+/* As much of it as that needs, as a message's rest. */
+void cgroup_encode(struct buf *buf, const struct cgroup_host *host);
+struct cgroup_host *cgroup_decode(struct wire_reader *reader); /* free: cgroup_free, which removes what there is */
 bool cgroup_memory(const struct cgroup_host *host);
 bool cgroup_cpu(const struct cgroup_host *host);
 bool cgroup_pids(const struct cgroup_host *host);

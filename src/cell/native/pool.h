@@ -58,7 +58,8 @@ struct cell_backend_pool {
 	bool user_ns, landlock;
 	bool tried_cgroups, started; /* until then cgroups, and root's user namespaces, are only expected */
 	uint64_t cleanup_failures;
-	bool left_to_init; /* whether process 1 reaps what we leave to it */
+	bool told; /* the zygote was asked what it found */
+	bool looked, left_to_init; /* whether process 1 reaps what we leave to it, once we have looked */
 	bool troubled; /* something below us did not answer: see to its end */
 	int zygote;
 	pid_t zygote_pid;
@@ -118,6 +119,9 @@ bool kind_listen(struct kind *kind); /* takes a message of its yard; false when 
 void kind_die(struct kind *kind, const struct err *err); /* its yard is of no more use */
 void kinds_tidy(struct cell_backend_pool *pool); /* frees those whose yard and cells are gone */
 MUST_CHECK int zygote_ensure(struct cell_backend_pool *pool, struct err *err);
+void zygote_tell(struct cell_backend_pool *pool); /* of our cgroups, once they are known */
+/* What it found while we did other things: waits for it. False: it is gone, and said nothing. */
+bool zygote_told(struct cell_backend_pool *pool, bool *ret_user_ns);
 void zygote_drop(struct cell_backend_pool *pool);
 
 #endif

@@ -28,6 +28,9 @@ struct builder {
 	size_t count, cap;
 	char *parent; /* the folder last placed into, kept open: neighbours come one after another */
 	int parent_fd;
+	uid_t owner_uid;
+	gid_t owner_gid;
+	int owner_ns; /* of mounts, last asked for: neighbours mostly have one owner; -1: none yet */
 	enum hide_how hide;
 	unsigned layer;
 	bool layers_made;

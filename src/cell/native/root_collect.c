@@ -18,6 +18,7 @@
 #include "base/weaken.h"
 
 #define COPY_MAX (128 * 1024)
+#define OWNER_STACK 4096
 #define COPY_TREE_MAX 4 /* entries: a folder as small is copied, since every cell pays for every mount */
 
 /* What a host image shows of /etc: nothing with secrets, enough for ordinary programs to start. */
@@ -316,37 +317,55 @@ static int collect_devices(struct builder *b, struct err *err)
 	return 0;
 }
 
+/* Lives in its user namespace until killed. It shares our memory: nothing is copied for it, and it touches nothing. */
+static int owner_main(void *parent)
+{
+	die_with((pid_t)(uintptr_t)parent);
+	while (pause() < 0)
+		; /* no signal is handled: it ends by one */
+	return 0;
+}
+
+/* A user namespace that turns this owner into the cell's; -1: none. */
+static int owner_space(const struct builder *b, uid_t uid, gid_t gid)
+{
+	char *stack = xcalloc(1, OWNER_STACK); /* never freed: nobody waits until it is gone, which takes a while */
+	char map[64];
+	struct err err;
+	pid_t self = getpid();
+	pid_t child = clone(owner_main, stack + OWNER_STACK, CLONE_NEWUSER | CLONE_VM | SIGCHLD, (void *)(uintptr_t)self);
+
+	if (child < 0)
+		return -1;
+	own(freep) char *uid_map = xfmt("/proc/%d/uid_map", (int)child);
+	own(freep) char *gid_map = xfmt("/proc/%d/gid_map", (int)child);
+	own(freep) char *ns_path = xfmt("/proc/%d/ns/user", (int)child);
+	(void)snprintf(map, sizeof(map), "%u %u 1", (unsigned)uid, b->outer_uid);
+	bool ok = fs_write_value(AT_FDCWD, uid_map, map, &err) == 0;
+	(void)snprintf(map, sizeof(map), "%u %u 1", (unsigned)gid, b->outer_gid);
+	ok = ok && fs_write_value(AT_FDCWD, gid_map, map, &err) == 0;
+	int ns = ok ? open(ns_path, O_RDONLY | O_CLOEXEC) : -1;
+	(void)kill(child, SIGKILL);
+	return ns;
+}
+
 /* The mount's owner appears as the cell's user, so that root's private files can be read (and what the
  * cell writes belongs to the owner) without any real user having rights inside. Needs real root;
  * file systems that cannot do it are bound as they are. */
 static void map_owner(struct builder *b, int tree)
 {
 	struct stat st;
-	char map[64];
-	struct err err;
 
 	if (b->outer_uid == 0 || fstat(tree, &st) < 0)
 		return;
-	pid_t self = getpid(), child = (pid_t)syscall(SYS_clone, CLONE_NEWUSER | SIGCHLD, 0, 0, 0, 0);
-	if (child == 0) {
-		die_with(self);
-		for (;;)
-			(void)pause();
+	if (b->owner_ns < 0 || b->owner_uid != st.st_uid || b->owner_gid != st.st_gid) {
+		fd_close(&b->owner_ns);
+		b->owner_ns = owner_space(b, st.st_uid, st.st_gid);
+		b->owner_uid = st.st_uid;
+		b->owner_gid = st.st_gid;
 	}
-	if (child < 0)
-		return;
-	own(freep) char *uid_map = xfmt("/proc/%d/uid_map", (int)child);
-	own(freep) char *gid_map = xfmt("/proc/%d/gid_map", (int)child);
-	own(freep) char *ns_path = xfmt("/proc/%d/ns/user", (int)child);
-	(void)snprintf(map, sizeof(map), "%u %u 1", (unsigned)st.st_uid, b->outer_uid);
-	bool ok = fs_write_value(AT_FDCWD, uid_map, map, &err) == 0;
-	(void)snprintf(map, sizeof(map), "%u %u 1", (unsigned)st.st_gid, b->outer_gid);
-	ok = ok && fs_write_value(AT_FDCWD, gid_map, map, &err) == 0;
-	own(fd_closep) int ns = ok ? open(ns_path, O_RDONLY | O_CLOEXEC) : -1;
-	(void)kill(child, SIGKILL);
-	(void)waitpid(child, NULL, 0);
-	struct mount_attr attr = { .attr_set = MOUNT_ATTR_IDMAP, .userns_fd = (uint64_t)ns };
-	if (ns >= 0)
+	struct mount_attr attr = { .attr_set = MOUNT_ATTR_IDMAP, .userns_fd = (uint64_t)b->owner_ns };
+	if (b->owner_ns >= 0)
 		(void)mount_setattr(tree, "", AT_EMPTY_PATH | AT_RECURSIVE, &attr, sizeof(attr));
 }
 

@@ -143,6 +143,20 @@ static _Noreturn void holder_main(const struct yard *yard, pid_t parent, int soc
 	_exit(0);
 }
 
+/* What is forked beside other work is queued behind it, and a CPU that falls idle is slow to fetch it: 1 ms of the first
+ * cell's 5. Without effect where there is one CPU, or more than a set holds. */
+static void work_elsewhere(pid_t pid)
+{
+	cpu_set_t cpus;
+	int here = sched_getcpu();
+
+	if (here < 0 || sched_getaffinity(0, sizeof(cpus), &cpus) < 0)
+		return;
+	CPU_CLR((unsigned)here, &cpus);
+	if (CPU_COUNT(&cpus) > 0)
+		(void)sched_setaffinity(pid, sizeof(cpus), &cpus);
+}
+
 /* Making a network takes the kernel longest of all. Returns where the namespaces come. */
 static int holder_begin(const struct yard *yard, bool user_ns, struct err *err)
 {
@@ -156,8 +170,10 @@ static int holder_begin(const struct yard *yard, bool user_ns, struct err *err)
 		holder_main(yard, self, pair[1], user_ns);
 	int cause = errno;
 	(void)close(pair[1]);
-	if (pid > 0)
+	if (pid > 0) {
+		work_elsewhere(pid);
 		return pair[0];
+	}
 	(void)close(pair[0]);
 	return err_errno(err, cause, "start a process for new namespaces");
 }
@@ -374,16 +390,14 @@ static int proc_open(struct yard *yard, struct err *err)
 }
 
 /* In a child of the yard, beside it. What fails is told once it is known for which slot. */
-static _Noreturn void first_main(struct yard *yard, pid_t parent, int go)
+static _Noreturn void first_main(struct yard *yard, pid_t parent, int holder, int go)
 {
 	struct slot slot = { -1, -1 };
 	struct make make;
 	struct err err = { 0 }, failed = { 0 };
 
 	die_with(parent);
-	int holder = proc_open(yard, &failed) < 0 ? -1 : holder_begin(yard, yard->t.user_ns, &failed);
-	if (holder >= 0)
-		(void)!yard_prepare(yard, &failed);
+	(void)!yard_prepare(yard, &failed);
 	if (!make_take(yard, &make, &err))
 		_exit(0);
 	if (err.code == 0)
@@ -402,18 +416,21 @@ static _Noreturn void first_main(struct yard *yard, pid_t parent, int go)
 
 /* Returns where the first stall waits for word of the root; -1: there is none, and the yard makes it when asked. Begun
  * before the yard has mounts of its own: while those change their root, whoever shares them counts as in a chroot, and
- * may make no user namespace. */
+ * may make no user namespace. Its holder is begun before it: what takes longest starts soonest. */
 static int first_begin(struct yard *yard)
 {
+	own(fd_closep) int holder = -1;
+	struct err err; /* where there is no holder there is no first stall: the yard says why when asked for one */
 	pid_t self = getpid();
 	int go[2];
 
-	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, go) < 0)
+	holder = proc_open(yard, &err) < 0 ? -1 : holder_begin(yard, yard->t.user_ns, &err);
+	if (holder < 0 || socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, go) < 0)
 		return -1;
 	pid_t pid = fork();
 	if (pid == 0) {
 		(void)close(go[0]);
-		first_main(yard, self, go[1]);
+		first_main(yard, self, holder, go[1]);
 	}
 	(void)close(go[1]);
 	if (pid < 0)
@@ -421,13 +438,16 @@ static int first_begin(struct yard *yard)
 	return go[0];
 }
 
+/* Ends when the first stall is at work, so that what it is there for is not taken from it by who would begin anew. */
 static void first_go(const struct yard *yard, int first)
 {
 	own(fd_closep) int mounts = openat(yard->host_proc, "self/ns/mnt", O_RDONLY | O_CLOEXEC);
 	const int fds[2] = { mounts, yard->host_proc };
+	char word;
 
-	if (first >= 0)
-		(void)!wire_send(first, "g", 1, fds, mounts < 0 ? 0 : 2);
+	if (first >= 0 && wire_send(first, "g", 1, fds, mounts < 0 ? 0 : 2) >= 0)
+		while (recv(first, &word, 1, 0) < 0 && errno == EINTR)
+			; /* it says nothing: it goes, or closes its end */
 }
 
 static int yard_build(struct yard *yard, int memfd, int *ret_first, enum hide_how *ret_hide, struct err *err)
@@ -442,6 +462,7 @@ static int yard_build(struct yard *yard, int memfd, int *ret_first, enum hide_ho
 	if (template_decode(&yard->t, &reader, err) < 0)
 		return -1;
 	*ret_first = first_begin(yard);
+	fd_close(&yard->host_proc);
 	if (unshare(CLONE_NEWNS) < 0)
 		return err_errno(err, errno, "make a mount namespace");
 	if (mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0)
@@ -554,8 +575,19 @@ static void zygote_serve(int socket, const int fds[2], const struct err *err)
 		message_send_failed(fds[0], NO_SLOT, &failed);
 }
 
-static _Noreturn void zygote_main(int socket, const struct cgroup_host *cgroup, bool nest)
+/* Looked at here, because the supervisor is busier when the first cell is wanted. */
+static void zygote_tell_about(int socket, bool nest)
 {
+	own(buf_done) struct buf message = { 0 };
+
+	wire_put_u32(&message, MSG_ABOUT);
+	wire_put_u32(&message, nest || native_user_ns_works()); /* who nests has tried before */
+	(void)!wire_send(socket, message.data, message.len, NULL, 0);
+}
+
+static _Noreturn void zygote_main(int socket, bool nest)
+{
+	struct cgroup_host *cgroup = NULL;
 	struct err err;
 	uid_t uid = geteuid();
 	gid_t gid = getegid();
@@ -586,6 +618,7 @@ static _Noreturn void zygote_main(int socket, const struct cgroup_host *cgroup, 
 		(void)err_errno(&err, errno, "make a user namespace: 'hotcell doctor' says what this machine lacks");
 	else if (nest && map_self(uid, gid, &err) < 0)
 		(void)err_wrap(&err, "be root in a user namespace");
+	zygote_tell_about(socket, nest);
 	for (;;) {
 		char message[MAX_MESSAGE];
 		size_t count = 0;
@@ -593,14 +626,19 @@ static _Noreturn void zygote_main(int socket, const struct cgroup_host *cgroup, 
 		struct wire_reader reader = { .data = message, .len = len < 0 ? 0 : (size_t)len };
 		if (len <= 0)
 			break;
-		if (wire_get_u32(&reader) == MSG_TEMPLATE && count == 2)
+		uint32_t kind = wire_get_u32(&reader);
+		if (kind == MSG_TEMPLATE && count == 2)
 			zygote_serve(socket, fds, &err);
+		else if (kind == MSG_CGROUPS && cgroup == NULL)
+			cgroup = cgroup_decode(&reader);
 		for (size_t i = 0; i < count; i++)
 			(void)close(fds[i]);
 	}
 	/* the supervisor is gone: its cells are dying now, and then their cgroups can be removed */
 	wait_for_children();
-	for (uint64_t until = clock_now() + SWEEP_NS; clock_now() < until;) {
+	if (cgroup != NULL)
+		cgroup_sweep_dead(cgroup);
+	for (uint64_t until = clock_now() + SWEEP_NS; cgroup != NULL && clock_now() < until;) {
 		struct timespec pause = { 0, 20 * (long)NS_PER_MS };
 		if (cgroup_sweep(cgroup))
 			break;
@@ -609,7 +647,7 @@ static _Noreturn void zygote_main(int socket, const struct cgroup_host *cgroup, 
 	_exit(0);
 }
 
-int zygote_start(const struct cgroup_host *cgroup, bool nest, pid_t *ret_pid, struct err *err)
+int zygote_start(bool nest, pid_t *ret_pid, struct err *err)
 {
 	int pair[2];
 
@@ -617,7 +655,7 @@ int zygote_start(const struct cgroup_host *cgroup, bool nest, pid_t *ret_pid, st
 		return err_errno(err, errno, "make a socket pair");
 	pid_t pid = fork();
 	if (pid == 0)
-		zygote_main(pair[1], cgroup, nest);
+		zygote_main(pair[1], nest);
 	(void)close(pair[1]);
 	if (pid < 0) {
 		(void)close(pair[0]);
