@@ -35,6 +35,7 @@ struct fuzz {
 
 static void fuzz_done(struct fuzz *it)
 {
+	it->setup.leaving = true;
 	redraw_end();
 	fuzz_kept_done(&it->kept);
 	store_done(&it->known);

@@ -29,7 +29,11 @@
 void fuzz_setup_done(struct fuzz_setup *it)
 {
 	it->target = target_free(it->target);
-	it->pool = cell_pool_free(it->pool);
+	if (it->leaving)
+		cell_pool_leave(it->pool);
+	else
+		(void)cell_pool_free(it->pool);
+	it->pool = NULL;
 	it->plant = plant_free(it->plant);
 	it->loop = loop_free(it->loop);
 	fuzz_cells_done(&it->cells);

@@ -22,6 +22,7 @@ struct fuzz_setup {
 	struct run_spec built;
 	struct loop *loop;
 	struct cell_pool *pool;
+	bool leaving; /* this process ends with it: what is left of dead cells goes by itself */
 	struct plant *plant; /* NULL: nothing is planted */
 	struct target *target;
 	struct run_audit audit;

@@ -111,6 +111,14 @@ static void startup_learn(struct target *target, struct session *session, const 
 	free(effects);
 }
 
+/* From now on the next one is made while one is spoken with. Without it starting takes longer, and that is all. */
+static void keep_ready(struct target *target)
+{
+	struct err ignored;
+
+	(void)!cell_pool_warm(target->pool, &target->spec, target->mode->single ? 2 : 1, &ignored);
+}
+
 /* Calls it with the simplest input. */
 static int tool_try(struct target *target, bool *ret_ended, struct err *err)
 {
@@ -120,6 +128,7 @@ static int tool_try(struct target *target, bool *ret_ended, struct err *err)
 
 	if (!session)
 		return -1;
+	keep_ready(target); /* not sooner: two at once would be slower to make than the first */
 	draw_init(&draw, 0);
 	draw_replay(&draw, (const uint64_t[]){0}, 0);
 	int rc = generator_make(target->subjects.list[0].generator, &draw, &made, err);
@@ -178,6 +187,7 @@ static int target_ask(struct target *target, struct err *err)
 		return -1;
 	if (target->subjects.count == 0)
 		return err_set(err, ERR_MISSING, "'%s' offers no tools, resources or prompts", target->name);
+	keep_ready(target);
 	target_compile(target);
 	return 0;
 }
@@ -187,7 +197,6 @@ struct target *target_open(const struct target_options *options, struct loop *lo
 {
 	own(target_freep) struct target *target = xcalloc(1, sizeof(*target));
 	own(buf_done) struct buf name = {0};
-	struct err ignored;
 
 	target->options = *options;
 	target->spec = *options->spec;
@@ -201,8 +210,6 @@ struct target *target_open(const struct target_options *options, struct loop *lo
 	target->spec.limits.timeout_ms = target->mode->single ? (options->call_ns + NS_PER_MS - 1) / NS_PER_MS : SESSION_MS;
 	if ((target->mode->http && bridge_place(target, err) < 0) || target_ask(target, err) < 0)
 		return NULL;
-	/* The next one is made while this one is spoken with. Without it, starting takes longer, and that is all. */
-	(void)!cell_pool_warm(pool, &target->spec, target->mode->single ? 2 : 1, &ignored);
 	return ptr_take(&target);
 }
 

@@ -82,9 +82,11 @@ static bool pool_try_user_ns(struct cell_backend_pool *pool)
 {
 	bool expected = pool->user_ns, works = false;
 
-	if (pool->told || !zygote_told(pool, &works))
-		works = native_user_ns_works();
+	if (pool->told)
+		return true;
 	pool->told = true;
+	if (!zygote_told(pool, &works))
+		works = native_user_ns_works();
 	pool->user_ns = expected && works;
 	return pool->user_ns == expected;
 }

@@ -58,7 +58,7 @@ struct cell_backend_pool {
 	bool user_ns, landlock;
 	bool tried_cgroups, started; /* until then cgroups, and root's user namespaces, are only expected */
 	uint64_t cleanup_failures;
-	bool told; /* the zygote was asked what it found */
+	bool told; /* the zygote was asked what it found: user_ns is known */
 	bool looked, left_to_init; /* whether process 1 reaps what we leave to it, once we have looked */
 	bool troubled; /* something below us did not answer: see to its end */
 	int zygote;
