@@ -2,7 +2,8 @@
  *
  * What is fuzzed may die with every call, and gets a new cell each time. So a run has at most FUZZ_CELLS_LINES of such lines;
  * cells beyond that are counted, and what they were refused is added up, for "fuzz-end". A cell that has its beginning in the
- * log gets its end, too. */
+ * log gets its end, too. A beginning is written before its program runs; an end with the next beginning, or at the end of all,
+ * where the last line is less than a second old. */
 #ifndef HOTCELL_CLI_FUZZ_CELLS_H
 #define HOTCELL_CLI_FUZZ_CELLS_H
 
@@ -16,7 +17,7 @@ struct fuzz_cells { /* zero: none, and nothing is written */
 	uint64_t left_out; /* of them, not written */
 	uint64_t left_out_refused; /* calls that those were refused */
 	/* private */
-	uint64_t lines;
+	uint64_t lines, flushed_ns;
 	char (*live)[24]; /* ids of those that were written and have not ended */
 	size_t live_count;
 };
