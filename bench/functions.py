@@ -3,8 +3,12 @@
 The bare side is what `hotcell fuzz function --export-harness` prints: the very command, flags, harness and environment that
 hotcell runs in a cell, with this machine's paths; no process of hotcell is there while it runs. Both sides have the same
 target, seed and time, take turns, and are timed alike: from the engine's first execution to its end, by what the engine says
-of its executions. Limits that are choices (--cpus, --nice) are set so that they limit nothing.
+of its executions. Limits that are choices (--cpus, --nice) are set so that they limit nothing. The turns are short:
+both engines are there at once, and while one runs the other one is stopped, ten times a second, so that what else this machine
+does meets both. Only the time in which an engine was not stopped is counted. What hotcell does beside the engine (--no-deepen)
+is left out of that, for it would disturb the other one, too.
 """
+import concurrent.futures
 import json
 import os
 import pathlib
@@ -23,6 +27,9 @@ ROOT = HERE.parent
 ENGINES = ROOT / "build-engines"
 PATIENCE = 300
 CHUNK = 65536
+SLICE = 0.05  # seconds of one engine, then of the other
+SEEDING = 4  # seconds for the inputs that calls begin with
+SETTLE = 0.3  # seconds after the first execution by hand: the other one has begun, too
 
 # One row a language: what is fuzzed for its rate, and where the planted bug is.
 LANGUAGES = {
@@ -52,14 +59,18 @@ class Watched:
     COUNT = re.compile(rb"^#(\d+)[\t :]", re.M)
 
     def __init__(self, commands, until_crash=False):
+        self.until_crash = until_crash
         env = {"PATH": os.environ["PATH"], "HOME": commands["cwd"], "LANG": "C.UTF-8"}
         env.update(each.split("=", 1) for each in commands["environment"])
         self.crashes = pathlib.Path(commands["crashes"])
         self.ready = self.crashed = None
-        said = b""
         self.begun = time.monotonic()
-        engine = subprocess.Popen(commands["run"], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, env=env,
-                                  stdin=subprocess.DEVNULL, cwd=commands["cwd"], start_new_session=True)
+        self.engine = subprocess.Popen(commands["run"], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, env=env,
+                                       stdin=subprocess.DEVNULL, cwd=commands["cwd"], start_new_session=True)
+
+    def run(self):
+        """Until it ends, or has crashed."""
+        engine, until_crash, said = self.engine, self.until_crash, b""
         try:
             while True:
                 if select.select([engine.stderr], [], [], 0.01)[0]:
@@ -88,11 +99,82 @@ class Watched:
         self.execs = int(told[-1]) if told else 0
         if self.ready is None:
             raise Broken(f"the engine by hand did not begin: {said[-300:].decode(errors='replace').strip()}")
+        return self
+
+    def send(self, number):
+        os.killpg(self.engine.pid, number)
 
     def has_crashed(self):
         if self.crashed is None and any(self.crashes.iterdir()):
             self.crashed = time.monotonic() - self.begun
         return self.crashed is not None
+
+
+class Inside:
+    """The engine that hotcell runs, seen from outside its cell."""
+
+    LIMITS = re.compile(rb"-(max_total_time|runs)=")
+
+    def __init__(self, hotcell):
+        self.hotcell, self.pids = hotcell, []
+
+    def wait(self):
+        until = time.monotonic() + PATIENCE
+        while not self.pids:
+            if time.monotonic() > until or not pathlib.Path(f"/proc/{self.hotcell}").exists():
+                raise Broken("hotcell did not start an engine")
+            time.sleep(0.02)
+            self.look()
+
+    def look(self):
+        """It may be more than one process, and they do not come all at once."""
+        self.pids = [pid for pid in below(self.hotcell) if self.LIMITS.search(slurp(f"/proc/{pid}/cmdline"))]
+
+    def lives(self):
+        return any(slurp(f"/proc/{pid}/cmdline") for pid in self.pids)
+
+    def send(self, number):
+        for pid in self.pids:
+            try:
+                os.kill(pid, number)
+            except ProcessLookupError:
+                pass
+
+
+def slurp(path):
+    try:
+        return pathlib.Path(path).read_bytes()
+    except OSError:
+        return b""
+
+
+def below(pid):
+    """All that it started, and what those did."""
+    for child in slurp(f"/proc/{pid}/task/{pid}/children").split():
+        yield int(child)
+        yield from below(int(child))
+
+
+def take_turns(engines, is_over):
+    """One runs, the other one is stopped; for how long each was. Both run at the end."""
+    stopped = dict.fromkeys(engines, 0.0)
+    try:
+        while not is_over():
+            for rests, send in engines.items():
+                begun = time.monotonic()
+                send(signal.SIGSTOP)
+                time.sleep(SLICE)
+                send(signal.SIGCONT)
+                stopped[rests] += time.monotonic() - begun
+    except ProcessLookupError:
+        pass  # the one by hand has ended
+    finally:
+        for send in engines.values():
+            try:
+                send(signal.SIGCONT)
+            except ProcessLookupError:
+                pass
+    return stopped
 
 
 class Functions:
@@ -124,6 +206,14 @@ class Functions:
 
     def bare(self, target, *limits, until_crash=False):
         """Build and run by hand; the seconds that the build took, and the engine."""
+        built, commands, place = self.built(target, *limits)
+        try:
+            return built, Watched(commands, until_crash).run()
+        finally:
+            shutil.rmtree(place, ignore_errors=True)
+
+    def built(self, target, *limits):
+        """By hand: the seconds that took, the commands, and the folder it is in."""
         place = self.folder()
         ran = subprocess.run(self.command(target, place, "--export-harness", place / "bare", "--json", *limits),
                              capture_output=True, text=True, timeout=PATIENCE)
@@ -138,10 +228,7 @@ class Functions:
             built = time.monotonic() - begun
             if made.returncode != 0:
                 raise Broken(f"the build by hand: {made.stderr.strip()[-300:]}")
-        try:
-            return built, Watched(commands, until_crash)
-        finally:
-            shutil.rmtree(place, ignore_errors=True)
+        return built, commands, place
 
     def celled(self, target, *limits):
         """A whole `hotcell fuzz function`; its JSON."""
@@ -162,20 +249,55 @@ class Functions:
         return said["targets"][0]
 
     def rates(self, target, rounds, seconds):
-        """In turns; of each the executions a second of every round, and the set-up until the first one."""
+        """In short turns; of each the executions a second of every round, and the set-up until the first one."""
         found = {"bare": [], "cell": [], "bare_setup": [], "cell_setup": []}
+        seeds = self.seeds(target, seconds)
         for number in range(rounds):
-            limits = ("--duration", f"{seconds}s", "--seed", number + 1)
-            for who in ("bare", "cell") if number % 2 == 0 else ("cell", "bare"):
-                if who == "bare":
-                    built, engine = self.bare(target, *limits)
-                    found["bare"].append(engine.execs / (engine.seconds - engine.ready))
-                    found["bare_setup"].append(built + engine.ready)
-                else:
-                    said = self.celled(target, *limits)
-                    found["cell"].append(said["execs"] / (said["fuzzed_ms"] - said["first_exec_ms"]) * 1000)
-                    found["cell_setup"].append((said["begun_ms"] + said["first_exec_ms"]) / 1000)
+            built, engine, said, stopped = self.side_by_side(target, "--duration", f"{seconds}s", "--seed", number + 1,
+                                                             *seeds)
+            found["bare"].append(engine.execs / (engine.seconds - engine.ready - stopped["bare"]))
+            found["bare_setup"].append(built + engine.ready)
+            found["cell"].append(said["execs"] / ((said["fuzzed_ms"] - said["first_exec_ms"]) / 1000 - stopped["cell"]))
+            found["cell_setup"].append((said["begun_ms"] + said["first_exec_ms"]) / 1000)
         return found
+
+    def seeds(self, target, seconds):
+        """What the engine by hand finds in that time, if anything, as an option for both: how long inputs are, and so how many
+        a second there can be, is else a matter of luck."""
+        _, commands, place = self.built(target, "--duration", f"{seconds}s", "--seed", 1)
+        Watched(commands).run()
+        kept = self.folder()
+        for file in (each for folder in place.rglob("corpus") for each in os.scandir(folder.resolve()) if each.is_file()):
+            shutil.copyfile(file.path, kept / file.name)
+        shutil.rmtree(place, ignore_errors=True)
+        return ["--seed-corpus", kept] if any(kept.iterdir()) else []
+
+    def side_by_side(self, target, *limits):
+        """Both at once, one running and one stopped; what the build took, the engine by hand, hotcell's JSON, and for how long
+        each was stopped."""
+        built, commands, place = self.built(target, *limits)
+        state = self.folder()
+        hotcell = subprocess.Popen(self.command(target, state, "--json", "--quiet", *self.free, "--no-deepen", *limits),
+                                   stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        try:
+            told = concurrent.futures.ThreadPoolExecutor(2)
+            said = told.submit(hotcell.communicate, timeout=PATIENCE)
+            inside = Inside(hotcell.pid)
+            inside.wait()
+            engine = Watched(commands)
+            ended = told.submit(engine.run)
+            while engine.ready is None and not ended.done():
+                time.sleep(0.01)
+            time.sleep(SETTLE)
+            inside.look()
+            stopped = take_turns({"bare": engine.send, "cell": inside.send}, lambda: ended.done() or not inside.lives())
+            return built, ended.result(), self.judged(*said.result()), stopped
+        finally:
+            if hotcell.poll() is None:
+                hotcell.kill()
+            told.shutdown()
+            for folder in (place, state):
+                shutil.rmtree(folder, ignore_errors=True)
 
     def proven(self, target, *limits):
         """hotcell until the planted bug is a finding: seconds of the engine until it met it, and of the whole."""
@@ -203,15 +325,11 @@ class Functions:
         """Seconds of one call: outside and in a cell, of so many."""
         found = {"bare": [], "cell": []}
         target = f"bench/functions/operations.py:{operation}"
+        seeds = [] if operation == "crash" else self.seeds(target, SEEDING)
         for number in range(rounds):
-            limits = ("--max-execs", count, "--seed", number + 1)
-            for who in ("bare", "cell") if number % 2 == 0 else ("cell", "bare"):
-                if who == "bare":
-                    _, engine = self.bare(target, *limits)
-                    found["bare"].append((engine.seconds - engine.ready) / engine.execs)
-                else:
-                    said = self.celled(target, *limits)
-                    found["cell"].append((said["fuzzed_ms"] - said["first_exec_ms"]) / 1000 / said["execs"])
+            _, engine, said, stopped = self.side_by_side(target, "--max-execs", count, "--seed", number + 1, *seeds)
+            found["bare"].append((engine.seconds - engine.ready - stopped["bare"]) / engine.execs)
+            found["cell"].append(((said["fuzzed_ms"] - said["first_exec_ms"]) / 1000 - stopped["cell"]) / said["execs"])
         return found
 
 
