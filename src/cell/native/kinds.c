@@ -18,6 +18,7 @@
 #include "base/weaken.h"
 
 #define ZYGOTE_PATIENCE_MS 3000
+#define ABOUT_PATIENCE_MS 200 /* it takes one or two; we can find out by ourselves */
 
 /* ---- yards ---- */
 
@@ -150,9 +151,13 @@ void zygote_tell(struct cell_backend_pool *pool)
 
 bool zygote_told(struct cell_backend_pool *pool, bool *ret_user_ns)
 {
+	struct pollfd said = { .fd = pool->zygote, .events = POLLIN };
 	char message[64];
 	size_t count = 0;
-	ssize_t len = wire_recv(pool->zygote, message, sizeof(message), NULL, 0, &count, 0);
+
+	if (poll(&said, 1, ABOUT_PATIENCE_MS) != 1) /* somebody has stopped it, or keeps it from running */
+		return false;
+	ssize_t len = wire_recv(pool->zygote, message, sizeof(message), NULL, 0, &count, MSG_DONTWAIT);
 	struct wire_reader reader = { .data = message, .len = len < 0 ? 0 : (size_t)len };
 	bool about = wire_get_u32(&reader) == MSG_ABOUT;
 

@@ -120,7 +120,7 @@ void kind_die(struct kind *kind, const struct err *err); /* its yard is of no mo
 void kinds_tidy(struct cell_backend_pool *pool); /* frees those whose yard and cells are gone */
 MUST_CHECK int zygote_ensure(struct cell_backend_pool *pool, struct err *err);
 void zygote_tell(struct cell_backend_pool *pool); /* of our cgroups, once they are known */
-/* What it found while we did other things: waits for it. False: it is gone, and said nothing. */
+/* What it found while we did other things: waits for it, not for long. False: it has said nothing. */
 bool zygote_told(struct cell_backend_pool *pool, bool *ret_user_ns);
 void zygote_drop(struct cell_backend_pool *pool);
 
