@@ -390,7 +390,7 @@ int root_build(const struct template *t, uint32_t outer_uid, uint32_t outer_gid,
 		return err_set(err, EINVAL, "/proc on this machine is not procfs");
 	if (root_collect(&b, root_proc_lent(outer_uid), err) < 0)
 		return -1;
-	/* one file system for both: making and removing a second one would be a tenth of the root's time */
+	/* one file system for both: a second one would have to be made and removed, too */
 	if (mount("hotcell", STAGE, "tmpfs", MS_NOSUID, "mode=0755,size=24m") < 0 || mkdir(STAGE "/root", 0755) < 0 ||
 		mkdir(STAGE "/layers", 0755) < 0 || mount(STAGE "/root", STAGE "/root", NULL, MS_BIND, NULL) < 0)
 		return err_errno(err, errno, "mount the cell's root");

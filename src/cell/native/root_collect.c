@@ -335,8 +335,10 @@ static int owner_space(const struct builder *b, uid_t uid, gid_t gid)
 	pid_t self = getpid();
 	pid_t child = clone(owner_main, stack + OWNER_STACK, CLONE_NEWUSER | CLONE_VM | SIGCHLD, (void *)(uintptr_t)self);
 
-	if (child < 0)
+	if (child < 0) {
+		free(stack);
 		return -1;
+	}
 	own(freep) char *uid_map = xfmt("/proc/%d/uid_map", (int)child);
 	own(freep) char *gid_map = xfmt("/proc/%d/gid_map", (int)child);
 	own(freep) char *ns_path = xfmt("/proc/%d/ns/user", (int)child);
