@@ -38,6 +38,6 @@ setup-demo setup-test setup-bench:
 
 $(BUILD)/build.ninja:
 	@command -v $(MESON) >/dev/null || { echo "meson is missing: 'make demo' or 'tools/setup.sh demo' installs it" >&2; exit 1; }
-	@$(MESON) setup $(BUILD)
+	@echo "configuring $(BUILD)"; said=$$($(MESON) setup $(BUILD) 2>&1) || { echo "$$said" >&2; exit 1; }
 
 .PHONY: all demo test test-long bench asan install clean help setup-demo setup-test setup-bench
