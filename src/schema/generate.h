@@ -41,6 +41,9 @@ MUST_CHECK int generator_make(struct generator *generator, struct draw *draw, st
 /* The same for a value with exactly one violation: schema_check gives one error for it. */
 MUST_CHECK int generator_make_malformed(struct generator *generator, struct draw *draw, struct made *ret, struct err *err);
 
+/* Choices of a character where another kind begins: punctuation, control characters, all beyond ASCII. */
+extern const uint64_t generator_kinds[3];
+
 /* A value as JSON, as in `made`. */
 void value_write(const struct value *value, struct buf *out);
 

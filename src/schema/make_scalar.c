@@ -208,6 +208,7 @@ static const char alphabet[] = "abcdefghijklmnopqrstuvwxyz0123456789ABCDEFGHIJKL
 #define PLAIN_COUNT 65 /* of it, for texts without trouble */
 #define ASCII_COUNT 128
 #define CODE_COUNT 0x110000u
+const uint64_t generator_kinds[] = {PLAIN_COUNT, sizeof(alphabet) - 1, ASCII_COUNT};
 
 static uint32_t code_of(uint64_t index)
 {

@@ -307,6 +307,18 @@ static bool lower_to(struct state *state, size_t index, uint64_t choice)
 	return propose_it(state);
 }
 
+/* Down to where a kind of characters begins, the simplest kind first: the next one after a control character that does it is
+ * mostly another one, and each that does it may cost a process. *low: what does not. */
+static bool lower_to_kind(struct state *state, size_t index, uint64_t *low)
+{
+	for (size_t i = 0; i < ARRAY_LEN(generator_kinds) && state->best[index] > generator_kinds[i]; i++) {
+		if (lower_to(state, index, generator_kinds[i]))
+			return true;
+		*low = generator_kinds[i];
+	}
+	return false;
+}
+
 /* Each choice: 0, else halfway down as long as that holds, else one less. */
 static bool pass_lower(struct state *state)
 {
@@ -320,7 +332,8 @@ static bool pass_lower(struct state *state)
 			any = true;
 			continue;
 		}
-		bool leapt = false;
+		bool leapt = lower_to_kind(state, i, &low);
+		any |= leapt;
 		while (i < state->count && state->best[i] > low + 1 && !is_spent(state)) {
 			uint64_t middle = low + (state->best[i] - low) / 2;
 			/* numbers alternate between above and below zero: the neighbour has the other sign */
