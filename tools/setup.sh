@@ -176,7 +176,7 @@ warm_go() {
 	program=$(mktemp -d)
 	printf '%s\n' 'package main' 'import "C"' 'import (_ "context"; _ "flag"; _ "fmt"; _ "reflect"; _ "runtime/debug"; _ "testing")' \
 		'//export Nothing' 'func Nothing() {}' 'func main() {}' >"$program/main.go"
-	printf 'package main\nimport "testing"\nfunc FuzzNothing(f *testing.F) {}\n' >"$program/main_test.go"
+	printf 'package main\nimport (_ "encoding/json"; "testing")\nfunc FuzzNothing(f *testing.F) {}\n' >"$program/main_test.go"
 	printf 'module nothing\ngo 1.18\n' >"$program/go.mod"
 	rm -rf "$folder"
 	(

@@ -260,8 +260,55 @@ def test_a_file_alone_is_built_without_the_c_beside_it(state, tmp_path):
     assert code == 0 and result["execs"] >= 5000, result
 
 
-def test_a_schema_for_a_function_of_go_is_refused_with_the_languages_it_is_for(state, tmp_path):
-    (tmp_path / "t.go").write_text("package t\n\nfunc F(a string) {}\n")
-    (tmp_path / "s.json").write_text('{"type": "string"}')
-    code, said = fuzz(state, tmp_path, "t.go:F", "--schema", "s.json", "--duration", "60s")
-    assert code == 2 and b"--schema is for functions of Python, JavaScript, C and C++" in said, said
+def test_a_function_of_go_is_called_with_what_fits_its_schema(state, tmp_path):
+    """Errors that it returns, declared panics and what its types do not take reject; what is printed is nobody's answer."""
+    (tmp_path / "t.go").write_text("""package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+)
+
+type kind string
+
+func init() { fmt.Println("noise") }
+func main() { os.Exit(3) }
+
+func area(ctx context.Context, k kind, sizes []uint8) (int, error) {
+	fmt.Println("noise", ctx.Err())
+	switch {
+	case len(sizes) == 0:
+		return 0, errors.New("index out of range")
+	case len(sizes) == 4:
+		panic("declared")
+	case k == "square" && len(sizes) == 3:
+		return int(sizes[len(sizes)]), nil
+	}
+	return len(sizes), nil
+}
+
+func unmade(n int, x interface{ Foo() }) {}
+func text(data []byte) {
+	if string(data) == "[true,false]" {
+		panic("found")
+	}
+}
+""")
+    (tmp_path / "s.json").write_text(json.dumps({"type": "object", "required": ["k", "sizes"], "additionalProperties": False, "properties": {
+        "k": {"enum": ["circle", "square"]}, "sizes": {"type": "array", "items": {"type": "integer", "minimum": 0}, "maxItems": 4}}}))
+    (tmp_path / "b.json").write_text('{"type": "array", "items": {"type": "boolean"}, "maxItems": 2}')
+    words = ["--max-execs", "200", "--seed", "5"]
+    code, result = fuzz(state, tmp_path, "t.go:area", "--schema", "s.json", "--expect", "declared", *words)
+    (finding,) = result["findings"]
+    assert code == 1 and finding["message"] == "panic: runtime error: index out of range [3] with length 3"
+    assert finding["frames"] == ["hotcell.invalid/target.area (t.go)"] and (finding["file"], finding["line"]) == ("t.go", 23)
+    assert finding["kind"] == "function-go" and json.loads(finding["input"]) == {"k": "square", "sizes": [0, 0, 0]}
+    assert result["tools"][0]["rejected"] > 0 and result["tools"][0]["ok"] > 0 and result["tools"][0]["ended"] == 0
+    again = hotcell("findings", "repro", "--trust", "--json", "--state", state, finding["id"], cwd=tmp_path, timeout=100)
+    assert again.code == 1 and json.loads(again.out)["verdict"] == "reproduced" and not json.loads(again.out)["changed"], again
+    _, result = fuzz(state, tmp_path, "t.go:text", "--schema", "b.json", *words)
+    assert messages(result) == ["panic: found"] and json.loads(result["findings"][0]["input"]) == [True, False]
+    code, said = fuzz(state, tmp_path, "t.go:unmade", "--schema", "s.json", *words)
+    assert code == 4 and b"its parameter 2, of type interface { Foo() }, cannot be made from a document" in said, said

@@ -109,3 +109,40 @@ public class Table {
     ran = fuzz(tmp_path, "Table.java:put", "--duration", "5s", engine=["--engine", f"java={tmp_path / 'empty'}"])
     (problem,) = said(ran)["targets"][0]["problems"]
     assert problem.startswith("Jazzer is not there; to install it: ") and "com.code-intelligence" in problem
+
+
+def test_a_method_is_called_with_what_fits_its_schema_without_jazzer(tmp_path):
+    make(tmp_path, "Shapes.java", """import java.util.*;
+public class Shapes {
+    enum Kind { circle, square }
+    static { System.out.println("noise"); }
+    static int deep(List<Integer> sizes) { return deeper(sizes) + 1; }
+    static int deeper(List<Integer> sizes) { return deep(sizes) + 1; }
+    public static int area(Kind kind, List<Integer> sizes, Optional<Map<String, byte[]>> more) {
+        System.out.println("noise");
+        if (more.isPresent()) throw new Error("nothing gave it");
+        if (sizes.isEmpty()) throw new NullPointerException("declared");
+        if (kind == Kind.square && sizes.size() == 3) return deep(sizes);
+        return sizes.size();
+    }
+    public static void unmade(String name, Thread thread) {}
+}
+""")
+    make(tmp_path, "s.json", json.dumps({"type": "object", "required": ["kind", "sizes"], "additionalProperties": False, "properties": {
+        "kind": {"enum": ["circle", "square"]}, "sizes": {"type": "array", "items": {"type": "integer", "minimum": 0}, "maxItems": 4}}}))
+    words = ["--schema", "s.json", "--max-execs", "200", "--seed", "5"]
+
+    def schema(*more):  # --no-deepen is of engines
+        return hotcell("fuzz", "function", *more, *words, "--json", "--quiet", cwd=tmp_path, timeout=170)
+
+    ran = schema("Shapes.java:area", "--expect", "NullPointerException")
+    result = said(ran)
+    (finding,) = result["findings"]
+    assert ran.code == 1 and finding["message"] == "java.lang.StackOverflowError" and finding["kind"] == "function-java"
+    assert finding["frames"] == ["Shapes.deep (Shapes.java)", "Shapes.deeper (Shapes.java)"] and finding["file"] == "Shapes.java"
+    assert json.loads(finding["input"]) == {"kind": "square", "sizes": [0, 0, 0]}
+    assert result["tools"][0]["rejected"] > 0 and result["tools"][0]["ok"] > 0 and result["tools"][0]["broken"] == 0
+    again = hotcell("findings", "repro", "--trust", "--json", finding["id"], cwd=tmp_path, timeout=100)
+    assert again.code == 1 and json.loads(again.out)["verdict"] == "reproduced", again.err
+    ran = schema("Shapes.java:unmade")
+    assert ran.code == 4 and b"its parameter 2, 'java.lang.Thread thread', cannot be made from a document" in ran.err, ran

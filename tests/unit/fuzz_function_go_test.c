@@ -136,6 +136,37 @@ static void plain_parameters_are_made_by_a_direct_call(void **state)
 	assert_non_null(strstr(made, "Fuzz(\"FuzzX\", \"/target/d\", FuzzX)"));
 }
 
+static void for_documents_the_names_of_parameters_are_told(void **state)
+{
+	static const struct {
+		const char *text, *has;
+	} cases[] = {
+		{"package p\nfunc f(a, b string, list ...Level) {}", "Serve(\"f\", f, \"a\", \"b\", \"list\")\n"},
+		{"package p\nfunc f([]byte) {}", "Serve(\"f\", f, \"_\")\n"},
+		{"package p\nfunc f(a int, _ string) {}", "parameter 2 without a name"},
+		{"package p\nfunc f(a int, done chan int) {}", "its parameter 2, done, of type 'chan int', cannot be made from a document"},
+	};
+	struct function_target target = {.language = "go", .root = (char *)"/nonexistent", .file = (char *)"t.go", .function = (char *)"f",
+		.name = (char *)"t.go:f"};
+	const struct function_options options = {.serve = true};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		own(function_plan_done) struct function_plan plan = {0};
+		struct err err = {0};
+		int rc = language_go.plan(&target, &options, cases[i].text, strlen(cases[i].text), &plan, &err);
+		assert_non_null(strstr(rc < 0 ? err.text : plan.files[0].text, cases[i].has));
+		assert_true(rc < 0 || (plan.serve.count && strcmp(plan.build.items[2], "build_serve") == 0));
+	}
+	own(function_plan_done) struct function_plan plan = {0};
+	struct err err = {0};
+	target.harness = true;
+	target.file = (char *)"t_test.go";
+	static const char text[] = "package p\nfunc f(f *testing.F) {}";
+	assert_int_equal(language_go.plan(&target, &options, text, strlen(text), &plan, &err), 0);
+	assert_int_equal(plan.serve.count, 0);
+}
+
 static void what_cannot_be_called_is_refused_with_its_parameter(void **state)
 {
 	static const struct {
@@ -269,6 +300,7 @@ int main(void)
 		TEST(the_package_is_the_first_clause),
 		TEST(parameters_have_names_and_types),
 		TEST(plain_parameters_are_made_by_a_direct_call),
+		TEST(for_documents_the_names_of_parameters_are_told),
 		TEST(what_cannot_be_called_is_refused_with_its_parameter),
 		TEST(paths_that_would_end_a_quote_are_refused),
 		TEST(statistics_of_go_test_are_read),

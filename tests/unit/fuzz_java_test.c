@@ -55,7 +55,8 @@ static void the_plan_knows_the_class_and_where_its_package_begins(void **state)
 		.name = (char *)"C.java:f"};
 	const char *const expect[] = {"IOException", "no\nname=1", "a.b.E", NULL};
 	const struct function_options options = {.expect = expect};
-	own(function_plan_done) struct function_plan plan = {0}, other = {0};
+	const struct function_options documents = {.serve = true};
+	own(function_plan_done) struct function_plan plan = {0}, other = {0}, served = {0};
 	struct err err = {0};
 	static const char text[] = "/* package no; */ package a . b;\npublic class C {}";
 
@@ -66,6 +67,11 @@ static void the_plan_knows_the_class_and_where_its_package_begins(void **state)
 	assert_non_null(strstr(plan.build.items[5], "/target/src:"));
 	assert_string_equal(plan.run.items[3], "-Xmx1024m");
 	assert_true(plan.goes_on && plan.replays_as_engine && plan.runs_from_tmp && plan.merge.count);
+	assert_true(plan.serve.count == 0 && plan.needs && strcmp(plan.needs->what, "Jazzer") == 0);
+	assert_int_equal(language_java.plan(&target, &documents, text, strlen(text), &served, &err), 0);
+	assert_true(served.serve.count && !served.needs);
+	assert_string_equal(served.files[2].name, "serve_of_hotcell.java");
+	assert_string_equal(served.build.items[7], "serve_of_hotcell");
 	target.file = (char *)"no name.java";
 	assert_int_equal(language_java.plan(&target, &options, "", 0, &other, &err), -1);
 	assert_non_null(strstr(err.text, "no name of one"));

@@ -26,6 +26,7 @@ EMBEDDED(go_data);
 EMBEDDED(go_export);
 EMBEDDED(go_tests);
 EMBEDDED(go_run);
+EMBEDDED(go_serve);
 EMBEDDED(go_engine);
 EMBEDDED(go_lcov);
 
@@ -38,6 +39,7 @@ static const struct {
 	{"go_export.go", go_export, go_export_end},
 	{"go_tests.go", go_tests, go_tests_end},
 	{"go_run.go", go_run, go_run_end},
+	{"go_serve.go", go_serve, go_serve_end},
 	{"go_engine.c", go_engine, go_engine_end},
 	{"go_lcov.awk", go_lcov, go_lcov_end},
 };
@@ -99,15 +101,16 @@ static bool look_for(void *data, const struct go_function *function)
 	return false;
 }
 
-static int param_bad(const struct function_target *target, const struct go_param *param, size_t place, struct err *err)
+static int param_bad(
+	const struct function_target *target, const struct go_param *param, size_t place, bool serve, struct err *err)
 {
 	own(buf_done) struct buf name = {0}, type = {0};
 
 	term_line(param->name.at, param->name.len, 60, &name);
 	term_line(param->type.at, param->type.len, 80, &type);
 	return err_set(err, ERR_USAGE,
-		"%s: its parameter %zu%s%s, of type '%s', cannot be made from bytes; write a fuzz test, FuzzXxx(f *testing.F)",
-		target->name, place + 1, name.len ? ", " : "", buf_text(&name), buf_text(&type));
+		"%s: its parameter %zu%s%s, of type '%s', cannot be made from %s", target->name, place + 1, name.len ? ", " : "",
+		buf_text(&name), buf_text(&type), serve ? "a document" : "bytes; write a fuzz test, FuzzXxx(f *testing.F)");
 }
 
 /* A call that makes its arguments: numbers first, from the end, then texts. Nothing is put where one is of no plain type. */
@@ -121,7 +124,7 @@ static int put_call(
 	for (size_t i = 0; i < count; i++) {
 		last = go_is_text(params[i].type) ? i : last;
 		if (go_is_hopeless(params[i].type))
-			return param_bad(target, &params[i], i, err);
+			return param_bad(target, &params[i], i, false, err);
 	}
 	for (size_t i = 0; i < count; i++) {
 		const char *made = go_plain(params[i].type, i == last);
@@ -138,7 +141,43 @@ static int put_call(
 	return 0;
 }
 
-static char *register_text(const struct function_target *target, const char *text, size_t len, const char *folder, struct err *err)
+static bool is_named(const struct go_param *param)
+{
+	return param->name.len && !(param->name.len == 1 && *param->name.at == '_');
+}
+
+/* A call with documents: by names, since reflection does not tell them. */
+static int put_serve(
+	const struct function_target *target, const struct go_param *params, size_t count, struct buf *out, struct err *err)
+{
+	buf_fmt(out, "Serve(\"%s\", %s", target->function, target->function);
+	for (size_t i = 0; i < count; i++) {
+		if (go_is_hopeless(params[i].type))
+			return param_bad(target, &params[i], i, true, err);
+		if (count > 1 && !is_named(&params[i]))
+			return err_set(err, ERR_USAGE, "--schema: %s has a parameter %zu without a name, by which a document could give it",
+				target->name, i + 1);
+		if (is_named(&params[i]))
+			buf_fmt(out, ", \"%.*s\"", (int)params[i].name.len, params[i].name.at);
+		else
+			buf_str(out, ", \"_\"");
+	}
+	buf_str(out, ")\n}\n");
+	return 0;
+}
+
+static int put_function(
+	const struct function_target *target, const struct go_param *params, size_t count, struct buf *out, struct err *err)
+{
+	buf_fmt(out, "Function(\"%s\", %s, ", target->function, target->function);
+	if (put_call(target, params, count, out, err) < 0)
+		return -1;
+	buf_str(out, ")\n}\n");
+	return 0;
+}
+
+static char *register_text(
+	const struct function_target *target, bool serve, const char *text, size_t len, const char *folder, struct err *err)
 {
 	struct search search = {.name = target->function};
 	struct go_span package = go_package(text, len);
@@ -164,10 +203,8 @@ static char *register_text(const struct function_target *target, const char *tex
 					     : "takes nothing, so there is nothing to fuzz");
 		return NULL;
 	}
-	buf_fmt(&out, "Function(\"%s\", %s, ", target->function, target->function);
-	if (put_call(target, params, count, &out, err) < 0)
+	if ((serve ? put_serve : put_function)(target, params, count, &out, err) < 0)
 		return NULL;
-	buf_str(&out, ")\n}\n");
 	return buf_take(&out);
 }
 
@@ -235,14 +272,17 @@ static int go_plan(const struct function_target *target, const struct function_o
 			return err_set(err, ERR_USAGE, "%s: its path has a character that Go or its build does not take", target->name);
 	if (!target->harness && path_has_suffix(target->file, "_test.go"))
 		return err_set(err, ERR_USAGE, "%s is in a test file, of which only FuzzXxx(f *testing.F) is fuzzed", target->name);
-	char *made = register_text(target, text, len, folder, err);
+	bool serve = options->serve && !target->harness;
+	char *made = register_text(target, serve, text, len, folder, err);
 	if (!made)
 		return -1;
 	plan_file_add(ret, "register.go", made);
 	plan_file_add(ret, "target.sh", script_settings(target, options, folder, go_package(text, len)));
 	for (size_t i = 0; i < ARRAY_LEN(files); i++)
 		plan_file_add(ret, files[i].name, xfmt("%.*s", (int)(files[i].end - files[i].text), files[i].text));
-	texts_add_all(&ret->build, LIST("sh", FUNCTION_WORK "/" SCRIPT, "build"));
+	texts_add_all(&ret->build, LIST("sh", FUNCTION_WORK "/" SCRIPT, serve ? "build_serve" : "build"));
+	if (serve)
+		texts_add_all(&ret->serve, LIST("sh", FUNCTION_WORK "/" SCRIPT, "serve"));
 	texts_add_all(&ret->run, LIST("sh", FUNCTION_WORK "/" SCRIPT, "fuzz"));
 	texts_add_all(&ret->replay, LIST("sh", FUNCTION_WORK "/" SCRIPT, "replay"));
 	texts_add_all(&ret->minimise, LIST("sh", FUNCTION_WORK "/" SCRIPT, "minimise"));

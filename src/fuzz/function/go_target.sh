@@ -66,6 +66,7 @@ begin_overlay() { # FILE
 		overlay $ROOT/harness_of_hotcell/$name.go $WORK/go_$name.go
 	done
 	[ "$2" = program ] && [ "$KIND" = function ] || overlay $ROOT/harness_of_hotcell/tests.go $WORK/go_tests.go
+	[ "$2" != serve ] || overlay $ROOT/harness_of_hotcell/serve.go $WORK/go_serve.go
 	sed "s|HOTCELL_MODULE|$MODULE|" $WORK/register.go >$WORK/register_of.go
 }
 
@@ -95,8 +96,8 @@ prepare_program() {
 }
 
 # A test of the package. All of ours is in test files: what measures coverage does not look into overlays.
-prepare_test() {
-	begin_overlay $WORK/overlay_test.json test
+prepare_test() { # test | serve
+	begin_overlay $WORK/overlay_test.json "$1"
 	if [ "$KIND" = function ]; then
 		for file in "$PACKAGE_DIR"/*_test.go; do
 			[ ! -e "$file" ] || overlay "$file"
@@ -115,11 +116,15 @@ has_libfuzzer() {
 	clang -w -fsanitize=fuzzer -o /tmp/probe /tmp/probe.c 2>/dev/null
 }
 
-build() {
+begin_build() {
 	if [ -d /cache ]; then GOCACHE=/cache; else GOCACHE=$WORK/cache; fi
 	GOTMPDIR=$WORK/tmp
 	export GOCACHE GOTMPDIR
 	mkdir -p $GOTMPDIR
+}
+
+build() {
+	begin_build
 	if has_libfuzzer; then
 		export CC=clang CGO_ENABLED=1
 		prepare_program
@@ -128,15 +133,24 @@ build() {
 		clang -O1 -w -fsanitize=fuzzer -o $WORK/harness $WORK/go_engine.c $WORK/tmp/target.a -lpthread -lresolv -ldl
 	else
 		export CGO_ENABLED=0
-		prepare_test
+		prepare_test test
 		go test -c -vet=off -overlay $OVERLAY -fuzz='^FuzzHotcell$' -o $WORK/harness.test "$IMPORT"
 	fi
 	[ "$COVER" = 0 ] || build_cover || echo "it can be fuzzed, and its coverage cannot be measured" >&2
 	rm -rf $WORK/tmp $WORK/cache
 }
 
+# A test as well: of a package main, that is the only program which does not begin with its main.
+build_serve() {
+	begin_build
+	! command -v clang >/dev/null || export CC=clang
+	prepare_test serve
+	go test -c -vet=off -overlay $OVERLAY -o $WORK/harness.test "$IMPORT"
+	rm -rf $WORK/tmp $WORK/cache
+}
+
 build_cover() {
-	prepare_test
+	prepare_test test
 	packages=$(go list -overlay $OVERLAY -deps -f '{{if .Module}}{{if .Module.Main}}{{.ImportPath}}{{end}}{{end}}' "$IMPORT" | tr '\n' ,)
 	go test -c -vet=off -overlay $OVERLAY -cover -covermode=set -coverpkg="${packages%,}" -o $WORK/cover.test "$IMPORT" &&
 		printf '%s\n' "$MODULE" >$WORK/module
@@ -196,6 +210,10 @@ shift
 [ "$mode" = build ] || export GOMEMLIMIT="$MEMORY"
 case $mode in
 build) build ;;
+build_serve) build_serve ;;
+serve) # what the target prints is for nobody, and documents are not for it to read
+	HOTCELL_WORDS=serve exec $WORK/harness.test -test.run='^TestHotcell$' 3>&1 4<&0 >/dev/null </dev/null
+	;;
 cover) cover "$@" ;;
 merge) # what libFuzzer alone can do
 	[ -x $WORK/harness ] || exit 1

@@ -9,12 +9,13 @@
 
 #define LIST(...) ((const char *const[]){__VA_ARGS__, NULL})
 #define HARNESS "harness_of_hotcell" /* no target's class is called so */
+#define SERVE "serve_of_hotcell"
 #define ENTRY "fuzzerTestOneInput"
 #define MEMORY ((uint64_t)2 << 30)
 #define HEAP_LEAST 64u /* MB */
 #define VERSION "0.30.0"
 
-extern const char java_harness[], java_harness_end[]; /* the file beside this one */
+extern const char java_harness[], java_harness_end[], java_serve[], java_serve_end[]; /* the files beside this one */
 
 /* ---- names in a text ---- */
 
@@ -231,8 +232,8 @@ static const char class_path[] = CLASSES ":" FUNCTION_ENGINE "/*:" FUNCTION_ROOT
 
 static const char build_script[] =
 	"mkdir -p " CLASSES " && javac -J-XX:+UseSerialGC -J-XX:TieredStopAtLevel=1 -g -parameters -nowarn -proc:none -encoding UTF-8 "
-	"-d " CLASSES " -cp \"$1\" -sourcepath \"$2\" " FUNCTION_WORK "/" HARNESS ".java \"$3\" && "
-	"exec java -XX:+UseSerialGC -XX:TieredStopAtLevel=1 -XX:-UsePerfData -cp \"$1\" " HARNESS " check";
+	"-d " CLASSES " -cp \"$1\" -sourcepath \"$2\" " FUNCTION_WORK "/*_of_hotcell.java \"$3\" && "
+	"exec java -XX:+UseSerialGC -XX:TieredStopAtLevel=1 -XX:-UsePerfData -cp \"$1\" \"$4\" check";
 
 /* One thread collects: there may be a core for each worker, and no more. The better compiler pays after a minute. */
 #define SCRIPT "heap=$0; export CLASSPATH=\"$1\"; shift; "
@@ -250,11 +251,28 @@ static const char smaller_script[] = SCRIPT "exec " JAVA QUICK HARNESS " minimis
 /* To watch costs Jazzer seconds when it begins: what fails without that is not tried with it. */
 static const char replay_script[] =
 	SCRIPT JAVA QUICK "-Dhotcell.plain=1 " JAZZER "--hooks=false " REST " || exit $?; exec " JAVA QUICK JAZZER REST;
+/* A small heap at first: one that is filled for the first time looks like one that grows with the calls. What the target prints
+ * is for nobody, and documents are not for it to read. */
+static const char serve_script[] = SCRIPT
+	"exec " JAVA QUICK "-Xms32m --add-opens java.base/java.io=ALL-UNNAMED " SERVE " 3>&1 4<&0 >/dev/null </dev/null";
 
 static void put_words(struct finding_texts *words, const char *heap, const char *script)
 {
 	texts_add_all(words, LIST("sh", "-c", script, heap, class_path));
 }
+
+static const struct language_need needs[] = {
+	{"a JDK", LIST("javac", "-version"), "apt-get install default-jdk-headless"},
+	{0},
+};
+
+/* Beside it; not where a method is called with documents. */
+static const struct language_need engine_needs[] = {
+	{"Jazzer", LIST("sh", "-c", "ls " FUNCTION_ENGINE "/jazzer-[0-9]*.jar " FUNCTION_ENGINE "/jazzer-api-*.jar"),
+		"for each in jazzer jazzer-api; do mvn -q dependency:copy -Dartifact=com.code-intelligence:$each:" VERSION
+		" -DoutputDirectory=.hotcell/engines/java; done, or --engine java=DIR"},
+	{0},
+};
 
 static int java_plan(const struct function_target *target, const struct function_options *options, const char *text, size_t len,
 	struct function_plan *ret, struct err *err)
@@ -265,29 +283,29 @@ static int java_plan(const struct function_target *target, const struct function
 	own(freep) char *file = xfmt(FUNCTION_ROOT "/%s", target->file);
 	bool quick = options->duration_ns && options->duration_ns <= QUICK_NS;
 
+	bool serve = options->serve && !target->harness;
+
 	if (!class)
 		return -1;
 	plan_file_add(ret, HARNESS ".java", xfmt("%.*s", (int)(java_harness_end - java_harness), java_harness));
 	plan_file_add(ret, "target.properties", java_config(target, options, class));
-	texts_add_all(&ret->build, LIST("sh", "-c", build_script, "sh", class_path, sources, file));
+	if (serve)
+		plan_file_add(ret, SERVE ".java", xfmt("%.*s", (int)(java_serve_end - java_serve), java_serve));
+	texts_add_all(&ret->build, LIST("sh", "-c", build_script, "sh", class_path, sources, file, serve ? SERVE : HARNESS));
 	put_words(&ret->run, heap, quick ? quick_script : run_script);
 	put_words(&ret->merge, heap, merge_script);
 	put_words(&ret->replay, heap, replay_script);
 	put_words(&ret->minimise, heap, smaller_script);
+	if (serve)
+		put_words(&ret->serve, heap, serve_script);
+	else
+		ret->needs = engine_needs;
 	ret->memory = MEMORY;
 	ret->goes_on = true;
 	ret->replays_as_engine = true;
 	ret->runs_from_tmp = true;
 	return 0;
 }
-
-static const struct language_need needs[] = {
-	{"a JDK", LIST("javac", "-version"), "apt-get install default-jdk-headless"},
-	{"Jazzer", LIST("sh", "-c", "ls " FUNCTION_ENGINE "/jazzer-[0-9]*.jar " FUNCTION_ENGINE "/jazzer-api-*.jar"),
-		"for each in jazzer jazzer-api; do mvn -q dependency:copy -Dartifact=com.code-intelligence:$each:" VERSION
-		" -DoutputDirectory=.hotcell/engines/java; done, or --engine java=DIR"},
-	{0},
-};
 
 const struct language language_java = {
 	.name = "java",

@@ -20,6 +20,7 @@ import java.lang.reflect.InvocationTargetException;
 import java.lang.reflect.Method;
 import java.lang.reflect.Modifier;
 import java.lang.reflect.Parameter;
+import java.lang.reflect.Type;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
 import java.nio.charset.StandardCharsets;
@@ -31,6 +32,7 @@ import java.util.HashSet;
 import java.util.List;
 import java.util.Properties;
 import java.util.Set;
+import java.util.function.Predicate;
 
 public class harness_of_hotcell {
 	private static final Path WORK = Path.of("/fuzz");
@@ -45,6 +47,7 @@ public class harness_of_hotcell {
 	private static final boolean PLAIN = System.getProperty("hotcell.plain") != null;
 	private static final Set<String> seen = new HashSet<>();
 	private static Method method; /* the target's */
+	private static Method maker; /* Jazzer's, of what makes values of bytes */
 
 	private static Properties config() {
 		Properties all = new Properties();
@@ -61,7 +64,8 @@ public class harness_of_hotcell {
 	private static final List<Class<?>> NUMBERS = List.of(boolean.class, byte.class, short.class, char.class, int.class, long.class,
 		float.class, double.class);
 
-	private static boolean isMade(Class<?> type) {
+	private static boolean isMade(Type any) {
+		Class<?> type = any instanceof Class ? (Class<?>) any : Object.class;
 		Class<?> item = type.isArray() ? type.getComponentType() : type;
 		return item == String.class || NUMBERS.contains(item);
 	}
@@ -154,7 +158,7 @@ public class harness_of_hotcell {
 
 	/* ---- the method ---- */
 
-	private static final class Refused extends Exception {
+	static final class Refused extends Exception {
 		Refused(String why) {
 			super(why);
 		}
@@ -169,13 +173,13 @@ public class harness_of_hotcell {
 		}
 	}
 
-	/* Of several with the name, the first that can be called. */
-	private static Method find() throws Refused {
+	/* Of several with the name, the first that can be called with what is made from `from`. */
+	static Method find(String from, Predicate<Type> isMade) throws Refused {
 		String name = CONFIG.getProperty("function"), why = null;
 		for (Method each : load().getDeclaredMethods()) {
 			if (!each.getName().equals(name) || !Modifier.isStatic(each.getModifiers()) || each.isSynthetic())
 				continue;
-			String wrong = refusal(each);
+			String wrong = refusal(each, from, isMade);
 			if (wrong == null) {
 				each.setAccessible(true);
 				return each;
@@ -185,14 +189,14 @@ public class harness_of_hotcell {
 		throw new Refused(name + (why == null ? " is no static method of the class" : why));
 	}
 
-	private static String refusal(Method each) {
+	private static String refusal(Method each, String from, Predicate<Type> isMade) {
 		Parameter[] all = each.getParameters();
 		if (all.length == 0)
 			return " takes nothing, so there is nothing to fuzz";
 		for (int i = 0; i < all.length; i++)
-			if (!isMade(all[i].getType()))
+			if (!isMade.test(all[i].getParameterizedType()))
 				return ": its parameter " + (i + 1) + ", '" + all[i].getParameterizedType().getTypeName() + " " +
-					all[i].getName() + "', cannot be made from bytes; write a harness with fuzzerTestOneInput";
+					all[i].getName() + "', cannot be made from " + from;
 		return null;
 	}
 
@@ -222,7 +226,18 @@ public class harness_of_hotcell {
 		return CONFIG.getProperty("harness") != null;
 	}
 
-	private static boolean isExpected(Throwable error) {
+	private static Method methodOf() throws Refused {
+		return isHarness() ? harness() : find("bytes; write a harness with fuzzerTestOneInput", harness_of_hotcell::isMade);
+	}
+
+	/* By its name: with --schema, this is compiled where Jazzer may not be. */
+	private static AutoCloseable provider(byte[] raw) throws ReflectiveOperationException {
+		if (maker == null)
+			maker = Class.forName("com.code_intelligence.jazzer.driver.FuzzedDataProviderImpl").getMethod("withJavaData", byte[].class);
+		return (AutoCloseable) maker.invoke(null, (Object) raw);
+	}
+
+	static boolean isExpected(Throwable error) {
 		List<String> names = Arrays.asList(CONFIG.getProperty("expect", "").split(","));
 		for (Class<?> type = error.getClass(); type != Object.class; type = type.getSuperclass())
 			if (names.contains(type.getSimpleName()) || names.contains(type.getName()))
@@ -234,7 +249,7 @@ public class harness_of_hotcell {
 	private static Throwable call(byte[] raw) {
 		try {
 			if (method == null) {
-				method = isHarness() ? harness() : find();
+				method = methodOf();
 				if (isHarness())
 					begin(method.getDeclaringClass());
 			}
@@ -244,7 +259,7 @@ public class harness_of_hotcell {
 			else if (types[0] == byte[].class)
 				method.invoke(null, (Object) raw);
 			else
-				try (AutoCloseable data = com.code_intelligence.jazzer.driver.FuzzedDataProviderImpl.withJavaData(raw)) {
+				try (AutoCloseable data = provider(raw)) {
 					method.invoke(null, data);
 				}
 		} catch (InvocationTargetException error) {
@@ -296,16 +311,19 @@ public class harness_of_hotcell {
 		return key.toString();
 	}
 
-	/* As Jazzer tells it. */
-	private static byte[] told(Throwable error) {
+	static String traceOf(Throwable error) {
 		StringWriter text = new StringWriter();
-		text.write("\n== Java Exception: ");
 		try {
 			error.printStackTrace(new PrintWriter(text, true));
 		} catch (Throwable worse) { /* its getMessage throws */
 			text.write(error.getClass().getName() + "\n");
 		}
-		byte[] whole = text.toString().getBytes(StandardCharsets.UTF_8);
+		return text.toString();
+	}
+
+	/* As Jazzer tells it. */
+	private static byte[] told(Throwable error) {
+		byte[] whole = ("\n== Java Exception: " + traceOf(error)).getBytes(StandardCharsets.UTF_8);
 		return whole.length <= TEXT_MAX ? whole : Arrays.copyOf(whole, TEXT_MAX);
 	}
 
@@ -398,7 +416,7 @@ public class harness_of_hotcell {
 		}
 	}
 
-	private static void end(int code, String why) {
+	static void end(int code, String why) {
 		if (why != null)
 			System.err.println(why);
 		System.err.flush();
@@ -409,7 +427,7 @@ public class harness_of_hotcell {
 		fuzzerInitialize();
 		if (words[0].equals("check")) {
 			try {
-				method = isHarness() ? harness() : find();
+				method = methodOf();
 			} catch (Refused | LinkageError error) {
 				end(1, error instanceof Refused ? error.getMessage() : "its class cannot be loaded: " + error);
 			}
