@@ -276,7 +276,7 @@ suite() { # FOLDER WHO PRETEND
 		env -i PATH="$PATH:/usr/sbin:/sbin" HOME="$work/home" LC_ALL=C.UTF-8 TERM=xterm \
 		PYTHONPATH="$stage/site" PYTHONDONTWRITEBYTECODE=1 HOTCELL="$work/build/hotcell" \
 		${pretend:+HOTCELL_PRETEND="$pretend"} ${long:+HOTCELL_LONG=1} ${asan:+ASAN_OPTIONS="$asan"} \
-		"$python" -m pytest -q --timeout="${long:-180}" --tb=short --junitxml="$work/home/result.xml" "${less[@]}" "${what[@]}" || status=$?
+		"$python" -m pytest -q --timeout="${long:-180}" --tb=short --durations=12 --junitxml="$work/home/result.xml" "${less[@]}" "${what[@]}" || status=$?
 	echo $status >"$work/status"
 }
 
