@@ -2,8 +2,11 @@
 
 #include <string.h>
 
+#include "base/clock.h"
 #include "cli/fuzz_kept.h"
 #include "cli/fuzz_setup.h"
+
+#define TOLD_NS (5 * NS_PER_S)
 
 struct schema_fuzz {
 	struct function_setup function;
@@ -11,6 +14,7 @@ struct schema_fuzz {
 	struct fuzz_cli cli;
 	struct cli_args args; /* those that were typed, with a command */
 	char *kind, *file;
+	uint64_t told_ns; /* of its building, that it was told of */
 };
 
 static void schema_fuzz_done(struct schema_fuzz *it)
@@ -66,7 +70,18 @@ static int setup_build(
 
 static bool on_stop(void *data)
 {
-	return ((const struct function_setup *)data)->signal != 0;
+	return ((const struct schema_fuzz *)data)->function.signal != 0;
+}
+
+/* What takes long before the first call. */
+static void on_progress(void *data, const struct function_progress *progress)
+{
+	struct schema_fuzz *it = data;
+
+	if (it->cli.run.quiet || !progress->doing || progress->ns < it->told_ns + TOLD_NS)
+		return;
+	it->told_ns = progress->ns;
+	cli_say("%s %s, %llu s", progress->doing, it->cli.name, (unsigned long long)(progress->ns / NS_PER_S));
 }
 
 /* Builds it, in cells of a pool of its own, and puts what the cell needs in the place of the command. */
@@ -76,7 +91,8 @@ static int on_ready(void *data, struct fuzz_setup *setup, struct err *err)
 	struct cell_spec *spec = &setup->built.spec;
 
 	it->function.options.stop = on_stop;
-	it->function.options.data = &it->function;
+	it->function.options.progress = on_progress;
+	it->function.options.data = it;
 	if (function_setup_open(&it->function, err) < 0)
 		return -1;
 	fuzz_cells_watch(&setup->cells, &setup->audit, it->function.pool); /* its own log is closed */
