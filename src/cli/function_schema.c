@@ -106,6 +106,8 @@ static void on_finish(void *data, struct finding *finding)
 
 	free(finding->kind);
 	finding->kind = xstrdup(it->kind);
+	free(finding->target_sha256);
+	finding->target_sha256 = NULL; /* that of what was built; the function's is its file's */
 	function_setup_finish(&it->function, finding);
 }
 

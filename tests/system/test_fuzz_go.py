@@ -264,4 +264,4 @@ def test_a_schema_for_a_function_of_go_is_refused_with_the_languages_it_is_for(s
     (tmp_path / "t.go").write_text("package t\n\nfunc F(a string) {}\n")
     (tmp_path / "s.json").write_text('{"type": "string"}')
     code, said = fuzz(state, tmp_path, "t.go:F", "--schema", "s.json", "--duration", "60s")
-    assert code == 2 and b"--schema is for functions of Python, JavaScript, C and C++" in said, said
+    assert code == 2 and b"--schema is for functions of Python, JavaScript, Rust, C and C++" in said, said
