@@ -177,7 +177,7 @@ static void functions_of_types_are_found_where_their_names_call_them(void **stat
 				 "static auto f(int x) noexcept -> std::vector<int> { } bool operator==(int x) { } operator bool() { } protected: static int no(int) { } };",
 		"T::f ");
 	names_are(&language_cxx, "class T { struct P { static int no(int x) { } }; };\ntemplate <class X> struct G { static int no(X x) { } };\n"
-				 "enum class E { a };\nT::T(int x) : a(x) { }\nT::~T() { }\nint f(int x) { }",
+				 "enum class E { a };\nint T::no(int x) const noexcept { }\nT::T(int x) : a(x) { }\nT::~T() { }\nint f(int x) { }",
 		"f ");
 }
 

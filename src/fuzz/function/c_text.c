@@ -269,13 +269,20 @@ static bool closing(const char *at, const char *end, const char **ret)
 	return false;
 }
 
-/* Whether a body is behind these brackets, and what may stand before it. */
-static bool has_body(const char *at, const char *end)
+/* Whether a body is behind these brackets, and what may stand before it; and whether that is said of members that need an
+ * object. */
+static bool has_body(const char *at, const char *end, bool *ret_object)
 {
-	static const char *const words[] = {"noexcept", "const", "volatile", "override", "final", "throw", "__attribute__", NULL};
+	static const char *const any[] = {"noexcept", "throw", "__attribute__", NULL};
+	static const char *const object[] = {"const", "volatile", "override", "final", NULL};
 
+	*ret_object = false;
 	at = skip_blanks(at, end);
-	for (unsigned i = 0; i < BETWEEN_MAX && in_list(word_at(at, end), words); i++) {
+	for (unsigned i = 0; i < BETWEEN_MAX; i++) {
+		bool said = in_list(word_at(at, end), object);
+		if (!said && !in_list(word_at(at, end), any))
+			break;
+		*ret_object = *ret_object || said;
 		at = skip_blanks(at + word_at(at, end).len, end);
 		if (at < end && *at == '(' && !closing(at, end - at > RESULT_MAX ? at + RESULT_MAX : end, &at))
 			return false;
@@ -296,12 +303,12 @@ static bool is_constructor(const char *name)
 		(last - name == (ptrdiff_t)len + 2 || last[-3 - (ptrdiff_t)len] == ':');
 }
 
-static void give(const struct scan *scan, struct c_span params)
+static void give(const struct scan *scan, struct c_span params, bool object)
 {
 	static const char *const no_names[] = {"if", "while", "for", "switch", NULL};
 	const struct stmt *stmt = &scan->stmt;
 	const struct scope scope = scope_now(scan);
-	struct c_function function = {.params = params, .member = scope.member};
+	struct c_function function = {.params = params, .member = scope.member || object};
 	size_t len = strlen(stmt->name);
 
 	if (stmt->closed || !len || isdigit((unsigned char)*stmt->name) || in_list((struct c_span){stmt->name, len}, no_names) ||
@@ -312,7 +319,7 @@ static void give(const struct scan *scan, struct c_span params)
 	if (is_constructor(scope.kind == SCOPE_TYPE ? function.name : stmt->name)) /* a namespace may hold one of its name */
 		return;
 	if (scope.kind == SCOPE_TYPE)
-		function.member = scope.member || scope.is_private || !stmt->is_static;
+		function.member = function.member || scope.is_private || !stmt->is_static;
 	scan->fn(scan->data, &function);
 }
 
@@ -320,9 +327,10 @@ static void give(const struct scan *scan, struct c_span params)
 static void scan_bracket(struct scan *scan)
 {
 	const char *open = scan->at;
+	bool object;
 
-	if (closing(open, scan->end, &scan->at) && has_body(scan->at, scan->end)) {
-		give(scan, (struct c_span){open + 1, (size_t)(scan->at - open) - 2});
+	if (closing(open, scan->end, &scan->at) && has_body(scan->at, scan->end, &object)) {
+		give(scan, (struct c_span){open + 1, (size_t)(scan->at - open) - 2}, object);
 		scan->stmt.kind = STMT_OTHER; /* "struct s f(...) {" opens no type */
 		scan->stmt.closed = true;
 	}
