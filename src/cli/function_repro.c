@@ -16,7 +16,7 @@ bool finding_is_function(const struct finding *finding)
 /* "file.py:name" without the name */
 static char *file_of(const struct finding *finding)
 {
-	const char *word = finding->command.count ? finding->command.items[0] : "", *colon = strrchr(word, ':');
+	const char *word = finding->command.count ? finding->command.items[0] : "", *colon = function_word_colon(word);
 
 	return colon ? xfmt("%.*s", (int)(colon - word), word) : xstrdup(word);
 }

@@ -34,6 +34,8 @@ void function_targets_done(struct function_targets *targets);
 /* "file.py:function", "crate/path::function", a harness's file, or a folder, whose harnesses are found by their names and what
  * is in them. Errors are ERR_USAGE and say what is missing: the file, the function, a language that is known; the nearest name. */
 MUST_CHECK int function_targets_read(const char *text, struct function_targets *ret, struct err *err);
+/* The colon of such a word that its function is behind; NULL: it names none. */
+const char *function_word_colon(const char *word);
 
 /* Where a language's engine is, if it is not the system's: a virtual environment, a folder with node_modules. Its cells see it. */
 struct function_engine {

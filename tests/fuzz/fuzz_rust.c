@@ -34,7 +34,7 @@ static void look_at(void *data, const struct rust_function *function)
 		return;
 	assert(rust_find(look->text, look->len, function->name, &found));
 	assert(found.after <= look->len && found.params + found.params_len <= look->text + found.after);
-	own(freep) char *made = rust_harness(look->text, look->len, &found, "t.rs:f", &err);
+	own(freep) char *made = rust_harness(look->text, look->len, &found, "t.rs:f", look->len % 2 != 0, &err);
 	if (!made) {
 		assert(*err.text && err.code == ERR_USAGE);
 		return;

@@ -122,7 +122,8 @@ ENDS_PY = "import os\ndef f(x: bytes):\n    if len(x) > 3 and x[0] > 100:\n     
     ("t.c", "#include <unistd.h>\nint f(const char *x) { _exit(0); }\n"),
     ("t.c", RARE_C % 0),
     ("t.c", RARE_C % 1),
-    ("t.cc", '#include <unistd.h>\n#include <string>\nint f(const std::string &x) { if (x.size() > 2) _exit(0); return 0; }\n'),
+    ("t.cc", '#include <unistd.h>\n#include <string>\nnamespace app { inline namespace v1 { namespace {\n'
+             'int f(const std::string &x) noexcept { if (x.size() > 2) _exit(0); return 0; }\n} } }\n'),
 ])
 def test_a_function_that_ends_its_process_is_a_finding(tmp_path, name, text):
     (tmp_path / name).write_text(text)
@@ -130,6 +131,10 @@ def test_a_function_that_ends_its_process_is_a_finding(tmp_path, name, text):
     (finding,) = said(ran)["findings"]
     assert ran.code == 1 and (finding["oracle"], finding["message"]) == ("crash", "it ended the process"), ran
     assert finding["seen"] == finding["tried"] == 3
+    if name == "t.cc":  # in namespaces, which its whole name has
+        assert finding["subject"] == "app::v1::f" and finding["command"] == ["t.cc:app::v1::f"]
+        ran = hotcell("findings", "repro", "--trust", "--json", finding["id"], cwd=tmp_path, timeout=100)
+        assert ran.code == 1 and said(ran)["verdict"] == "reproduced", ran
 
 
 def test_a_harness_that_ends_its_process_is_never_clean(tmp_path):

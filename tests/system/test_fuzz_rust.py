@@ -179,3 +179,45 @@ def test_coverage_by_lines_is_measured_with_the_llvm_of_the_compiler(tmp_path):
     (file,) = coverage["files"]
     assert file["file"].endswith("waterfall.rs") and file["lines_hit"] > 10, ran
     assert coverage["functions_hit"] >= 1 and 0 < coverage["lines_hit"] <= coverage["lines"]
+
+
+SERVED = r"""
+use std::collections::BTreeMap;
+#[derive(arbitrary::Arbitrary, Debug)]
+enum Shape { Dot, Box(i16, Option<f32>) }
+#[derive(arbitrary::Arbitrary, Debug)]
+struct Item { name: String, r#type: Option<char>, shape: Shape }
+mod inner {
+    use super::*;
+    fn check(text: &str, sizes: &[u8], items: BTreeMap<String, Item>, more: Option<bool>) -> usize {
+        println!("{{\"noise\": 1}}");
+        assert!(more.is_none(), "declared: {:?}", more);
+        let item = items.get("k").map(|item| (item.name.as_str(), item.r#type, &item.shape));
+        if text == "é😀\"\\\n" && matches!(item, Some(("n", Some('x'), Shape::Box(-7, Some(half)))) if *half == 0.5) {
+            return sizes[sizes.len()] as usize;
+        }
+        assert!(!text.contains('é') || items.is_empty(), "it is another document: {:?} {:?}", text, items);
+        matches!(item, Some((_, None, Shape::Dot))) as usize
+    }
+}
+"""
+
+
+def test_a_function_is_called_with_what_fits_its_schema(tmp_path):
+    make(tmp_path, "t.rs", SERVED)
+    exact = {"text": 'é😀"\\\n', "sizes": [1, 255], "items": {"k": {"name": "n", "type": "x", "shape": {"Box": [-7, 0.5]}}}}
+    others = [{**exact, "sizes": [256]}, {**exact, "sizes": "no list", "more": True}, [1], {**exact, "items": {"k": {"name": "n", "shape": "Round"}}},
+              {"text": "", "sizes": [], "items": {"k": {"name": "n", "shape": "Dot", "other": 1}}, "more": None}]
+    make(tmp_path, "s.json", json.dumps({"enum": [exact, *others]}))
+    ran = hotcell("fuzz", "function", "t.rs:inner::check", "--schema", "s.json", "--expect", "declared", "--json", "--quiet", "--seed", "7", "--max-execs", "60",
+                  cwd=tmp_path, timeout=170)
+    assert ran.code == 1, ran
+    result = said(ran)
+    (finding,) = result["findings"]
+    assert (finding["oracle"], finding["kind"], finding["subject"]) == ("exception", "function-rust", "inner::check"), finding
+    assert finding["message"] == "panic: index out of bounds: the len is 2 but the index is 2" and finding["frames"] == ["t::inner::check (t.rs)"]
+    assert json.loads(finding["input"]) == exact
+    (tool,) = result["tools"]
+    assert tool["ok"] > 0 and tool["rejected"] > 0 and tool["ended"] == tool["broken"] == 0, tool
+    again = hotcell("findings", "repro", "--json", finding["id"], cwd=tmp_path, timeout=100)  # what is below this folder needs no trust
+    assert again.code == 1 and json.loads(again.out)["verdict"] == "reproduced" and not json.loads(again.out)["changed"], again

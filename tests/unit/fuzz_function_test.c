@@ -151,6 +151,50 @@ static void functions_of_c_are_found(void **state)
 	names_are(&language_c, "int a(int x", "");
 }
 
+static void functions_of_cxx_have_the_names_of_their_namespaces(void **state)
+{
+	(void)state;
+	names_are(&language_cxx, "namespace a { namespace b { int f(int x) { return x; } }\nint g(int x) { { } return x; } }\nint h(int x) { return x; }",
+		"a::b::f a::g h ");
+	names_are(&language_cxx, "namespace a::b { int f(int x) { } }\ninline namespace v1 { int g(int x) { } }\nnamespace a::inline v2 { int h(int x) { } }",
+		"a::b::f v1::g a::v2::h ");
+	names_are(&language_cxx, "namespace { int f(int x) { } }\nnamespace a { namespace { extern \"C\" { int g(int x) { } } } }\nusing namespace std;\n"
+				 "namespace c = a::b;\nint h(int x) { }",
+		"f a::g h ");
+	names_are(&language_cxx, "int a::f(int x) { }\nstd::string a :: g(int x) { }\nlist<int>::size_type h(int x) { }\nint list<int>::no(int x) { }", "a::f a::g h ");
+	names_are(&language_cxx, "namespace md5 { std::string md5(const char *s) { } int main(int x) { } }", "md5::md5 ");
+	names_are(&language_cxx, "namespace a {\nextern \"C\" int LLVMFuzzerTestOneInput(const uint8_t *d, size_t n) { return 0; } }", "!LLVMFuzzerTestOneInput ");
+	names_are(&language_cxx, "namespace a { int f(int x", "");
+	names_are(&language_c, "struct s { int a; } v = { 1 };\nstruct s *f(int x) { }\nenum e g(int x /* ; { */) // why\n{ }\nstruct t h(int x) { struct u { int b; } c; }",
+		"f g h ");
+}
+
+static void functions_of_types_are_found_where_their_names_call_them(void **state)
+{
+	(void)state;
+	names_are(&language_cxx, "namespace a { struct T { static int f(int x) { } int no(int x) { } private: static int nor(int x) { } }; }", "a::T::f ");
+	names_are(&language_cxx, "class T : public B<int>, C { static int no(int x) { } public: T(int x) : a(x), b{x} { } ~T() { }\n"
+				 "static auto f(int x) noexcept -> std::vector<int> { } bool operator==(int x) { } operator bool() { } protected: static int no(int) { } };",
+		"T::f ");
+	names_are(&language_cxx, "class T { struct P { static int no(int x) { } }; };\ntemplate <class X> struct G { static int no(X x) { } };\n"
+				 "enum class E { a };\nint T::no(int x) const noexcept { }\nT::T(int x) : a(x) { }\nT::~T() { }\nint f(int x) { }",
+		"f ");
+}
+
+static void a_text_that_opens_without_end_is_read_once(void **state)
+{
+	static const char *const parts[] = {"(", "f(", "f() noexcept() ", "f()->x ", "namespace a {", "class a {", "{", "a::", "f()/**/", NULL};
+
+	(void)state;
+	for (size_t i = 0; parts[i]; i++) {
+		own(buf_done) struct buf text = {0}, names = {0};
+		while (text.len < 1u << 20)
+			buf_str(&text, parts[i]);
+		language_cxx.names(buf_text(&text), text.len, put_name, &names);
+		assert_string_equal(buf_text(&names), "");
+	}
+}
+
 static void languages_are_known_by_suffix(void **state)
 {
 	(void)state;
@@ -204,6 +248,9 @@ static void arguments_are_made_by_the_declaration(void **state)
 	own(freep) char *harness = harness_of("int f(const std::string &s, int n) { }", "f", "c++", &err);
 	assert_non_null(harness);
 	assert_non_null(strstr(harness, "\tf(p0, p1), hotcell_result();"));
+	own(freep) char *within = harness_of("int f(char *s) { }\nnamespace a { int f(int n) { } }", "a::f", "c++", &err);
+	assert_non_null(within);
+	assert_non_null(strstr(within, "\ta::f(p0), hotcell_result();"));
 }
 
 static void what_cannot_be_made_is_named(void **state)
@@ -315,7 +362,8 @@ static int world_make(void **state)
 	static const struct {
 		const char *name, *text;
 	} files[] = {{"t.py", "def parse(x): pass\n"}, {"fuzz_a.c", "int LLVMFuzzerTestOneInput(const char *d, long n) { return 0; }"}, {"plain.c", "int x;"},
-		{"t.rs", ""}, {"short.py", "def cb(x): pass\n"}, {"ns.cpp", "namespace app {\nint parse(const char *s) { return 0; }\n}\n"},
+		{"t.rs", ""}, {"short.py", "def cb(x): pass\n"}, {"ns.cpp", "namespace app {\nint parse(const char *s) { return 0; }\nstruct T { static int read(int x) { return x; } int run(int x) { return x; } };\n"
+			   "inline namespace v1 { int read(int x) { return x; } } }\nint text(int x) { return x; }\nnamespace b { int text(int x) { return x; } }\n"},
 		{"vendor/fuzz_b.c", "int LLVMFuzzerTestOneInput(const char *d, long n) { return 0; }"},
 		{"sub/node_modules/fuzz_c.c", "int LLVMFuzzerTestOneInput(const char *d, long n) { return 0; }"},
 		{"sub/vendor/x/fuzz_d.c", "int LLVMFuzzerTestOneInput(const char *d, long n) { return 0; }"},
@@ -371,14 +419,47 @@ static void targets_are_read_as_they_are_named(void **state)
 	assert_true(targets.list[2].harness);
 }
 
+static void the_file_of_a_word_ends_where_a_function_begins(void **state)
+{
+	static const struct {
+		const char *word;
+		size_t file;
+	} cases[] = {{"t.py:f", 4}, {"a/t.cc:app::v1::f", 6}, {"t.rs:inner::f", 4}, {"x.rs:/t.c:f", 9}, {"crate::f", 6}};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		assert_non_null(function_word_colon(cases[i].word));
+		assert_int_equal(function_word_colon(cases[i].word) - cases[i].word, cases[i].file);
+	}
+	assert_null(function_word_colon("fuzz_t.py"));
+	assert_null(function_word_colon("x.rs:/../t.py"));
+}
+
+static void a_function_of_cxx_is_named_whole_or_by_what_tells_it_apart(void **state)
+{
+	static const struct {
+		const char *word, *function;
+	} cases[] = {{"ns.cpp:app::parse", "app::parse"}, {"ns.cpp:parse", "app::parse"}, {"ns.cpp:T::read", "app::T::read"}, {"ns.cpp:v1::read", "app::v1::read"},
+		{"ns.cpp:text", "text"}, {"ns.cpp:b::text", "b::text"}};
+
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		own(function_targets_done) struct function_targets targets = {0};
+		struct err err = {0};
+		read_target(*state, cases[i].word, &targets, &err, true);
+		assert_string_equal(targets.list[0].function, cases[i].function);
+		own(freep) char *name = xfmt("ns.cpp:%s", cases[i].function);
+		assert_string_equal(targets.list[0].name, name);
+	}
+}
+
 static void wrong_targets_are_told_apart(void **state)
 {
 	static const struct {
 		const char *word, *says;
 	} cases[] = {{"nope.py:f", "No such file"}, {"t.py:prase", "did you mean 'parse'"}, {"t.py:other", "it has parse"}, {"t.py", "holds no harness"},
 		{"t.rs:f", "has no function 'f'"}, {"crate::f", "no folder of a Rust package"}, {"plain.c:f", "has no function"},
-		{"short.py:en", "it has cb"}, {"short.py:Cb", "did you mean 'cb'"}, {"ns.cpp:parse", "in a namespace cannot be named yet"},
-		{"ns.cpp:app::parse", "that calls 'app::parse'"}, {"pipe.py:f", "pipe.py' is a FIFO, and no file"}, {"", ""}};
+		{"short.py:en", "it has cb"}, {"short.py:Cb", "did you mean 'cb'"}, {"ns.cpp:app::read", "'app::read' may be app::T::read, app::v1::read: name one"},
+		{"ns.cpp:app::prase", "did you mean 'app::parse'"}, {"ns.cpp:T::run", "'T::run' needs an object"}, {"pipe.py:f", "pipe.py' is a FIFO, and no file"}, {"", ""}};
 
 	for (size_t i = 0; *cases[i].word; i++) {
 		own(function_targets_done) struct function_targets targets = {0};
@@ -401,6 +482,9 @@ int main(void)
 		TEST(ends_of_engines_are_told_apart),
 		TEST(functions_of_python_are_found),
 		TEST(functions_of_c_are_found),
+		TEST(functions_of_cxx_have_the_names_of_their_namespaces),
+		TEST(functions_of_types_are_found_where_their_names_call_them),
+		TEST(a_text_that_opens_without_end_is_read_once),
 		TEST(languages_are_known_by_suffix),
 		TEST(arguments_are_made_by_the_declaration),
 		TEST(what_cannot_be_made_is_named),
@@ -408,6 +492,8 @@ int main(void)
 		TEST(a_report_of_a_sanitizer_becomes_a_finding),
 		TEST(hangs_memory_and_silence_have_verdicts),
 		cmocka_unit_test_setup_teardown(targets_are_read_as_they_are_named, world_make, world_remove),
+		TEST(the_file_of_a_word_ends_where_a_function_begins),
+		cmocka_unit_test_setup_teardown(a_function_of_cxx_is_named_whole_or_by_what_tells_it_apart, world_make, world_remove),
 		cmocka_unit_test_setup_teardown(wrong_targets_are_told_apart, world_make, world_remove),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

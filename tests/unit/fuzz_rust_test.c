@@ -56,7 +56,7 @@ static char *harness_of(const char *text, const char *name, struct err *err)
 	struct rust_function function;
 
 	assert_true(rust_find(text, strlen(text), name, &function));
-	return rust_harness(text, strlen(text), &function, "t.rs:f", err);
+	return rust_harness(text, strlen(text), &function, "t.rs:f", false, err);
 }
 
 static void arguments_are_made_by_the_declaration(void **state)
@@ -134,6 +134,53 @@ static void what_cannot_be_made_is_named_with_its_type(void **state)
 			print_message("%s: %s\n", cases[i].text, made ? made : err.text);
 		assert_null(made);
 		assert_int_equal(err.code, ERR_USAGE);
+		assert_non_null(strstr(err.text, cases[i].said));
+	}
+}
+
+static char *serve_of(const char *text, struct err *err)
+{
+	struct rust_function function;
+
+	assert_true(rust_find(text, strlen(text), "f", &function));
+	return rust_harness(text, strlen(text), &function, "t.rs:f", true, err);
+}
+
+static void arguments_are_made_from_a_document_by_their_names(void **state)
+{
+	static const char *const parts[] = {"Given::new(&d, data, &[(\"a\", false), (\"b\", true), (\"c\", false), (\"d\", false)]); ",
+		"let mut p0 = u.bytes(0); ", "let mut p1 = match u.make(1) {", "let mut p2 = u.text(2); ", "let mut p3: self::std::vec::Vec<_> = match u.make(3) {",
+		"f(p0, p1, &p2[..], &p3[..])", NULL};
+	struct err err = {0};
+
+	(void)state;
+	own(freep) char *made = serve_of("#[derive(Arbitrary)]\nstruct P { x: u8 }\nfn f(a: &[u8], b: Option<P>, c: &str, d: &[HashMap<u8, (char, P)>]) {}", &err);
+	assert_non_null(made);
+	for (size_t i = 0; parts[i]; i++) {
+		if (!strstr(made, parts[i]))
+			print_message("%s:\n%s\n", parts[i], made);
+		assert_non_null(strstr(made, parts[i]));
+	}
+}
+
+static void what_no_document_becomes_is_named_with_its_type(void **state)
+{
+	static const struct {
+		const char *text, *said;
+	} cases[] = {
+		{"fn f(a: u8, d: Vec<std::time::Duration>) {}", "parameter 2, 'd: Vec<std::time::Duration>', cannot be made from a document"},
+		{"fn f(r: Result<u8, u8>) {}", "'r: Result<u8,u8>', cannot be made from a document"},
+		{"struct P; impl<'a> Arbitrary<'a> for P {}\nfn f(p: P) {}", "'p: P', cannot be made from a document"},
+		{"fn f() {}", "takes nothing"},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		struct err err = {0};
+		own(freep) char *made = serve_of(cases[i].text, &err);
+		if (made || !strstr(err.text, cases[i].said))
+			print_message("%s: %s\n", cases[i].text, made ? made : err.text);
+		assert_null(made);
 		assert_non_null(strstr(err.text, cases[i].said));
 	}
 }
@@ -293,8 +340,16 @@ static void a_plan_has_all_that_its_build_needs(void **state)
 		if (strcmp(plan.files[i].name, "expect") == 0)
 			assert_string_equal(plan.files[i].text, "declared\nalso\n");
 	}
-	assert_string_equal(buf_text(&names), "made.rs target.sh expect rust_build.sh rust_harness.rs rust_arbitrary.rs rust_derive.rs ");
+	assert_string_equal(buf_text(&names), "made.rs target.sh expect rust_build.sh rust_harness.rs rust_arbitrary.rs rust_document.rs rust_derive.rs ");
 	assert_true(plan.goes_on && plan.build.count && plan.run.count && plan.replay.count && plan.minimise.count && plan.cover.count);
+	assert_int_equal(plan.serve.count, 0);
+	const struct function_options documents = {.serve = true};
+	own(function_plan_done) struct function_plan served = {0}, bytes = {0};
+	assert_int_equal(language_rust.plan(&own_target, &documents, text, strlen(text), &served, &err), 0);
+	assert_true(served.serve.count && strcmp(served.build.items[served.build.count - 1], "serve") == 0);
+	own_target.harness = true;
+	assert_int_equal(language_rust.plan(&own_target, &documents, text, strlen(text), &bytes, &err), 0);
+	assert_int_equal(bytes.serve.count, 0); /* it takes bytes */
 }
 
 int main(void)
@@ -304,6 +359,8 @@ int main(void)
 		TEST(arguments_are_made_by_the_declaration),
 		TEST(the_call_stands_in_the_function_s_own_module),
 		TEST(what_cannot_be_made_is_named_with_its_type),
+		TEST(arguments_are_made_from_a_document_by_their_names),
+		TEST(what_no_document_becomes_is_named_with_its_type),
 		TEST(a_panic_becomes_a_finding),
 		TEST(the_end_of_the_stack_is_told_by_the_target_s_frames),
 		cmocka_unit_test_setup_teardown(targets_are_read_by_file_and_by_path, world_make, world_remove),

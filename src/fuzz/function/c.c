@@ -3,6 +3,7 @@
  * to be: a sanitizer sees the first byte beyond it. */
 #include "fuzz/function/c.h"
 #include "fuzz/function/c_cover.h"
+#include "fuzz/function/c_text.h"
 
 #include <ctype.h>
 #include <string.h>
@@ -13,148 +14,24 @@ extern const char c_watch[], c_watch_end[]; /* the file beside this one */
 
 #define LIST(...) ((const char *const[]){__VA_ARGS__, NULL})
 #define HARNESS_NAME "LLVMFuzzerTestOneInput"
-#define DEPTH_MAX 64
 #define PARAMS_MAX 16
 
-/* ---- functions in a text ---- */
-
-struct span {
-	const char *at;
-	size_t len;
-};
-
-typedef void c_function_fn(void *data, struct span name, struct span params);
-
-struct scan {
-	const char *at, *end;
-	unsigned depth; /* of braces that hide what is in them */
-	bool open[DEPTH_MAX]; /* by depth of all braces: those of extern "C" hide nothing */
-	unsigned all;
-	bool linkage; /* extern "C" was just read */
-	struct span word; /* the last name, with nothing but blanks behind it */
-};
-
-static bool in_name(char c)
-{
-	return isalnum((unsigned char)c) || c == '_';
-}
-
-/* Comments, texts and lines of the preprocessor: whether one was there. */
-static bool skip_other(struct scan *scan)
-{
-	const char *at = scan->at, *end = scan->end;
-
-	if (end - at >= 2 && at[0] == '/' && at[1] == '*') {
-		const char *close = memmem(at + 2, (size_t)(end - at - 2), "*/", 2);
-		scan->at = close ? close + 2 : end;
-	} else if (*at == '#' || (end - at >= 2 && at[0] == '/' && at[1] == '/')) {
-		while (at < end && (*at != '\n' || at[-1] == '\\'))
-			at++;
-		scan->at = at;
-	} else if (*at == '"' || *at == '\'') {
-		char quote = *at++;
-		while (at < end && *at != quote && *at != '\n')
-			at += *at == '\\' && end - at > 1 ? 2 : 1;
-		if (quote == '"' && scan->word.len == 6 && memcmp(scan->word.at, "extern", 6) == 0)
-			scan->linkage = true;
-		scan->at = at < end ? at + 1 : end;
-	} else {
-		return false;
-	}
-	return true;
-}
-
-/* Behind the bracket that closes this one; NULL: none does. */
-static const char *closing(const char *at, const char *end)
-{
-	unsigned depth = 0;
-
-	for (; at < end; at++) {
-		depth += *at == '(';
-		if (*at == ')' && --depth == 0)
-			return at + 1;
-		if (*at == '{' || *at == '}' || *at == ';')
-			return NULL;
-	}
-	return NULL;
-}
-
-static void scan_brace(struct scan *scan)
-{
-	if (*scan->at == '{') {
-		bool hides = !scan->linkage;
-		if (scan->all < DEPTH_MAX)
-			scan->open[scan->all] = hides;
-		scan->all++;
-		scan->depth += hides;
-	} else if (scan->all) {
-		scan->all--;
-		scan->depth -= (scan->all >= DEPTH_MAX || scan->open[scan->all]) && scan->depth;
-	}
-	scan->linkage = false;
-}
-
-static bool is_word(struct span word, const char *other)
-{
-	return word.len == strlen(other) && memcmp(word.at, other, word.len) == 0;
-}
-
-/* At a bracket with a name before it: a definition is one with a body behind it. */
-static void scan_bracket(struct scan *scan, c_function_fn *fn, void *data)
-{
-	const char *open = scan->at, *close = closing(open, scan->end), *body = close;
-
-	while (body && body < scan->end && isspace((unsigned char)*body))
-		body++;
-	if (close && body < scan->end && *body == '{' && scan->depth == 0 && scan->word.len &&
-		!isdigit((unsigned char)*scan->word.at) && !is_word(scan->word, "if") && !is_word(scan->word, "while") &&
-		!is_word(scan->word, "for") && !is_word(scan->word, "switch"))
-		fn(data, scan->word, (struct span){open + 1, (size_t)(close - open) - 2});
-	scan->at = close ? close : open + 1;
-}
-
-static void c_functions(const char *text, size_t len, c_function_fn *fn, void *data)
-{
-	struct scan scan = {.at = text, .end = text + len};
-
-	while (scan.at < scan.end) {
-		char c = *scan.at;
-		if ((c == '#' || c == '/' || c == '"' || c == '\'') && skip_other(&scan))
-			continue;
-		if (in_name(c)) {
-			scan.word.at = scan.at;
-			while (scan.at < scan.end && in_name(*scan.at))
-				scan.at++;
-			scan.word.len = (size_t)(scan.at - scan.word.at);
-			continue;
-		}
-		if (c == '(') {
-			scan_bracket(&scan, fn, data);
-			scan.word.len = 0;
-			continue;
-		}
-		if (c == '{' || c == '}')
-			scan_brace(&scan);
-		else if (!isspace((unsigned char)c))
-			scan.linkage = false;
-		if (!isspace((unsigned char)c))
-			scan.word.len = 0;
-		scan.at++;
-	}
-}
+/* ---- names ---- */
 
 struct naming {
 	void (*name)(void *, const char *, size_t, bool);
 	void *data;
 };
 
-static void give_name(void *data, struct span name, struct span params)
+static void give_name(void *data, const struct c_function *function)
 {
 	const struct naming *naming = data;
+	const char *last = c_last_part(function->name);
+	bool harness = strcmp(last, HARNESS_NAME) == 0;
+	const char *name = harness ? last : function->name; /* libFuzzer calls it, in whatever namespace it is */
 
-	(void)params;
-	if (!is_word(name, "main"))
-		naming->name(naming->data, name.at, name.len, is_word(name, HARNESS_NAME));
+	if (!function->member && strcmp(last, "main") != 0)
+		naming->name(naming->data, name, strlen(name), harness);
 }
 
 static void c_names(const char *text, size_t len, void (*name)(void *, const char *, size_t, bool), void *data)
@@ -169,7 +46,7 @@ static void c_names(const char *text, size_t len, void (*name)(void *, const cha
 enum param_kind { PARAM_BYTES, PARAM_TEXT, PARAM_STRING, PARAM_NUMBER, PARAM_BAD };
 
 struct param {
-	struct span text;
+	struct c_span text;
 	enum param_kind kind;
 	char type[64]; /* without its name and qualifiers: "unsigned char" */
 	unsigned stars;
@@ -180,10 +57,15 @@ static const char *const numbers[] = {"char", "short", "int", "long", "unsigned"
 	"intptr_t", "uintptr_t", "ptrdiff_t", "off_t", "time_t", "wchar_t", "char16_t", "char32_t", NULL};
 static const char *const left_out[] = {"const", "volatile", "restrict", "__restrict", "register", "struct", "static", NULL};
 
-static bool in_list(struct span word, const char *const *list)
+static bool in_name(char c)
+{
+	return isalnum((unsigned char)c) || c == '_';
+}
+
+static bool in_list(struct c_span word, const char *const *list)
 {
 	for (; *list; list++)
-		if (is_word(word, *list))
+		if (c_span_is(word, *list))
 			return true;
 	return false;
 }
@@ -203,7 +85,7 @@ static void param_read(struct param *param)
 			at++;
 			continue;
 		}
-		struct span word = {at, 0};
+		struct c_span word = {at, 0};
 		while (at < end && (in_name(*at) || *at == ':'))
 			at++;
 		word.len = (size_t)(at - word.at);
@@ -228,7 +110,7 @@ static void param_read(struct param *param)
 
 static bool is_number(const struct param *param)
 {
-	struct span first = {param->type, strcspn(param->type, " ")};
+	struct c_span first = {param->type, strcspn(param->type, " ")};
 
 	return param->kind != PARAM_BAD && param->stars == 0 && in_list(first, numbers);
 }
@@ -237,14 +119,14 @@ static bool is_octets(const struct param *param)
 {
 	static const char *const types[] = {"uint8_t", "int8_t", "char", "unsigned char", "signed char", "void", NULL};
 
-	return param->kind != PARAM_BAD && param->stars == 1 && in_list((struct span){param->type, strlen(param->type)}, types);
+	return param->kind != PARAM_BAD && param->stars == 1 && in_list((struct c_span){param->type, strlen(param->type)}, types);
 }
 
 static bool is_string(const struct param *param)
 {
 	static const char *const types[] = {"std::string", "string", "std::string_view", "string_view", NULL};
 
-	return param->kind != PARAM_BAD && param->stars == 0 && in_list((struct span){param->type, strlen(param->type)}, types);
+	return param->kind != PARAM_BAD && param->stars == 0 && in_list((struct c_span){param->type, strlen(param->type)}, types);
 }
 
 /* What says how long it is: an integer that is called so, or that could be nothing else. */
@@ -259,13 +141,13 @@ static bool is_length(const struct param *param, bool bytes)
 		return true;
 	while (at > param->text.at && in_name(at[-1]))
 		at--;
-	struct span word = {at, (size_t)(end - at)};
+	struct c_span word = {at, (size_t)(end - at)};
 	const char *under = memrchr(word.at, '_', word.len);
-	struct span last = under ? (struct span){under + 1, (size_t)(end - under) - 1} : word;
+	struct c_span last = under ? (struct c_span){under + 1, (size_t)(end - under) - 1} : word;
 	return in_list(word, names) || in_list(last, names);
 }
 
-static size_t params_split(struct span text, struct param *ret)
+static size_t params_split(struct c_span text, struct param *ret)
 {
 	const char *at = text.at, *end = at + text.len;
 	size_t count = 0;
@@ -278,7 +160,7 @@ static size_t params_split(struct span text, struct param *ret)
 		}
 		if (at < end && (*at != ',' || depth))
 			continue;
-		struct span one = {from, (size_t)(at - from)};
+		struct c_span one = {from, (size_t)(at - from)};
 		while (one.len && isspace((unsigned char)*one.at))
 			one.at++, one.len--;
 		while (one.len && isspace((unsigned char)one.at[one.len - 1]))
@@ -291,7 +173,7 @@ static size_t params_split(struct span text, struct param *ret)
 		if (at >= end)
 			break;
 	}
-	return count == 1 && is_word(ret[0].text, "void") ? 0 : count;
+	return count == 1 && c_span_is(ret[0].text, "void") ? 0 : count;
 }
 
 /* ---- the harness ---- */
@@ -409,15 +291,15 @@ static size_t last_buffer(const struct param *params, size_t count)
 	return last;
 }
 
-static void harness_function(void *data, struct span name, struct span text)
+static void harness_function(void *data, const struct c_function *function)
 {
 	struct harness *harness = data;
 	struct param params[PARAMS_MAX];
 
-	if (harness->found || !is_word(name, harness->target->function))
+	if (harness->found || function->member || strcmp(function->name, harness->target->function) != 0)
 		return;
 	harness->found = true;
-	size_t count = params_split(text, params);
+	size_t count = params_split(function->params, params);
 	if (count == 0 || count > PARAMS_MAX) {
 		harness->bad = true;
 		(void)err_set(harness->err, ERR_USAGE, "%s takes %s", harness->target->name,

@@ -8,6 +8,7 @@
 
 #include "base/fs.h"
 #include "base/term.h"
+#include "fuzz/function/c_text.h"
 #include "fuzz/function/language.h"
 #include "fuzz/function/rust_host.h"
 
@@ -86,7 +87,6 @@ static char *root_of(const struct language *language, const char *file)
 
 struct names {
 	struct finding_texts functions, harnesses;
-	bool namespaces; /* the text speaks of some */
 };
 
 static void names_done(struct names *names)
@@ -141,15 +141,12 @@ static unsigned wrong_max(const char *typed)
 	return len / 2 > NEAR ? NEAR : len ? (unsigned)(len - 1) / 2 : 0;
 }
 
-static int in_a_namespace(const char *file, const char *function, struct err *err)
+static void put_names(const struct finding_texts *names, struct buf *out)
 {
-	own(buf_done) struct buf path = {0}, typed = {0};
-
-	shown(file, &path);
-	shown(function, &typed);
-	return err_set(err, ERR_USAGE,
-		"'%s': a function in a namespace cannot be named yet; write a harness, LLVMFuzzerTestOneInput, that calls '%s'", buf_text(&path),
-		buf_text(&typed));
+	for (size_t i = 0; i < names->count && i < NAMED_MAX; i++) {
+		buf_str(out, i ? ", " : "");
+		shown(names->items[i], out);
+	}
 }
 
 static int no_function(const char *file, const char *function, const struct names *names, struct err *err)
@@ -167,10 +164,7 @@ static int no_function(const char *file, const char *function, const struct name
 			near = names->functions.items[i];
 		}
 	}
-	for (size_t i = 0; i < names->functions.count && i < NAMED_MAX; i++) {
-		buf_str(&all, i ? ", " : "");
-		shown(names->functions.items[i], &all);
-	}
+	put_names(&names->functions, &all);
 	if (near) {
 		all.len = 0;
 		shown(near, &all);
@@ -182,6 +176,49 @@ static int no_function(const char *file, const char *function, const struct name
 			buf_text(&path), buf_text(&typed));
 	return err_set(err, ERR_USAGE, "'%s' has no function '%s'; it has %s%s", buf_text(&path), buf_text(&typed), buf_text(&all),
 		names->functions.count > NAMED_MAX ? ", ..." : "");
+}
+
+/* ---- names of C++ ---- */
+
+static int no_cxx_function(const char *file, const char *typed, const struct buf *text, const struct names *names, struct err *err)
+{
+	own(buf_done) struct buf path = {0}, name = {0};
+
+	if (!c_is_member(buf_text(text), text->len, typed))
+		return no_function(file, typed, names, err);
+	shown(file, &path);
+	shown(typed, &name);
+	return err_set(err, ERR_USAGE,
+		"'%s': '%s' needs an object, is not public, or is of a template; write a harness, LLVMFuzzerTestOneInput, that calls it",
+		buf_text(&path), buf_text(&name));
+}
+
+/* The whole name of the only function that was meant, in *ret: namespaces and types may be left out. */
+static int cxx_resolve(
+	const char *file, const char *typed, const struct buf *text, const struct names *names, char **ret, struct err *err)
+{
+	own(texts_done) struct finding_texts found = {0};
+	own(buf_done) struct buf path = {0}, name = {0}, all = {0};
+
+	*ret = NULL;
+	if (texts_have(&names->functions, typed) || texts_have(&names->harnesses, typed)) {
+		*ret = xstrdup(typed);
+		return 0;
+	}
+	for (size_t i = 0; i < names->functions.count; i++)
+		if (c_name_fits(names->functions.items[i], typed) && !texts_have(&found, names->functions.items[i]))
+			texts_add(&found, names->functions.items[i]);
+	if (!found.count)
+		return no_cxx_function(file, typed, text, names, err);
+	if (found.count == 1) {
+		*ret = xstrdup(found.items[0]);
+		return 0;
+	}
+	shown(file, &path);
+	shown(typed, &name);
+	put_names(&found, &all);
+	return err_set(err, ERR_USAGE, "'%s': '%s' may be %s%s: name one", buf_text(&path), buf_text(&name), buf_text(&all),
+		found.count > NAMED_MAX ? ", ..." : "");
 }
 
 /* ---- targets ---- */
@@ -219,16 +256,14 @@ static int not_yet(const struct language *language, struct err *err)
 	return err_set(err, ERR_USAGE, "%s targets are not fuzzed yet; Python, JavaScript, Go, Rust, C, C++ and Java are", language->title);
 }
 
-static int read_names(const struct language *language, int dir, const char *path, struct names *ret, struct err *err)
+static int read_names(
+	const struct language *language, int dir, const char *path, struct names *ret, struct buf *ret_text, struct err *err)
 {
-	own(buf_done) struct buf text = {0};
-
-	if (fs_read_small(dir, path, FUNCTION_SOURCE_MAX, &text, err) < 0) {
+	if (fs_read_small(dir, path, FUNCTION_SOURCE_MAX, ret_text, err) < 0) {
 		err->code = ERR_USAGE;
 		return -1;
 	}
-	language->names(buf_text(&text), text.len, add_name, ret);
-	ret->namespaces = memmem(buf_text(&text), text.len, "namespace ", 10) != NULL;
+	language->names(buf_text(ret_text), ret_text->len, add_name, ret);
 	return 0;
 }
 
@@ -249,9 +284,9 @@ static const char *kind_of(mode_t mode)
 static int read_one(const char *typed, const char *function, struct function_targets *ret, struct err *err)
 {
 	const struct language *language = language_of_file(typed);
-	own(freep) char *path = realpath(typed, NULL);
+	own(freep) char *path = realpath(typed, NULL), *whole = NULL;
 	own(names_done) struct names names = {0};
-	own(buf_done) struct buf name = {0};
+	own(buf_done) struct buf name = {0}, text = {0};
 	struct stat st;
 
 	shown(typed, &name);
@@ -266,13 +301,14 @@ static int read_one(const char *typed, const char *function, struct function_tar
 		return not_yet(language, err);
 	if (stat(path, &st) == 0 && !S_ISREG(st.st_mode))
 		return err_set(err, ERR_USAGE, "'%s' is %s, and no file", buf_text(&name), kind_of(st.st_mode));
-	if (read_names(language, AT_FDCWD, path, &names, err) < 0)
+	if (read_names(language, AT_FDCWD, path, &names, &text, err) < 0)
 		return -1;
-	if (function && language == &language_cxx && strstr(function, "::"))
-		return in_a_namespace(typed, function, err);
+	if (function && language == &language_cxx) {
+		if (cxx_resolve(typed, function, &text, &names, &whole, err) < 0)
+			return -1;
+		function = whole;
+	}
 	bool harness = function ? texts_have(&names.harnesses, function) : names.harnesses.count > 0;
-	if (function && !harness && !texts_have(&names.functions, function) && language == &language_cxx && names.namespaces)
-		return in_a_namespace(typed, function, err);
 	if (function && !harness && !texts_have(&names.functions, function))
 		return no_function(typed, function, &names, err);
 	if (!function && !harness) {
@@ -314,13 +350,14 @@ static int look_at(void *data, int dir, const char *name, const char *path, stru
 	struct folder *folder = data;
 	const struct language *language = language_of_file(path);
 	own(names_done) struct names names = {0};
+	own(buf_done) struct buf text = {0};
 
 	(void)err;
 	own(freep) char *whole = xfmt("%s/%s", folder->root, path);
 	if (!language || !language->plan || !language->is_harness_file(whole) || is_elsewhere(path))
 		return 0;
 	struct err unread = {0};
-	if (read_names(language, dir, name, &names, &unread) < 0 || !names.harnesses.count)
+	if (read_names(language, dir, name, &names, &text, &unread) < 0 || !names.harnesses.count)
 		return 0; /* what cannot be read is no harness of ours */
 	own(freep) char *root = language->own_root ? root_of(language, whole) : xstrdup(folder->root);
 	harnesses_add(folder->ret, language, root, whole, &names);
@@ -365,17 +402,17 @@ static int read_folder(const char *typed, struct function_targets *ret, struct e
 	return 0;
 }
 
-/* The colon behind a file's name, where more of them follow in the function's. */
-static const char *file_colon(const char *text)
+const char *function_word_colon(const char *word)
 {
-	static const char *const suffixes[] = {".rs:", ".cc:", ".cpp:", ".cxx:", NULL};
+	static const char *const suffixes[] = {".rs:", ".cc:", ".cpp:", ".cxx:", NULL}; /* more of them follow in the function's */
+	const char *slash = strrchr(word, '/'), *name = slash ? slash : word;
 
 	for (size_t i = 0; suffixes[i]; i++) {
-		const char *at = strstr(text, suffixes[i]);
+		const char *at = strstr(name, suffixes[i]);
 		if (at)
 			return at + strlen(suffixes[i]) - 1;
 	}
-	return NULL;
+	return strrchr(name, ':');
 }
 
 int function_targets_read(const char *text, struct function_targets *ret, struct err *err)
@@ -384,11 +421,11 @@ int function_targets_read(const char *text, struct function_targets *ret, struct
 
 	if (stat(text, &st) == 0)
 		return S_ISDIR(st.st_mode) ? read_folder(text, ret, err) : read_one(text, NULL, ret, err);
-	const char *named = file_colon(text), *colon = named ? named : strrchr(text, ':');
+	const char *colon = function_word_colon(text);
 	if (!colon || colon == text)
 		return read_one(text, NULL, ret, err);
 	own(freep) char *file = NULL, *function = NULL;
-	if (!named && colon[-1] == ':')
+	if (colon[-1] == ':')
 		return rust_crate_read(text, &file, &function, err) < 0 ? -1 : read_one(file, function, ret, err);
 	file = xfmt("%.*s", (int)(colon - text), text);
 	return read_one(file, colon + 1, ret, err);

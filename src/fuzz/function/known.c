@@ -29,7 +29,7 @@ struct known {
 /* A finding names its file as it was typed: one that ends like that is the same, wherever it is called from. */
 static bool is_file_of(const struct function_target *target, const struct finding *finding)
 {
-	const char *word = finding->command.count ? finding->command.items[0] : "", *colon = strrchr(word, ':');
+	const char *word = finding->command.count ? finding->command.items[0] : "", *colon = function_word_colon(word);
 	size_t len = target->harness || !colon ? strlen(word) : (size_t)(colon - word);
 	own(freep) char *path = xfmt("%s/%s", target->root, target->file);
 	size_t whole = strlen(path);

@@ -14,7 +14,7 @@
 #define BIN "/usr/local/bin:/usr/bin:/bin:/usr/lib/llvm-19/bin:/usr/lib/llvm-16/bin:/usr/lib/llvm-14/bin"
 
 extern const char rust_harness_rs[], rust_harness_rs_end[], rust_arbitrary_rs[], rust_arbitrary_rs_end[],
-	rust_derive_rs[], rust_derive_rs_end[], rust_build_sh[], rust_build_sh_end[]; /* the files beside this one */
+	rust_document_rs[], rust_document_rs_end[], rust_derive_rs[], rust_derive_rs_end[], rust_build_sh[], rust_build_sh_end[]; /* the files beside this one */
 
 /* ---- names ---- */
 
@@ -84,7 +84,7 @@ static void put_file(struct function_plan *plan, const char *name, const char *f
 	plan_file_add(plan, name, xfmt("%.*s", (int)(end - from), from));
 }
 
-static void put_commands(const struct function_options *options, struct function_plan *ret)
+static void put_commands(const struct function_options *options, bool serve, struct function_plan *ret)
 {
 	uint64_t memory = options->spec ? options->spec->limits.memory : 0;
 	uint64_t input_ms = options->input_ms ? options->input_ms : FUNCTION_INPUT_MS;
@@ -94,7 +94,9 @@ static void put_commands(const struct function_options *options, struct function
 	limit = xfmt("-rss_limit_mb=%" PRIu64, (memory >> 20) * 7 / 8);
 	ret->memory = MEMORY;
 	ret->goes_on = true;
-	texts_add_all(&ret->build, LIST("sh", FUNCTION_WORK "/rust_build.sh"));
+	texts_add_all(&ret->build, LIST("sh", FUNCTION_WORK "/rust_build.sh", serve ? "serve" : "fuzz"));
+	if (serve)
+		texts_add(&ret->serve, FUNCTION_WORK "/harness");
 	texts_add_all(&ret->run, LIST(FUNCTION_WORK "/harness"));
 	texts_add_all(&ret->replay, LIST(FUNCTION_WORK "/harness", "replay", timeout, "-artifact_prefix=/tmp/", limit));
 	texts_add_all(&ret->merge, LIST(FUNCTION_WORK "/harness"));
@@ -110,6 +112,7 @@ static int rust_plan(const struct function_target *target, const struct function
 	size_t len, struct function_plan *ret, struct err *err)
 {
 	struct rust_function function;
+	bool serve = options->serve && !target->harness;
 
 	if (options->sanitizer == SANITIZER_UNDEFINED || options->sanitizer == SANITIZER_MEMORY)
 		return err_set(err, ERR_USAGE,
@@ -117,7 +120,7 @@ static int rust_plan(const struct function_target *target, const struct function
 	if (!target->harness) {
 		if (!rust_find(text, len, target->function, &function))
 			return err_set(err, ERR_USAGE, "%s is not in its file any more", target->name);
-		char *made = rust_harness(text, len, &function, target->name, err);
+		char *made = rust_harness(text, len, &function, target->name, serve, err);
 		if (!made)
 			return -1;
 		plan_file_add(ret, "made.rs", made);
@@ -130,8 +133,9 @@ static int rust_plan(const struct function_target *target, const struct function
 	put_file(ret, "rust_build.sh", rust_build_sh, rust_build_sh_end);
 	put_file(ret, "rust_harness.rs", rust_harness_rs, rust_harness_rs_end);
 	put_file(ret, "rust_arbitrary.rs", rust_arbitrary_rs, rust_arbitrary_rs_end);
+	put_file(ret, "rust_document.rs", rust_document_rs, rust_document_rs_end);
 	put_file(ret, "rust_derive.rs", rust_derive_rs, rust_derive_rs_end);
-	put_commands(options, ret);
+	put_commands(options, serve, ret);
 	return 0;
 }
 

@@ -10,6 +10,10 @@ use std::sync::Arc;
 #[cfg(hotcell_derive)]
 pub use derive_arbitrary::Arbitrary;
 
+#[cfg(hotcell_document)]
+#[path = "rust_document.rs"]
+pub mod document;
+
 const DEPTH_MAX: u32 = 64; // of values in values
 const DEPTH_EMPTY: u32 = 8; // where there are no bytes left to choose by
 const ITEMS_MAX: usize = 256;

@@ -1,4 +1,4 @@
-/* Arguments of a Rust function from bytes, by the text of its parameters. What is made is inferred by the compiler from
+/* Arguments of a Rust function from bytes or a document, by the text of its parameters. What is made is inferred by the compiler from
  * the call; here it is only decided how, and whether it can be at all. */
 #include <ctype.h>
 #include <stdio.h>
@@ -20,6 +20,7 @@ struct param {
 
 struct text {
 	const char *at, *end;
+	bool serve; /* it is called with documents */
 };
 
 /* ---- reading ---- */
@@ -81,6 +82,8 @@ static size_t params_read(const struct rust_function *function, struct param *re
 
 /* ---- what can be made ---- */
 
+static const char *const no_documents[] = {"Duration", "Result", "Range", NULL}; /* of the two lists below */
+
 static const char *const plain[] = {"u8", "u16", "u32", "u64", "u128", "usize", "i8", "i16", "i32", "i64", "i128",
 	"isize", "f32", "f64", "bool", "char", "String", "Duration", "PathBuf", "OsString", NULL};
 static const char *const holders[] = {"Option", "Vec", "Box", "Rc", "Arc", "VecDeque", "BTreeMap", "BTreeSet",
@@ -111,7 +114,7 @@ static bool is_derived(const struct text *text, const char *name, size_t len)
 		if (token_is(token, "Arbitrary"))
 			arbitrary = true;
 		else if (token_is(token, "for"))
-			implemented = arbitrary;
+			implemented = arbitrary && !text->serve; /* that is from bytes */
 		bool named = token.len == len && memcmp(token.at, name, len) == 0;
 		if (named && arbitrary && (implemented || token_is(before, "struct") || token_is(before, "enum")))
 			return true;
@@ -153,6 +156,8 @@ static bool path_ok(const char **at, const struct text *text, unsigned depth)
 	size_t len = (size_t)(*at - from);
 	if (!len || strncmp(from, "dyn ", 4) == 0 || strncmp(from, "impl ", 5) == 0)
 		return false;
+	if (text->serve && in_list(from, len, no_documents))
+		return false;
 	if (**at != '<')
 		return in_list(from, len, plain) || is_derived(text, from, len);
 	++*at;
@@ -192,7 +197,8 @@ static bool type_ok(const char **at, const struct text *text, unsigned depth)
 
 /* ---- how it is made ---- */
 
-/* A type that is given whole and how it is made; "%s" tells whether it takes all that is left. */
+/* A type that is given whole and how it is made; "%s" tells whether it takes all that is left, or of a document which one
+ * it is. */
 static const struct {
 	const char *type, *make, *give;
 } known[] = {
@@ -229,7 +235,8 @@ static size_t known_row(const char *type)
 }
 
 struct making {
-	struct buf first, last, call;
+	struct buf first, last, call, names;
+	bool serve;
 };
 
 static void making_done(struct making *making)
@@ -237,6 +244,7 @@ static void making_done(struct making *making)
 	buf_done(&making->first);
 	buf_done(&making->last);
 	buf_done(&making->call);
+	buf_done(&making->names);
 }
 
 static void put_known(struct making *making, size_t row, size_t place, bool last)
@@ -246,7 +254,10 @@ static void put_known(struct making *making, size_t row, size_t place, bool last
 
 	buf_fmt(to, "let mut p%zu = ", place);
 	buf_add(to, known[row].make, (size_t)(share - known[row].make));
-	buf_fmt(to, "%s%s; ", last ? "true" : "false", share + 2);
+	if (making->serve)
+		buf_fmt(to, "%zu%s; ", place, share + 2);
+	else
+		buf_fmt(to, "%s%s; ", last ? "true" : "false", share + 2);
 	buf_add(&making->call, known[row].give, (size_t)(give - known[row].give));
 	buf_fmt(&making->call, "%zu%s", place, give + 3);
 }
@@ -274,14 +285,15 @@ static bool put_value(struct making *making, const struct text *text, const char
 	}
 	if (*at && (!type_ok(&at, text, 0) || *at))
 		return false;
-	buf_fmt(&making->first,
-		"let mut p%zu%s = match u.make() { self::std::option::Option::Some(v) => v, _ => return -1 }; ", place,
-		as);
+	buf_fmt(&making->first, "let mut p%zu%s = match u.make(", place, as);
+	if (making->serve)
+		buf_fmt(&making->first, "%zu", place);
+	buf_str(&making->first, ") { self::std::option::Option::Some(v) => v, _ => return -1 }; ");
 	buf_fmt(&making->call, "%sp%zu%s", before, place, behind);
 	return true;
 }
 
-static int refuse(struct err *err, const char *shown, const struct param *param, size_t place)
+static int refuse(struct err *err, const char *shown, const struct param *param, size_t place, bool serve)
 {
 	own(buf_done) struct buf name = {0}, type = {0};
 
@@ -291,6 +303,11 @@ static int refuse(struct err *err, const char *shown, const struct param *param,
 		return err_set(err, ERR_USAGE,
 			"%s is called on a value of its type, which cannot be made from bytes; write a fuzz_target!",
 			shown);
+	if (serve)
+		return err_set(err, ERR_USAGE,
+			"%s: its parameter %zu, '%s: %s', cannot be made from a document; leave the schema out, or derive "
+			"Arbitrary for a type of this file",
+			shown, place + 1, buf_text(&name), buf_text(&type));
 	return err_set(err, ERR_USAGE,
 		"%s: its parameter %zu, '%s: %s', cannot be made from bytes; write a fuzz_target!, or derive Arbitrary "
 		"for a type of this file",
@@ -329,17 +346,30 @@ static int making_put(struct making *making, const struct text *text, struct par
 		if (!params[i].bad && row < ARRAY_LEN(known))
 			put_known(making, row, i, i == last);
 		else if (params[i].bad || !*params[i].type || !put_value(making, text, params[i].type, i))
-			return refuse(err, shown, &params[i], i);
+			return refuse(err, shown, &params[i], i, making->serve);
+		buf_fmt(&making->names, "%s(\"%s\", %s)", i ? ", " : "", params[i].name,
+			strncmp(params[i].type, "Option<", 7) == 0 ? "true" : "false");
 	}
 	return 0;
 }
 
-char *rust_harness(
-	const char *text, size_t len, const struct rust_function *function, const char *shown, struct err *err)
+/* How the arguments begin: `u` makes them. */
+static void put_input(const struct making *making, struct buf *out)
 {
-	own(making_done) struct making making = {0};
+	if (making->serve)
+		buf_fmt(out,
+			"let d = self::libfuzzer_sys::document::read(data); let u = self::libfuzzer_sys::document::Given::new(&d, data, &[%s]); ",
+			buf_text(&making->names));
+	else
+		buf_str(out, "let mut u = self::libfuzzer_sys::Input::new(data); ");
+}
+
+char *rust_harness(const char *text, size_t len, const struct rust_function *function, const char *shown, bool serve,
+	struct err *err)
+{
+	own(making_done) struct making making = {.serve = serve};
 	struct param params[PARAMS_MAX + 1];
-	const struct text whole = {text, text + len};
+	const struct text whole = {text, text + len, serve};
 	struct buf out = {0};
 	size_t count = params_read(function, params);
 
@@ -357,9 +387,12 @@ char *rust_harness(
 	if (making_put(&making, &whole, params, count, shown, err) < 0)
 		return NULL;
 	buf_add(&out, text, function->after);
-	buf_fmt(&out,
+	buf_str(&out,
 		" #[doc(hidden)] #[allow(warnings)] mod hotcell_entry { extern crate std; extern crate libfuzzer_sys; use super::*; "
-		"self::libfuzzer_sys::hotcell_entry!(|data| { let mut u = self::libfuzzer_sys::Input::new(data); %s%s"
+		"self::libfuzzer_sys::hotcell_entry!(|data| { ");
+	put_input(&making, &out);
+	buf_fmt(&out,
+		"%s%s"
 		"let _ = unsafe { super::%s(%s) }; 0 }); } ",
 		buf_text(&making.first), buf_text(&making.last), function->local, buf_text(&making.call));
 	buf_add(&out, text + function->after, len - function->after);

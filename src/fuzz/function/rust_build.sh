@@ -1,4 +1,5 @@
 # Builds a Rust target in a cell, beside its harness:  build.sh            -> /fuzz/harness, with libFuzzer
+#                                                      build.sh serve      -> /fuzz/harness, which is called with documents
 #                                                      build.sh cover DIR  -> /fuzz/coverage.info, of the files of DIR
 # What is asked for stands in target.sh: file, manifest (the folder of its Cargo.toml, or "-"), root (the first file of its
 # crate, or "lib"), made (the file is ours, changed: what calls the function is put into it), sanitizer.
@@ -7,7 +8,7 @@ work=/fuzz own=/fuzz
 mode=${1:-fuzz}
 . $work/target.sh
 export RUSTC_BOOTSTRAP=1 HOME=/tmp TMPDIR=/tmp
-build=$work/build/$mode
+build=$work/build/$mode with_documents=""
 mkdir -p "$build"
 say() { echo "$*" >&2; }
 
@@ -18,6 +19,14 @@ runtime() {
 	for each in "$folder/linux/libclang_rt.$1-${host%%-*}.a" "$folder"/*/libclang_rt.$1.a; do
 		[ ! -e "$each" ] || { echo "$each"; return; }
 	done
+}
+
+has_address() {
+	ls "$(rustc --print sysroot)"/lib/rustlib/*/lib/librustc*_rt.asan.a >/dev/null 2>&1 || {
+		say "this toolchain has no AddressSanitizer for Rust: rustup's have, Debian's has not;" \
+			"leave out --sanitizer address"
+		exit 1
+	}
 }
 
 host=$(rustc -vV | sed -n 's/^host: //p')
@@ -41,6 +50,17 @@ if [ "$mode" = cover ]; then
 		flags="$flags -Zno-profiler-runtime"
 		link="-Clinker=clang -Clink-arg=$(runtime profile) -Clink-arg=-lc"
 	fi
+elif [ "$mode" = serve ]; then
+	with_documents="--cfg hotcell_document"
+	export HOTCELL_DOCUMENT=yes # what derives reads it
+	flags="$flags -Copt-level=1 $with_documents"
+	link="-Clinker=clang -Clink-arg=-fsanitize=undefined" # its runtime tells where a signal ended it
+	if [ "$sanitizer" = address ]; then
+		flags="$flags -Zsanitizer=address"
+		link="-Clinker=clang"
+		has_address
+	fi
+	out=$work/harness
 else
 	flags="$flags -Copt-level=3 -Clink-dead-code -Cpasses=sancov-module -Cllvm-args=-sanitizer-coverage-level=4"
 	for each in inline-8bit-counters pc-table trace-compares; do
@@ -52,11 +72,7 @@ else
 		# clang's own flag brings another sanitizer's runtime, which is not the same
 		link="-Clinker=clang -Clink-arg=-Wl,--whole-archive,$(runtime fuzzer),--no-whole-archive -Clink-arg=-lstdc++ -Clink-arg=-lm"
 		link="$link -Clink-arg=-Wl,-u,LLVMFuzzerInitialize"
-		ls "$(rustc --print sysroot)"/lib/rustlib/*/lib/librustc*_rt.asan.a >/dev/null 2>&1 || {
-			say "this toolchain has no AddressSanitizer for Rust: rustup's have, Debian's has not;" \
-				"leave out --sanitizer address"
-			exit 1
-		}
+		has_address
 	fi
 	out=$work/harness
 fi
@@ -92,7 +108,7 @@ alone() {
 		with="--cfg hotcell_derive --extern derive_arbitrary=$build/libderive_arbitrary.so"
 	fi
 	rustc --edition 2021 --crate-type rlib --crate-name arbitrary --cap-lints allow -Copt-level=1 -Cpanic=unwind \
-		$with $own/rust_arbitrary.rs
+		$with $with_documents $own/rust_arbitrary.rs
 	rustc --edition 2021 --crate-type rlib --crate-name libfuzzer_sys --cap-lints allow $(plain_flags) -L . \
 		--extern arbitrary=libarbitrary.rlib $own/rust_harness.rs
 	rustc --edition 2021 --crate-type bin --crate-name "$(name)" --cap-lints allow -Zcrate-attr=no_main $flags $link -L . \
@@ -103,6 +119,7 @@ alone() {
 plain_flags() {
 	echo "-Copt-level=1 -Cpanic=unwind -Ccodegen-units=1"
 	[ "$mode" != cover ] || echo "--cfg hotcell_cover"
+	echo "$with_documents"
 }
 
 name() {
@@ -145,6 +162,7 @@ package() {
 	local to=$build/packages/$1
 	mkdir -p "$to/src"
 	cp $own/rust_$3 "$to/src/lib.rs"
+	cp $own/rust_document.rs "$to/src/"
 	printf '[package]\nname = "%s"\nversion = "%s"\nedition = "2021"\n%s\n' "$1" "$2" "$4" >"$to/Cargo.toml"
 	echo '{"files":{}}' >"$to/.cargo-checksum.json"
 }

@@ -1,4 +1,5 @@
-//! `#[derive(Arbitrary)]`: fields are made one after another, a variant is drawn. Generic parameters are made, too.
+//! `#[derive(Arbitrary)]`: fields are made one after another, a variant is drawn. Generic parameters are made, too. Where the target
+//! is called with documents, the same of these: fields by their names, items by their places, a variant by its name.
 extern crate proc_macro;
 use proc_macro::{Delimiter, TokenStream, TokenTree};
 
@@ -56,29 +57,41 @@ fn read(input: TokenStream) -> Result<String, String> {
         }
     }
     let (params, names) = params(&generics)?;
-    let make = match (kind.as_str(), &body) {
-        ("struct", None) => format!("Ok({})", name),
-        ("struct", Some(group)) => format!("Ok({})", fields(&name, group.delimiter(), group.stream())),
-        (_, Some(group)) => variants(&name, group.stream())?,
-        _ => return Err("an enum without variants cannot be made".into()),
+    let made = |from: From| match (kind.as_str(), &body) {
+        ("struct", None) => Ok(format!("Ok({})", name)),
+        ("struct", Some(group)) => Ok(format!("Ok({})", fields(&name, group.delimiter(), group.stream(), from))),
+        (_, Some(group)) => variants(&name, group.stream(), from),
+        _ => Err("an enum without variants cannot be made".to_string()),
     };
     let borrowed = names.iter().find(|each| each.starts_with('\'')).cloned();
     let life = borrowed.clone().unwrap_or_else(|| "'arbitrary".into());
     let front = if borrowed.is_some() { params.clone() } else { [vec![life.clone()], params].concat() };
-    let front: Vec<String> = front
-        .iter()
-        .map(|each| {
+    let front = |bound: &str| {
+        let each = |each: &String| {
             if each.starts_with('\'') || each.starts_with("const ") {
                 each.clone()
             } else {
-                format!("{}{} arbitrary::Arbitrary<{}>", each, if each.contains(':') { " +" } else { ":" }, life)
+                format!("{}{} {}<{}>", each, if each.contains(':') { " +" } else { ":" }, bound, life)
             }
-        })
-        .collect();
+        };
+        front.iter().map(each).collect::<Vec<_>>().join(", ")
+    };
     let names = if names.is_empty() { String::new() } else { format!("<{}>", names.join(", ")) };
-    Ok(format!("#[automatically_derived] #[allow(warnings)] impl<{}> arbitrary::Arbitrary<{life}> for {}{} {} {{ \
+    let mut text = format!("#[automatically_derived] #[allow(warnings)] impl<{}> arbitrary::Arbitrary<{life}> for {}{} {} {{ \
         fn arbitrary(u: &mut arbitrary::Unstructured<{life}>) -> arbitrary::Result<Self> {{ u.deeper(|u| {{ {} }}) }} }}",
-        front.join(", "), name, names, bounds, make, life = life))
+        front("arbitrary::Arbitrary"), name, names, bounds, made(From::Bytes)?, life = life);
+    if std::env::var_os("HOTCELL_DOCUMENT").is_some() {
+        text.push_str(&format!("#[automatically_derived] #[allow(warnings)] impl<{}> arbitrary::document::Document<{life}> for {}{} {} {{ \
+            fn from_document(value: &{life} arbitrary::document::Value) -> arbitrary::document::Result<Self> {{ {} }} }}",
+            front("arbitrary::document::Document"), name, names, bounds, made(From::Document)?, life = life));
+    }
+    Ok(text)
+}
+
+#[derive(Clone, Copy, PartialEq)]
+enum From {
+    Bytes,
+    Document, // of what is called `value`
 }
 
 /// Tokens until the next comma that is in no angle brackets.
@@ -147,28 +160,37 @@ fn plain(part: &[TokenTree]) -> (&[TokenTree], bool) {
     (&part[at.min(part.len())..], default)
 }
 
-fn fields(name: &str, delimiter: Delimiter, stream: TokenStream) -> String {
+fn bare(name: &TokenTree) -> String {
+    name.to_string().trim_start_matches("r#").to_string()
+}
+
+fn fields(name: &str, delimiter: Delimiter, stream: TokenStream, from: From) -> String {
     let tokens: Vec<TokenTree> = stream.into_iter().collect();
+    let parts = split(&tokens);
+    let count = parts.iter().filter(|part| !plain(part).0.is_empty()).count();
+    let mut place = 0;
     let mut text = format!("{} {}", name, if delimiter == Delimiter::Brace { '{' } else { '(' });
-    for part in split(&tokens) {
-        let (part, default) = plain(&part);
+    for part in &parts {
+        let (part, default) = plain(part);
         if part.is_empty() {
             continue;
         }
         if delimiter == Delimiter::Brace {
             text.push_str(&format!("{}: ", part[0]));
         }
-        text.push_str(if default {
-            "::core::default::Default::default(), "
-        } else {
-            "arbitrary::Arbitrary::arbitrary(u)?, "
+        text.push_str(&match (default, from, delimiter) {
+            (true, _, _) => "::core::default::Default::default(), ".to_string(),
+            (_, From::Bytes, _) => "arbitrary::Arbitrary::arbitrary(u)?, ".to_string(),
+            (_, _, Delimiter::Brace) => format!("arbitrary::document::field(value, {:?})?, ", bare(&part[0])),
+            _ => format!("arbitrary::document::item(value, {}, {})?, ", place, count),
         });
+        place += 1;
     }
     text.push(if delimiter == Delimiter::Brace { '}' } else { ')' });
     text
 }
 
-fn variants(name: &str, stream: TokenStream) -> Result<String, String> {
+fn variants(name: &str, stream: TokenStream, from: From) -> Result<String, String> {
     let tokens: Vec<TokenTree> = stream.into_iter().collect();
     let parts = split(&tokens);
     let mut arms = String::new();
@@ -180,14 +202,23 @@ fn variants(name: &str, stream: TokenStream) -> Result<String, String> {
         }
         let path = format!("{}::{}", name, plain[0]);
         let made = match plain.get(1) {
-            Some(TokenTree::Group(group)) => fields(&path, group.delimiter(), group.stream()),
+            Some(TokenTree::Group(group)) => fields(&path, group.delimiter(), group.stream(), from),
             _ => path,
         };
-        arms.push_str(&format!("{} => Ok({}), ", count, made));
+        arms.push_str(&match from {
+            From::Bytes => format!("{} => Ok({}), ", count, made),
+            From::Document => format!("{:?} => Ok({}), ", bare(&plain[0]), made),
+        });
         count += 1;
     }
     if count == 0 {
         return Err("an enum without variants cannot be made".into());
+    }
+    if from == From::Document {
+        return Ok(format!(
+            "let (name, value) = arbitrary::document::variant(value)?; match name {{ {} _ => arbitrary::document::no_variant(name) }}",
+            arms
+        ));
     }
     Ok(format!("match u.int_in_range(0u32..={})? {{ {} _ => unreachable!() }}", count - 1, arms))
 }

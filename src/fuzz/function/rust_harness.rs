@@ -4,6 +4,7 @@
 //!     harness replay FLAG... FILE        one input; ends with 77 where it does what it must not
 //!     harness minimise FILE OUT SECONDS
 //!     harness DIR                        (built to measure) all files of a folder, once
+//!     harness                            (built to serve) JSON documents, a line each, on stdin; an answer a line on stdout
 //!
 //! It goes on after a panic: each new one, told apart by its kind and the innermost frames of the target's code, is left in
 //! crashes/ as NAME.txt, then NAME.input. What the target does to this process is judged outside: an input counts when it does
@@ -11,6 +12,8 @@
 #![feature(backtrace)]
 #![allow(stable_features)]
 pub use arbitrary;
+#[cfg(hotcell_document)]
+pub use arbitrary::document;
 use arbitrary::{Arbitrary, Unstructured};
 use std::backtrace::Backtrace;
 use std::cell::RefCell;
@@ -153,6 +156,10 @@ extern "C" {
     fn signal(number: c_int, action: usize) -> usize;
     fn pipe(fds: *mut c_int) -> c_int;
     fn close(fd: c_int) -> c_int;
+    #[cfg(hotcell_document)]
+    fn dup(fd: c_int) -> c_int;
+    #[cfg(hotcell_document)]
+    fn dup2(fd: c_int, other: c_int) -> c_int;
 }
 
 struct Panic {
@@ -214,11 +221,23 @@ fn say(text: &str) {
     let _ = std::io::stderr().write_all(text.as_bytes());
 }
 
-/// The panic of this input, if nobody caught and nobody expects it; and what libFuzzer is told.
-fn call(data: &[u8]) -> (Option<Panic>, i32) {
+enum Outcome {
+    Done(i32), // what libFuzzer is told
+    Expected,
+    Panicked(Panic), // nobody caught and nobody expects it
+    #[cfg(hotcell_document)]
+    Rejected(String),
+}
+
+fn outcome(data: &[u8]) -> Outcome {
     match catch_unwind(AssertUnwindSafe(|| unsafe { hotcell_fuzz_one(data) })) {
-        Ok(kept) => (None, kept),
+        Ok(kept) => Outcome::Done(kept),
         Err(payload) => {
+            #[cfg(hotcell_document)]
+            let payload = match payload.downcast::<document::Rejected>() {
+                Ok(rejected) => return Outcome::Rejected(rejected.0),
+                Err(other) => other,
+            };
             let said = payload_text(&*payload);
             let panic = LAST.with(|last| last.borrow_mut().take()).filter(|last| last.message == said);
             if panic.is_none() {
@@ -232,8 +251,21 @@ fn call(data: &[u8]) -> (Option<Panic>, i32) {
             let expected = known
                 .as_ref()
                 .map_or(false, |known| known.expected.iter().any(|each| panic.message.contains(each.as_str())));
-            (if expected { None } else { Some(panic) }, 0)
+            if expected {
+                Outcome::Expected
+            } else {
+                Outcome::Panicked(panic)
+            }
         }
+    }
+}
+
+/// The panic of this input, if it is a finding; and what libFuzzer is told.
+fn call(data: &[u8]) -> (Option<Panic>, i32) {
+    match outcome(data) {
+        Outcome::Done(kept) => (None, kept),
+        Outcome::Panicked(panic) => (Some(panic), 0),
+        _ => (None, 0),
     }
 }
 
@@ -557,4 +589,64 @@ pub extern "C" fn main(_argc: c_int, _argv: *mut *mut c_char) -> c_int {
         }
     }
     std::process::exit(0)
+}
+
+// ---- by a schema ----
+
+#[cfg(hotcell_document)]
+const ANSWER_MAX: usize = 4000; // of a text in one
+
+#[cfg(hotcell_document)]
+fn quoted(text: &str) -> String {
+    let mut out = String::from("\"");
+    for letter in text.chars().take(ANSWER_MAX) {
+        match letter {
+            '"' | '\\' => out.extend(['\\', letter]),
+            '\n' => out.push_str("\\n"),
+            _ if (letter as u32) < 0x20 => out.push_str(&format!("\\u{:04x}", letter as u32)),
+            _ => out.push(letter),
+        }
+    }
+    out + "\""
+}
+
+#[cfg(hotcell_document)]
+fn answer(line: &[u8]) -> String {
+    match outcome(line) {
+        Outcome::Done(_) => "{}\n".into(),
+        Outcome::Expected => "{\"rejected\":\"by a panic that is declared\"}\n".into(),
+        Outcome::Rejected(why) => format!("{{\"rejected\":{}}}\n", quoted(&why)),
+        Outcome::Panicked(panic) => {
+            let said = format!("panic: {}", panic.message.chars().take(300).collect::<String>().replace('\n', " "));
+            let trace = format!("{}\n{}", said, told(&panic).trim_start()); // the line that names it comes first
+            format!("{{\"exception\":{},\"traceback\":{}}}\n", quoted(&said), quoted(&trace))
+        }
+    }
+}
+
+/// What the target prints goes nowhere: answers are alone on stdout.
+#[cfg(hotcell_document)]
+#[no_mangle]
+pub extern "C" fn main(_argc: c_int, _argv: *mut *mut c_char) -> c_int {
+    use std::io::BufRead;
+    use std::os::unix::io::AsRawFd;
+
+    begin();
+    let answers = unsafe { dup(1) };
+    let null = std::fs::OpenOptions::new().write(true).open("/dev/null");
+    if answers < 0 || !null.map_or(false, |null| unsafe { dup2(null.as_raw_fd(), 1) } >= 0) {
+        return 3;
+    }
+    let (mut answers, mut lines) = (unsafe { std::fs::File::from_raw_fd(answers) }, std::io::BufReader::new(std::io::stdin()));
+    let mut line = Vec::new();
+    while lines.read_until(b'\n', &mut line).unwrap_or(0) > 0 {
+        if line.last() == Some(&b'\n') {
+            line.pop();
+        }
+        if answers.write_all(answer(&line).as_bytes()).is_err() {
+            return 3;
+        }
+        line.clear();
+    }
+    unsafe { _exit(0) }
 }

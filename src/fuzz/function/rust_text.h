@@ -23,9 +23,9 @@ void rust_functions(const char *text, size_t len, rust_function_fn *fn, void *da
 /* The one of that name, the first; false: there is none. */
 bool rust_find(const char *text, size_t len, const char *name, struct rust_function *ret);
 
-/* The text with a module put into it, on a line that is there, that makes the function's arguments from bytes and calls
- * it. NULL: it cannot be called so, which `err` says of `shown`. */
-char *rust_harness(
-	const char *text, size_t len, const struct rust_function *function, const char *shown, struct err *err);
+/* The text with a module put into it, on a line that is there, that makes the function's arguments from bytes, or to serve
+ * from a JSON document, and calls it. NULL: it cannot be called so, which `err` says of `shown`. */
+char *rust_harness(const char *text, size_t len, const struct rust_function *function, const char *shown, bool serve,
+	struct err *err);
 
 #endif

@@ -42,7 +42,7 @@ static int prepare(struct function_serve *serve, struct err *err)
 		return err_set(err, ERR_USAGE,
 			it->places[0].target->harness
 				? "--schema: %s takes bytes, and no values: leave the schema out, or name a function"
-				: "--schema is for functions of Python, JavaScript, Go, Java, C and C++, and %s is none: leave it out",
+				: "--schema: %s cannot be called with values: leave it out",
 			it->places[0].target->name);
 	return 0;
 }
