@@ -14,8 +14,6 @@
 #define MIB (KIB * KIB)
 #define GIB (KIB * MIB)
 #define TIB (KIB * GIB)
-#define PIB (KIB * TIB)
-#define YEAR_MS (UINT64_C(365) * 24 * 60 * 60 * 1000)
 #define FINEST UINT64_C(1000000000) /* nine digits after the dot; more would mean nothing */
 
 struct unit {
@@ -125,7 +123,7 @@ int size_parse(const char *text, const char *what, uint64_t *ret_bytes, struct e
 		return refuse(err, what, text, "is not a size; write for example 512M or 1.5G");
 	if (bytes == 0)
 		return refuse(err, what, text, "is no size at all; it must be at least one byte");
-	if (bytes > PIB)
+	if (bytes > SIZE_LARGEST)
 		return refuse(err, what, text, "is too large; at most 1024T is taken");
 	*ret_bytes = bytes;
 	return 0;
@@ -139,7 +137,7 @@ int duration_parse(const char *text, const char *what, uint64_t *ret_ms, struct 
 		return refuse(err, what, text, "is not a duration; write for example 60s or 1.5m");
 	if (ms == 0)
 		return refuse(err, what, text, "is no time at all; it must be at least 1ms");
-	if (ms > YEAR_MS)
+	if (ms > DURATION_LONGEST_MS)
 		return refuse(err, what, text, "is too long; at most 365d is taken");
 	*ret_ms = ms;
 	return 0;
@@ -175,7 +173,7 @@ int cpus_parse(const char *text, const char *what, uint32_t *ret_milli, struct e
 
 	if (!quantity_read(text, whole, false, &milli))
 		return refuse(err, what, text, "is not a number of CPUs; write for example 0.5");
-	if (milli < 10 || milli > 4096 * 1000)
+	if (milli < CPUS_LEAST_MILLI || milli > CPUS_MOST_MILLI)
 		return refuse(err, what, text, "is out of range; from 0.01 to 4096 CPUs are taken");
 	*ret_milli = (uint32_t)milli;
 	return 0;

@@ -8,6 +8,17 @@
 
 #include "base/err.h"
 
+/* What is taken as a number, and the texts that are: expressions of ECMA-262, for the schemas of our files. A text must be
+ * within the range besides. */
+#define SIZE_LARGEST (UINT64_C(1) << 50)
+#define SIZE_PATTERN "^[0-9]+([bB]?|(\\.[0-9]{1,9})?[kKmMgGtT]([iI]?[bB])?)$"
+#define DURATION_LONGEST_MS (UINT64_C(365) * 24 * 60 * 60 * 1000)
+#define DURATION_PATTERN "^[0-9]+(ms|(\\.[0-9]{1,9})?[smhd]?)$"
+#define COUNT_PATTERN "^[0-9]+$"
+#define CPUS_LEAST_MILLI UINT64_C(10)
+#define CPUS_MOST_MILLI (UINT64_C(4096) * 1000)
+#define CPUS_PATTERN "^[0-9]+(\\.[0-9]{1,9})?$"
+
 /* "512M", "1G", "64k", "100" (bytes); suffixes k m g t, any case, optional B or iB; 1024-based.
  * Fractions ("1.5G") are taken. Zero, negatives, exponents, unknown suffixes and > 1 PiB are refused. */
 MUST_CHECK int size_parse(const char *text, const char *what, uint64_t *ret_bytes, struct err *err);

@@ -88,6 +88,7 @@ static void put_file(struct buf *out)
 		"#\n"
 		"#\thotcell campaign run " FILE_NAME "             begins it\n"
 		"#\thotcell campaign run " FILE_NAME " --dry-run   shows what it would do\n"
+		"#\thotcell campaign schema                        lets an editor complete and check it\n"
 		"#\n"
 		"# Each key is an option of 'hotcell campaign run', and an option on the command line wins over the\n"
 		"# key. What is commented out has its default, or an example of what it takes.\n"

@@ -10,6 +10,7 @@
 
 #include "base/term.h"
 #include "base/yaml.h"
+#include "cli/file_schema.h"
 
 #define SHOWN_MAX 60 /* bytes of the file repeated in an error */
 #define NAME_SHOWN 160
@@ -95,6 +96,7 @@ static bool is_text(const struct value *value)
 
 struct form {
 	const char *key, *option;
+	enum config_shape shape;
 	/* An item that is a map; or the whole, where `whole` is set. */
 	int (*map)(struct config *config, const struct form *form, const struct cli_option *option,
 		const struct value *map);
@@ -128,22 +130,21 @@ static int pairs_add(struct config *config, const struct form *form,
 	return 0;
 }
 
-enum { ALERT_NAME, ALERT_CONDITION, ALERT_SEVERITY, ALERT_KEYS };
-static const char *const alert_keys[] = {
+enum { ALERT_NAME, ALERT_CONDITION, ALERT_SEVERITY };
+const char *const config_alert_keys[CONFIG_ALERT_KEYS] = {
 	[ALERT_NAME] = "name", [ALERT_CONDITION] = "condition", [ALERT_SEVERITY] = "severity"};
-_Static_assert(ARRAY_LEN(alert_keys) == ALERT_KEYS, "a key has no name");
 
 /* {name, condition, severity}; the severity may be missing. */
 static int alert_add(struct config *config, const struct form *form,
 	const struct cli_option *option, const struct value *map)
 {
-	const char *texts[ALERT_KEYS] = {0};
+	const char *texts[CONFIG_ALERT_KEYS] = {0};
 
 	for (size_t i = 0; i < map->count; i++) {
 		size_t at = 0;
-		while (at < ALERT_KEYS && strcmp(alert_keys[at], map->keys[i]) != 0)
+		while (at < CONFIG_ALERT_KEYS && strcmp(config_alert_keys[at], map->keys[i]) != 0)
 			at++;
-		if (at == ALERT_KEYS) {
+		if (at == CONFIG_ALERT_KEYS) {
 			own(buf_done) struct buf shown = {0};
 			term_line(map->keys[i], strlen(map->keys[i]), SHOWN_MAX, &shown);
 			return fail(config, map->key_lines[i],
@@ -151,12 +152,12 @@ static int alert_add(struct config *config, const struct form *form,
 				buf_text(&shown));
 		}
 		if (!is_text(&map->items[i]))
-			return wrong_kind(config, alert_keys[at], &map->items[i], "text");
+			return wrong_kind(config, config_alert_keys[at], &map->items[i], "text");
 		texts[at] = map->items[i].text;
 	}
-	for (size_t i = ALERT_NAME; i <= ALERT_CONDITION; i++) {
+	for (size_t i = 0; i < CONFIG_ALERT_REQUIRED; i++) {
 		if (!texts[i])
-			return fail(config, map->line, "this alert has no %s", alert_keys[i]);
+			return fail(config, map->line, "this alert has no %s", config_alert_keys[i]);
 	}
 	const char *severity = texts[ALERT_SEVERITY];
 	own(freep) char *text = xfmt("%s: %s%s%s", texts[ALERT_NAME], texts[ALERT_CONDITION],
@@ -165,9 +166,9 @@ static int alert_add(struct config *config, const struct form *form,
 }
 
 static const struct form forms[] = {
-	{.key = "env", .option = "env", .map = pairs_add, .whole = true, .pairs = true},
-	{.key = "alerts", .option = "alert", .map = alert_add},
-	{.key = "alert", .option = "alert", .map = alert_add},
+	{.key = "env", .option = "env", .shape = CONFIG_PAIRS, .map = pairs_add, .whole = true, .pairs = true},
+	{.key = "alerts", .option = "alert", .shape = CONFIG_ALERTS, .map = alert_add},
+	{.key = "alert", .option = "alert", .shape = CONFIG_ALERTS, .map = alert_add},
 };
 
 static const struct form *form_find(const char *key)
@@ -264,21 +265,30 @@ static int command_set(struct config *config, const struct value *value)
 
 /* ---- all keys ---- */
 
-/* Those that a file may have: of options, of forms, and "command". */
-static const char *key_at(const void *data, size_t index)
+/* Those of options, of forms that are called otherwise, and "command". */
+bool config_key_at(const struct cli_verb *verb, size_t index, struct config_key *ret)
 {
-	const struct cli_verb *verb = data;
-
 	for (const struct cli_option *option = verb->options; option && option->name; option++) {
+		const struct form *form = form_find(option->name);
+		*ret = (struct config_key){option->name, option, form ? form->shape : CONFIG_OPTION};
 		if (!option->not_in_file && index-- == 0)
-			return option->name;
+			return true;
 	}
 	for (size_t i = 0; i < ARRAY_LEN(forms); i++) {
 		const struct cli_option *option = cli_option_find(verb, forms[i].option);
-		if (option && !option->not_in_file && index-- == 0)
-			return forms[i].key;
+		*ret = (struct config_key){forms[i].key, option, forms[i].shape};
+		if (option && !option->not_in_file && strcmp(option->name, forms[i].key) != 0 && index-- == 0)
+			return true;
 	}
-	return verb->takes_command && index == 0 ? "command" : NULL;
+	*ret = (struct config_key){"command", NULL, CONFIG_COMMAND};
+	return verb->takes_command && index == 0;
+}
+
+static const char *key_at(const void *data, size_t index)
+{
+	struct config_key key;
+
+	return config_key_at(data, index, &key) ? key.name : NULL;
 }
 
 static int key_unknown(struct config *config, unsigned line, const char *key)
@@ -311,25 +321,34 @@ static int key_take(struct config *config, const struct value *root, size_t at)
 	return key_add(config, key, option, value);
 }
 
+static int keys_take(struct config *config, const struct value *root)
+{
+	if (root->kind == VALUE_NULL)
+		return 0;
+	if (root->kind != VALUE_MAP)
+		return fail(config, root->line,
+			"this must be a map of options (name: value), not %s",
+			value_kind_name(root->kind));
+	for (size_t i = 0; i < root->count; i++) {
+		if (key_take(config, root, i) < 0)
+			return -1;
+	}
+	return 0;
+}
+
+/* The reader speaks first, since it knows more: what is near, what to write instead. */
 int config_words(const struct cli_verb *verb, const struct value *root, const char *file,
 	struct config_words *ret, struct err *err)
 {
 	struct config config = {.verb = verb, .file = file, .words = ret, .err = err};
+	own(json_done) struct json schema = {0};
 
 	*ret = (struct config_words){0};
-	if (root->kind == VALUE_NULL)
+	config_schema(verb, &schema);
+	if (keys_take(&config, root) == 0 && file_schema_check(&schema.out, root, file, err) == 0)
 		return 0;
-	if (root->kind != VALUE_MAP)
-		return fail(&config, root->line,
-			"this must be a map of options (name: value), not %s",
-			value_kind_name(root->kind));
-	for (size_t i = 0; i < root->count; i++) {
-		if (key_take(&config, root, i) < 0) {
-			config_words_done(ret);
-			return -1;
-		}
-	}
-	return 0;
+	config_words_done(ret);
+	return -1;
 }
 
 void config_words_done(struct config_words *words)

@@ -11,7 +11,8 @@
  *
  * Paths are as on the command line: relative to the folder hotcell was started in. Each value is
  * checked by its option's own parser, so an error names the line: "FILE:LINE: ...", code ERR_USAGE.
- * Options with `not_in_file` are refused. An empty file is a file without keys. */
+ * Options with `not_in_file` are refused. An empty file is a file without keys. What is taken is checked once more, by
+ * the schema that is made of the same tables (file_schema.h). */
 #ifndef HOTCELL_CLI_CONFIG_H
 #define HOTCELL_CLI_CONFIG_H
 
@@ -23,6 +24,27 @@ struct config_words {
 	size_t count;
 	char **command; /* NULL-terminated; NULL if the file has none */
 };
+
+/* ---- what a file may have ---- */
+
+enum config_shape {
+	CONFIG_OPTION, /* as the option's kind says; a list also as one text */
+	CONFIG_PAIRS, /* NAME=VALUE, a list of them, or a map */
+	CONFIG_ALERTS, /* texts, or maps of config_alert_keys */
+	CONFIG_COMMAND,
+};
+struct config_key {
+	const char *name;
+	const struct cli_option *option; /* NULL: of CONFIG_COMMAND */
+	enum config_shape shape;
+};
+/* Each key once; false behind the last. */
+bool config_key_at(const struct cli_verb *verb, size_t index, struct config_key *ret);
+#define CONFIG_ALERT_KEYS 3
+#define CONFIG_ALERT_REQUIRED 2 /* the first */
+extern const char *const config_alert_keys[CONFIG_ALERT_KEYS];
+
+/* ---- reading one ---- */
 
 /* Of a tree that was read from `file`. After a failure *ret is empty. */
 MUST_CHECK int config_words(const struct cli_verb *verb, const struct value *root, const char *file,

@@ -3,7 +3,9 @@
 #include <string.h>
 
 #include "base/term.h"
+#include "base/yaml.h"
 #include "cli/config.h"
+#include "cli/file_schema.h"
 #include "cli/verbs.h"
 
 /* ---- reading one ---- */
@@ -39,6 +41,18 @@ static int check_items(const struct profile *profile, struct err *err)
 	return 0;
 }
 
+/* By the schema that people are given; profile_parse has spoken first, since it knows more. */
+static int check_shape(const struct buf *text, const char *name, struct err *err)
+{
+	own(value_done) struct value root = {0};
+	own(json_done) struct json schema = {0};
+
+	if (yaml_parse(buf_text(text), text->len, name, &root, err) < 0)
+		return -1;
+	profile_schema(&schema);
+	return file_schema_check(&schema.out, &root, name, err);
+}
+
 static int read_one(struct profile *ret, const char *name, struct err *err)
 {
 	own(buf_done) struct buf text = {0};
@@ -47,7 +61,12 @@ static int read_one(struct profile *ret, const char *name, struct err *err)
 		return profile_builtin(ret, name, err);
 	if (config_text(name, "a profile", &text, err) < 0)
 		return -1;
-	return profile_parse(ret, buf_text(&text), text.len, name, err);
+	if (profile_parse(ret, buf_text(&text), text.len, name, err) < 0)
+		return -1;
+	if (check_shape(&text, name, err) == 0)
+		return 0;
+	profile_done(ret);
+	return -1;
 }
 
 static int check_pin(const struct profile *profile, const char *pin, struct err *err)

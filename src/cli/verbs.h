@@ -7,8 +7,8 @@
 extern const struct cli_verb verb_run, verb_exec, verb_ps, verb_kill, verb_logs, verb_doors, verb_doctor,
 	verb_help, verb_version, verb_completion, verb_internal_man;
 extern const struct cli_verb verb_campaign_run, verb_campaign_resume, verb_campaign_init, verb_campaign_list,
-	verb_campaign_show, verb_campaign_pause, verb_campaign_stop, verb_campaign_rm;
-extern const struct cli_verb verb_profile_list, verb_profile_show, verb_profile_check, verb_profile_learn;
+	verb_campaign_show, verb_campaign_pause, verb_campaign_stop, verb_campaign_rm, verb_campaign_schema;
+extern const struct cli_verb verb_profile_list, verb_profile_show, verb_profile_check, verb_profile_learn, verb_profile_schema;
 extern const struct cli_verb verb_audit_verify, verb_audit_show;
 extern const struct cli_verb verb_findings_list, verb_findings_show, verb_findings_export, verb_findings_suppress;
 extern const struct cli_verb verb_corpus_list, verb_corpus_merge, verb_corpus_minimise, verb_corpus_export, verb_corpus_import;

@@ -11,7 +11,6 @@
 #include "base/yaml.h"
 
 #define SHOWN_MAX 60 /* bytes of the file repeated in an error */
-#define TEXT_MAX 4096 /* of one item */
 
 const char *const profile_list_names[PROFILE_LISTS] = {
 	[PROFILE_ALLOW] = "allow",
@@ -100,8 +99,8 @@ static int each(struct reader *reader, const struct value *value, const char *pa
 	for (size_t i = 0; i < count; i++) {
 		if (!is_text(&items[i]))
 			return wrong_kind(reader, &items[i], path, items == value ? "text or a list of text" : "a list of text");
-		if (!items[i].text[0] || strlen(items[i].text) > TEXT_MAX)
-			return fail(reader, items[i].line, "an item of '%s' is empty or longer than %d bytes", path, TEXT_MAX);
+		if (!items[i].text[0] || strlen(items[i].text) > PROFILE_MAX_TEXT)
+			return fail(reader, items[i].line, "an item of '%s' is empty or longer than %d bytes", path, PROFILE_MAX_TEXT);
 		if (fn(reader, &items[i], path, data) < 0)
 			return -1;
 	}
@@ -214,6 +213,14 @@ static const struct {
 	{"modify", CELL_RIGHT(CELL_WRITE) | CELL_RIGHT(CELL_TRUNCATE) | MAKE | REMOVE | CELL_RIGHT(CELL_REFER)},
 };
 
+const char *profile_right_at(size_t index)
+{
+	if (index < CELL_RIGHT_COUNT)
+		return cell_right_name((unsigned)index);
+	index -= CELL_RIGHT_COUNT;
+	return index < ARRAY_LEN(groups) ? groups[index].name : NULL;
+}
+
 static int take_right(struct reader *reader, const struct value *item, const char *path, void *data)
 {
 	uint32_t *rights = data;
@@ -304,19 +311,20 @@ static int take_paths(struct reader *reader, const struct value *list)
 
 /* ---- capabilities ---- */
 
+const char *const profile_capabilities[] = {"all", "chown", "dac_override", "dac_read_search", "fowner", "fsetid", "kill",
+	"setgid", "setuid", "setpcap", "linux_immutable", "net_bind_service", "net_broadcast", "net_admin", "net_raw",
+	"ipc_lock", "ipc_owner", "sys_module", "sys_rawio", "sys_chroot", "sys_ptrace", "sys_pacct", "sys_admin",
+	"sys_boot", "sys_nice", "sys_resource", "sys_time", "sys_tty_config", "mknod", "lease", "audit_write",
+	"audit_control", "setfcap", "mac_override", "mac_admin", "syslog", "wake_alarm", "block_suspend",
+	"audit_read", "perfmon", "bpf", "checkpoint_restore", NULL};
+
 static int check_capability(struct reader *reader, const struct value *item, const char *path, void *data)
 {
-	static const char *const names[] = {"all", "chown", "dac_override", "dac_read_search", "fowner", "fsetid", "kill",
-		"setgid", "setuid", "setpcap", "linux_immutable", "net_bind_service", "net_broadcast", "net_admin", "net_raw",
-		"ipc_lock", "ipc_owner", "sys_module", "sys_rawio", "sys_chroot", "sys_ptrace", "sys_pacct", "sys_admin",
-		"sys_boot", "sys_nice", "sys_resource", "sys_time", "sys_tty_config", "mknod", "lease", "audit_write",
-		"audit_control", "setfcap", "mac_override", "mac_admin", "syslog", "wake_alarm", "block_suspend",
-		"audit_read", "perfmon", "bpf", "checkpoint_restore"};
 	const char *text = strncasecmp(item->text, "cap_", 4) == 0 ? item->text + 4 : item->text;
 
 	(void)data;
-	for (size_t i = 0; i < ARRAY_LEN(names); i++)
-		if (strcasecmp(names[i], text) == 0) {
+	for (const char *const *known = profile_capabilities; *known; known++)
+		if (strcasecmp(*known, text) == 0) {
 			reader->profile->drops = true;
 			return 0;
 		}
@@ -402,8 +410,8 @@ static int take_doors(struct reader *reader, const struct value *map)
 
 static int take_description(struct reader *reader, const struct value *value)
 {
-	if (!is_text(value) || strlen(value->text) > TEXT_MAX)
-		return fail(reader, value->line, "'description' must be text of at most %d bytes", TEXT_MAX);
+	if (!is_text(value) || strlen(value->text) > PROFILE_MAX_TEXT)
+		return fail(reader, value->line, "'description' must be text of at most %d bytes", PROFILE_MAX_TEXT);
 	free(reader->profile->description);
 	reader->profile->description = xstrdup(value->text);
 	return 0;
@@ -455,22 +463,28 @@ static int extends_taken(struct reader *reader, const struct value *value)
 }
 
 static const struct {
-	const char *name;
+	struct profile_key key;
 	int (*take)(struct reader *reader, const struct value *value);
 } keys[] = {
-	{"extends", extends_taken},
-	{"description", take_description},
-	{"syscalls", take_calls},
-	{"paths", take_paths},
-	{"capabilities", take_capabilities},
-	{"limits", take_limits},
-	{"doors", take_doors},
-	{"tmp-exec", take_tmp_exec},
-	{"workspace-exec", take_workspace_exec},
-	{"hide", take_hide},
-	{"forbid", take_forbid},
-	{"require", take_require},
+	{{"extends", "the built-in profile that this one begins with", PROFILE_IS_BASE}, extends_taken},
+	{{"description", "what it is for", PROFILE_IS_TEXT}, take_description},
+	{{"syscalls", "system calls that are refused or let through, besides what every cell refuses", PROFILE_IS_CALLS}, take_calls},
+	{{"paths", "what may be written; if there is any, nothing else can be", PROFILE_IS_PATHS}, take_paths},
+	{{"capabilities", "a cell has none: this says so, and nothing can be added", PROFILE_IS_CAPABILITIES}, take_capabilities},
+	{{"limits", "limits of the cell, by the names of the options of 'hotcell run'", PROFILE_IS_LIMITS}, take_limits},
+	{{"doors", "ways out of the cell's network, each as after the option of that name", PROFILE_IS_DOORS}, take_doors},
+	{{"tmp-exec", "whether programs may be run from /tmp", PROFILE_IS_FLAG}, take_tmp_exec},
+	{{"workspace-exec", "whether programs may be run from /workspace or a writable mount", PROFILE_IS_FLAG},
+		take_workspace_exec},
+	{{"hide", "names that vanish from mounts, besides .git, .env, *.pem and such", PROFILE_IS_LIST}, take_hide},
+	{{"forbid", "programs that can be neither run nor read in the cell, wherever they are", PROFILE_IS_LIST}, take_forbid},
+	{{"require", "protections without which nothing is started; 'full' is all", PROFILE_IS_LIST}, take_require},
 };
+
+const struct profile_key *profile_key_at(size_t index)
+{
+	return index < ARRAY_LEN(keys) ? &keys[index].key : NULL;
+}
 
 /* Keys of a campaign's file that somebody may expect here, and why they are not. */
 static const char *not_here(const char *key)
@@ -490,9 +504,9 @@ static int take_key(struct reader *reader, const struct value *root, size_t at)
 	own(buf_done) struct buf names = {0};
 
 	for (size_t i = 0; i < ARRAY_LEN(keys); i++) {
-		if (strcmp(keys[i].name, root->keys[at]) == 0)
+		if (strcmp(keys[i].key.name, root->keys[at]) == 0)
 			return keys[i].take(reader, &root->items[at]);
-		buf_fmt(&names, "%s%s", i ? ", " : "", keys[i].name);
+		buf_fmt(&names, "%s%s", i ? ", " : "", keys[i].key.name);
 	}
 	if (not_here(root->keys[at]))
 		return fail(reader, root->key_lines[at], "'%s' cannot be in a profile: %s", root->keys[at],

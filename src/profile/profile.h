@@ -30,6 +30,7 @@
 #include "cell/cell.h"
 
 #define PROFILE_MAX_ITEMS 1024 /* of one list */
+#define PROFILE_MAX_TEXT 4096 /* bytes of one item */
 
 enum profile_list_kind { PROFILE_ALLOW, PROFILE_SERVICE, PROFILE_SECRET, PROFILE_HIDE, PROFILE_FORBID, PROFILE_REQUIRE,
 	PROFILE_LISTS };
@@ -56,6 +57,26 @@ struct profile_limit {
 };
 #define PROFILE_LIMITS 12
 extern const struct profile_limit profile_limits[PROFILE_LIMITS];
+
+/* What a profile may have, for those that tell of it or check it. */
+enum profile_shape {
+	PROFILE_IS_BASE, /* one of profile_names */
+	PROFILE_IS_TEXT,
+	PROFILE_IS_FLAG,
+	PROFILE_IS_LIST, /* texts as after the option of that name */
+	PROFILE_IS_CALLS,
+	PROFILE_IS_PATHS,
+	PROFILE_IS_CAPABILITIES,
+	PROFILE_IS_LIMITS,
+	PROFILE_IS_DOORS,
+};
+struct profile_key {
+	const char *name, *help;
+	enum profile_shape shape;
+};
+const struct profile_key *profile_key_at(size_t index); /* NULL behind the last */
+const char *profile_right_at(size_t index); /* "write", ..., then those that are several; NULL behind the last */
+extern const char *const profile_capabilities[]; /* "all", "chown", ...; in any case, with CAP_ or not; NULL-terminated */
 
 struct profile {
 	char *name; /* as it was asked for */
