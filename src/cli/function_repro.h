@@ -2,7 +2,7 @@
 #ifndef HOTCELL_CLI_FUNCTION_REPRO_H
 #define HOTCELL_CLI_FUNCTION_REPRO_H
 
-#include "finding/finding.h"
+#include "finding/store.h"
 #include "fuzz/fuzz.h"
 
 bool finding_is_function(const struct finding *finding);
@@ -14,6 +14,8 @@ struct function_retry {
 	const struct finding_texts *flags; /* of the capsule that are taken */
 	const char *state;
 	unsigned times;
+	struct finding_store *core; /* it is to have one in there; NULL: none is taken */
+	bool cored; /* filled: it has */
 	bool changed; /* filled: the target is not the one that it was found in */
 	int signal; /* filled: what told us to end */
 };

@@ -593,6 +593,7 @@ const struct language language_c = {
 	.names = c_names,
 	.is_harness_file = path_is_harness,
 	.plan = c_plan,
+	.core = "faults",
 };
 
 const struct language language_cxx = {
@@ -604,4 +605,5 @@ const struct language language_cxx = {
 	.names = c_names,
 	.is_harness_file = path_is_harness,
 	.plan = cxx_plan,
+	.core = "faults",
 };
