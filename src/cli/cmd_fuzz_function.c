@@ -342,7 +342,7 @@ static int print_text(const struct outcome *outcome)
 	fuzz_put_findings(&findings, &out);
 	put_problems(outcome, &out);
 	put_verdict(outcome, &out);
-	return cli_print(&out);
+	return fuzz_print(&out, outcome->it->cli->sarif, outcome->it->cli->coverage_file);
 }
 
 static int write_sarif(const struct outcome *outcome)

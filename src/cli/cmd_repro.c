@@ -297,12 +297,27 @@ static int keep(struct again *it, enum repro_verdict verdict, struct err *err)
 	return before == finding->state && verdict != REPRO_SAME ? 0 : store_put(&it->held.place.store, finding, err);
 }
 
+/* Trust would not bring what is not there. */
+static int check_here(const struct finding *finding, struct err *err)
+{
+	own(freep) char *file = NULL, *folder = NULL;
+	own(buf_done) struct buf shown = {0}, where = {0};
+
+	if (!function_is_missing(finding, &file, &folder))
+		return 0;
+	term_line(file, strlen(file), 120, &shown);
+	if (folder)
+		term_line(folder, strlen(folder), 120, &where);
+	return err_set(err, ERR_USAGE, "its target '%s' is not there from here: be in the folder that it was found in, or in a copy of it%s%s%s",
+		buf_text(&shown), folder ? "; in the project that is '" : "", buf_text(&where), folder ? "'" : "");
+}
+
 /* Everything of a function's before it runs; it has cells and options of its own. Returns -1 to go on, or the exit code. */
 static int prepare_function(struct again *it, const char *word)
 {
 	struct err err = {0};
 
-	if (take_flags(it, &err) < 0)
+	if (take_flags(it, &err) < 0 || check_here(&it->held.finding, &err) < 0)
 		return fuzz_setup_fail(&err);
 	if (!it->cli.trust && !function_is_here(&it->held.finding))
 		texts_add(&it->refused, "a target that is not at or below this folder");

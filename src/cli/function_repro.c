@@ -1,6 +1,7 @@
 #include "cli/function_repro.h"
 
 #include <string.h>
+#include <unistd.h>
 
 #include "cli/function_schema.h"
 #include "cli/profile_options.h"
@@ -26,6 +27,32 @@ bool function_is_here(const struct finding *finding)
 	own(freep) char *file = file_of(finding), *flag = xfmt("--schema=%s", file); /* one that takes files from here */
 
 	return flag_is_safe(flag);
+}
+
+/* A name may have colons, a function of Rust has them: what is before one of them must be there. */
+static bool is_there(const char *word)
+{
+	for (const char *colon = strchr(word, ':'); colon; colon = strchr(colon + 1, ':')) {
+		own(freep) char *file = xfmt("%.*s", (int)(colon - word), word);
+		if (*file && access(file, F_OK) == 0)
+			return true;
+	}
+	return *word && access(word, F_OK) == 0;
+}
+
+bool function_is_missing(const struct finding *finding, char **ret, char **ret_folder)
+{
+	const char *word = finding->command.count ? finding->command.items[0] : "";
+	size_t whole = strlen(finding->target), len = strlen(word);
+
+	*ret_folder = NULL;
+	if (!*word || is_there(word))
+		return false;
+	*ret = file_of(finding);
+	/* a target is called by its path below the project, and was typed from where it was found */
+	if (whole > len + 1 && finding->target[whole - len - 1] == '/' && strcmp(finding->target + whole - len, word) == 0)
+		*ret_folder = xfmt("%.*s", (int)(whole - len - 1), finding->target);
+	return true;
 }
 
 struct parsed {

@@ -9,6 +9,10 @@ bool finding_is_function(const struct finding *finding);
 /* Whether its target lies at or below the current folder: others are not taken from a stranger's file. */
 bool function_is_here(const struct finding *finding);
 
+/* Whether it is not there from the current folder. *ret: its file as it was typed; *ret_folder: the one below the project that it was
+ * typed in, NULL: not known. The caller frees both. */
+bool function_is_missing(const struct finding *finding, char **ret, char **ret_folder);
+
 struct function_retry {
 	const struct finding *finding;
 	const struct finding_texts *flags; /* of the capsule that are taken */

@@ -106,8 +106,9 @@ def test_a_terminal_gets_a_picture_and_keeps_its_cursor(place, monkeypatch):
 
 def test_sarif_is_valid_and_names_the_file(place):
     tool(place, FAULTY)
-    fuzz_tool(place, "--export-sarif", "log.sarif")
-    log = json.loads((place / "log.sarif").read_text())
+    ran = fuzz_tool(place, "--export-sarif", "-")
+    log = json.loads(ran.out)  # and nothing else is there: what is for people is on stderr
+    assert b"To see one again:" in ran.err
     jsonschema.Draft202012Validator(json.loads(SARIF.read_text())).validate(log)
     result, = log["runs"][0]["results"]
     assert result["locations"][0]["physicalLocation"]["artifactLocation"]["uri"] == "schema.json", result

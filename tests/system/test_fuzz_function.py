@@ -389,6 +389,9 @@ def test_severity_and_weakness_are_told_everywhere(tmp_path):
         (tmp_path / files / each).unlink()
     again = hotcell("findings", "repro", "--trust", "--core", "--json", "-n", "1", finding["id"], cwd=tmp_path, timeout=60)
     assert json.loads(again.out)["core"] and b" in f (data=" in core_shows(tmp_path / ".hotcell", finding), again
+    (tmp_path / "other").mkdir()
+    elsewhere = hotcell("findings", "repro", "--trust", finding["id"], cwd=tmp_path / "other")
+    assert elsewhere.code == 2 and b"its target 't.c' is not there from here: be in the folder" in elsewhere.err, elsewhere
 
 
 # ---- what cannot be fuzzed ----
@@ -412,9 +415,10 @@ def test_wrong_targets_are_refused_by_name(tmp_path, word, what):
 
 def test_a_missing_engine_is_named_with_what_installs_it(tmp_path):
     make(tmp_path, "t.py", "def parse(x): pass\n")
-    ran = hotcell("fuzz", "function", "t.py:parse", "--duration", "5s", "--quiet", cwd=tmp_path, timeout=100)
+    ran = hotcell("fuzz", "function", "t.py:parse", "--duration", "5s", "--quiet", "--export-sarif", "-", cwd=tmp_path, timeout=100)
     assert ran.code == 3
-    assert b"Atheris is not there; to install it: python3 -m venv" in ran.out
+    assert b"Atheris is not there; to install it: python3 -m venv" in ran.err
+    assert json.loads(ran.out)["runs"][0]["results"] == []  # and nothing else is there
 
 
 def test_a_build_that_fails_shows_its_log(tmp_path):
