@@ -29,7 +29,7 @@ static const char *const ends[] = {
 };
 #define END_CUT 3
 
-static const struct language_need compiler = {"clang, which --core needs", LIST("clang", "--version"), "apt-get install clang"};
+static const struct language_need compiler = {"clang, for --core,", LIST("clang", "--version"), "apt-get install clang"};
 
 void core_prepare(struct fuzzing *it, size_t index)
 {
@@ -124,7 +124,7 @@ void core_take(struct fuzzing *it, struct place *place, struct finding *finding)
 		return;
 	}
 	if (cut)
-		fuzzing_gap(it, "the core of %s has 1 GB of its memory, and some large parts are left out", finding->id);
+		fuzzing_gap(it, "the core of %s is without some large parts of its memory: all of it is more than 1 GB", finding->id);
 	finding->core = true;
 	finding->core_from = xstrdup(place->folders[PLACE_CORE]);
 }

@@ -32,7 +32,7 @@
 
 enum end { END_WHOLE, END_USAGE, END_NOTHING, END_CUT, END_OTHER, END_FULL, END_FAILED };
 
-#define CORE_MAX ((uint64_t)1 << 30) /* bytes of memory in a core */
+#define CORE_MAX ((uint64_t)1000 << 20) /* bytes of memory in a core: less than the largest file of a cell, if nobody says otherwise */
 #define SMALL ((uint64_t)16 << 20) /* mappings of at most this come first: stacks */
 #define MAPS_MAX 60000
 #define THREADS_MAX 512
