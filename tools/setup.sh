@@ -261,6 +261,7 @@ lacks python3-venv "keeps what pip installs out of the system" has_venv
 lacks clang "builds functions in C for fuzzing, and the fuzz harnesses" has clang
 if [ "$wanted" != demo ]; then
 	lacks libcmocka-dev "unit tests" has_library cmocka
+	lacks gdb "reads the cores that are kept of findings" has gdb
 	lacks afl++ "an engine that C functions are fuzzed with" has afl-fuzz
 	lacks llvm "measures what functions in C reach" has llvm-cov
 	lacks golang-go "builds the functions in Go that are fuzzed" has_go

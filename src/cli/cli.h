@@ -176,6 +176,7 @@ void cli_say(const char *format, ...) PRINTF_LIKE(1, 2);
 int cli_fail(const struct err *err);
 /* Writes all of it to stdout; returns 0, or says why not and returns EXIT_OURS. */
 int cli_print(const struct buf *text);
+int cli_print_to(int fd, const struct buf *text); /* likewise; stdout or stderr */
 /* Colour may be used on this descriptor: a terminal, NO_COLOR unset or empty, TERM not "dumb". */
 bool cli_color(int fd);
 

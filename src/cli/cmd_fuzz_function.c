@@ -148,6 +148,7 @@ static void on_found(void *data, const struct finding *finding, bool is_new)
 		return;
 	}
 	kept.report = finding->report ? xstrdup(finding->report) : NULL; /* no part of a capsule */
+	kept.core_from = finding->core_from ? xstrdup(finding->core_from) : NULL;
 	function_setup_finish(&it->setup, &kept);
 	bool fresh = fuzz_kept_add(&it->kept, &kept, fuzz_kept_count(&it->kept, &kept));
 	tell_found(it, &kept, fresh ? "found" : "found again");
@@ -341,7 +342,7 @@ static int print_text(const struct outcome *outcome)
 	fuzz_put_findings(&findings, &out);
 	put_problems(outcome, &out);
 	put_verdict(outcome, &out);
-	return cli_print(&out);
+	return fuzz_print(&out, outcome->it->cli->sarif, outcome->it->cli->coverage_file);
 }
 
 static int write_sarif(const struct outcome *outcome)
@@ -496,6 +497,8 @@ static const struct cli_option table[] = {
 	{.name = "fuzzer", .value = "NAME", .kind = CLI_TEXT, OWN(fuzzer), .hint = CLI_HINT_CHOICE,
 	 .choices = "libfuzzer afl++", .fallback = "libfuzzer",
 	 .help = "what explores C and C++"},
+	{.name = "core", .kind = CLI_FLAG, OWN(core),
+	 .help = "keep a core of each finding in C, C++, Rust and Go, and the program that it is of, beside its report"},
 	{.name = "expect", .value = "NAME", .kind = CLI_LIST, OWN(expect),
 	 .help = "an exception that is declared, and no finding, by its name or a base's; repeatable"},
 	{.name = "venv", .value = "DIR", .kind = CLI_TEXT, OWN(venv), .hint = CLI_HINT_FOLDER,

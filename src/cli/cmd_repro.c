@@ -22,7 +22,7 @@
 struct repro_cli {
 	const char *state;
 	uint64_t times, smaller_ms;
-	bool json, trust, quiet;
+	bool json, trust, quiet, core;
 };
 
 /* ---- which ---- */
@@ -237,6 +237,7 @@ static int print_json(const struct again *it, const struct repro *repro)
 	json_put_uint(&json, "seen", repro->seen);
 	json_put_uint(&json, "tried", repro->tried);
 	json_put_bool(&json, "changed", it->changed);
+	json_put_bool(&json, "core", it->held.finding.core);
 	put_evidence(&json, &repro->evidence);
 	if (repro->verdict == REPRO_DIFFERENT) {
 		json_key(&json, "other");
@@ -269,6 +270,10 @@ static int print_text(const struct again *it, const struct repro *repro)
 	buf_fmt(&out, "  seen %u of %u times%s\n", repro->seen, repro->tried, it->changed ? "; the target has changed since" : "");
 	if (repro->verdict == REPRO_FIXED && it->held.stored && finding_is_suppressed(finding, time(NULL)))
 		buf_str(&out, "  it is suppressed, and stays so\n");
+	if (it->cli.core && finding->core) {
+		own(freep) char *core = xfmt("%s/%s/" STORE_CORE, it->held.place.shown, finding->id);
+		put_line(&out, "  core: ", core);
+	}
 	put_line(&out, "  input: ", finding->input);
 	for (size_t i = 0; i < repro->evidence.count; i++)
 		put_line(&out, "  ", repro->evidence.items[i]);
@@ -292,12 +297,27 @@ static int keep(struct again *it, enum repro_verdict verdict, struct err *err)
 	return before == finding->state && verdict != REPRO_SAME ? 0 : store_put(&it->held.place.store, finding, err);
 }
 
+/* Trust would not bring what is not there. */
+static int check_here(const struct finding *finding, struct err *err)
+{
+	own(freep) char *file = NULL, *folder = NULL;
+	own(buf_done) struct buf shown = {0}, where = {0};
+
+	if (!function_is_missing(finding, &file, &folder))
+		return 0;
+	term_line(file, strlen(file), 120, &shown);
+	if (folder)
+		term_line(folder, strlen(folder), 120, &where);
+	return err_set(err, ERR_USAGE, "its target '%s' is not there from here: be in the folder that it was found in, or in a copy of it%s%s%s",
+		buf_text(&shown), folder ? "; in the project that is '" : "", buf_text(&where), folder ? "'" : "");
+}
+
 /* Everything of a function's before it runs; it has cells and options of its own. Returns -1 to go on, or the exit code. */
 static int prepare_function(struct again *it, const char *word)
 {
 	struct err err = {0};
 
-	if (take_flags(it, &err) < 0)
+	if (take_flags(it, &err) < 0 || check_here(&it->held.finding, &err) < 0)
 		return fuzz_setup_fail(&err);
 	if (!it->cli.trust && !function_is_here(&it->held.finding))
 		texts_add(&it->refused, "a target that is not at or below this folder");
@@ -317,7 +337,8 @@ static int function_fail(const struct function_retry *retry, const struct err *e
 
 static int repro_function(struct again *it, const char *word)
 {
-	struct function_retry retry = {.finding = &it->held.finding, .flags = &it->words, .state = it->cli.state, .times = (unsigned)it->cli.times};
+	struct function_retry retry = {.finding = &it->held.finding, .flags = &it->words, .state = it->cli.state, .times = (unsigned)it->cli.times,
+		.core = it->cli.core ? &it->held.place.store : NULL};
 	own(repro_done) struct repro done = {0};
 	struct err err = {0};
 	int code = prepare_function(it, word);
@@ -327,6 +348,7 @@ static int repro_function(struct again *it, const char *word)
 	if (function_repro(&retry, &done, &err) < 0)
 		return function_fail(&retry, &err);
 	it->changed = retry.changed;
+	it->held.finding.core = it->held.finding.core || retry.cored;
 	code = done.verdict == REPRO_FIXED ? 0 : FUZZ_EXIT_FINDINGS;
 	int told = it->cli.json ? print_json(it, &done) : print_text(it, &done);
 	if (keep(it, done.verdict, &err) < 0)
@@ -341,6 +363,10 @@ static int repro(const struct repro_cli *cli, const char *word, bool may_file)
 	struct err err = {0};
 
 	if (held_read(&it.held, word, may_file, cli->state, &err) < 0)
+		return fuzz_setup_fail(&err);
+	if (cli->core && !(it.held.stored && finding_is_function(&it.held.finding)))
+		(void)err_set(&err, ERR_USAGE, "--core is kept beside the finding of a function in the project's store, and this is none");
+	if (err.code)
 		return fuzz_setup_fail(&err);
 	if (finding_is_function(&it.held.finding))
 		return repro_function(&it, word);
@@ -457,6 +483,8 @@ static void defaults(void *options)
 static const struct cli_option repro_table[] = {
 	{.name = "times", .letter = 'n', .value = "N", .kind = CLI_COUNT, INTO(times), .min = 1, .max = 10000, .fallback = "5",
 		.help = "how often it is tried, each time on a fresh session"},
+	{.name = "core", .kind = CLI_FLAG, INTO(core),
+		.help = "keep a core of a function in C, C++, Rust or Go, and its program, beside the finding's report"},
 	COMMON,
 };
 static const struct cli_option minimise_table[] = {

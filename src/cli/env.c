@@ -16,6 +16,7 @@ static const char *const needed[] = {
 	"RUSTUP_HOME",
 	"RUSTUP_TOOLCHAIN",
 	"CARGO_HOME",
+	"TMPDIR",
 	"TERM",
 	"NO_COLOR",
 	"FUZZING_DISABLE_SANDBOX",

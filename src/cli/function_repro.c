@@ -1,6 +1,7 @@
 #include "cli/function_repro.h"
 
 #include <string.h>
+#include <unistd.h>
 
 #include "cli/function_schema.h"
 #include "cli/profile_options.h"
@@ -28,12 +29,40 @@ bool function_is_here(const struct finding *finding)
 	return flag_is_safe(flag);
 }
 
+/* A name may have colons, a function of Rust has them: what is before one of them must be there. */
+static bool is_there(const char *word)
+{
+	for (const char *colon = strchr(word, ':'); colon; colon = strchr(colon + 1, ':')) {
+		own(freep) char *file = xfmt("%.*s", (int)(colon - word), word);
+		if (*file && access(file, F_OK) == 0)
+			return true;
+	}
+	return *word && access(word, F_OK) == 0;
+}
+
+bool function_is_missing(const struct finding *finding, char **ret, char **ret_folder)
+{
+	const char *word = finding->command.count ? finding->command.items[0] : "";
+	size_t whole = strlen(finding->target), len = strlen(word);
+
+	*ret_folder = NULL;
+	if (!*word || is_there(word))
+		return false;
+	*ret = file_of(finding);
+	/* a target is called by its path below the project, and was typed from where it was found */
+	if (whole > len + 1 && finding->target[whole - len - 1] == '/' && strcmp(finding->target + whole - len, word) == 0)
+		*ret_folder = xfmt("%.*s", (int)(whole - len - 1), finding->target);
+	return true;
+}
+
 struct parsed {
 	struct function_cli cli;
 	struct cli_args args;
 	struct finding_texts words;
 	struct profiled profiled;
 	struct function_setup setup;
+	struct function_retry *retry;
+	struct err failed; /* its core could not be kept */
 };
 
 static void parsed_done(struct parsed *it)
@@ -56,12 +85,22 @@ static int parse(struct parsed *it, struct function_retry *retry, struct err *er
 	if (cli_parse(&verb_fuzz_function, (int)it->words.count, it->words.items, &it->cli, &it->args, &help, err) < 0)
 		return err_wrap(err, "the capsule's options");
 	it->cli.state = retry->state;
+	it->cli.core = retry->core != NULL;
+	it->retry = retry;
 	return profiled_build(&it->profiled, &verb_fuzz_function, &it->cli.run, &it->args, err);
 }
 
 static bool on_stop(void *data)
 {
-	return ((const struct function_setup *)data)->signal != 0;
+	return ((const struct parsed *)data)->setup.signal != 0;
+}
+
+static void on_core(void *data, const struct finding *finding, bool is_new)
+{
+	struct parsed *it = data;
+
+	(void)is_new;
+	it->retry->cored = store_put(it->retry->core, finding, &it->failed) == 0;
 }
 
 bool function_is_changed(const struct function_setup *setup, const struct finding *finding)
@@ -102,7 +141,8 @@ static int retry_open(struct parsed *it, struct function_retry *retry, struct er
 	retry->changed = function_is_changed(&it->setup, retry->finding);
 	it->setup.options.coverage = COVER_NONE;
 	it->setup.options.stop = on_stop;
-	it->setup.options.data = &it->setup;
+	it->setup.options.found = on_core;
+	it->setup.options.data = it;
 	return 0;
 }
 
@@ -145,6 +185,12 @@ int function_repro(struct function_retry *retry, struct repro *ret, struct err *
 		return err_set(err, ERR_LOST, "%.380s", again.problems.items[0]);
 	if (again.stopped)
 		return err_set(err, ERR_LOST, "stopped before it was tried as often as asked for");
+	if (it.failed.code) {
+		*err = it.failed;
+		return -1;
+	}
+	for (size_t i = 0; i < again.gaps.count; i++)
+		cli_say("%s", again.gaps.items[i]);
 	fill(&again, ret);
 	return fuzz_log_again(it.setup.audit.audit, "repro", retry->finding, repro_name(ret->verdict), err);
 }

@@ -2,18 +2,24 @@
 #ifndef HOTCELL_CLI_FUNCTION_REPRO_H
 #define HOTCELL_CLI_FUNCTION_REPRO_H
 
-#include "finding/finding.h"
+#include "finding/store.h"
 #include "fuzz/fuzz.h"
 
 bool finding_is_function(const struct finding *finding);
 /* Whether its target lies at or below the current folder: others are not taken from a stranger's file. */
 bool function_is_here(const struct finding *finding);
 
+/* Whether it is not there from the current folder. *ret: its file as it was typed; *ret_folder: the one below the project that it was
+ * typed in, NULL: not known. The caller frees both. */
+bool function_is_missing(const struct finding *finding, char **ret, char **ret_folder);
+
 struct function_retry {
 	const struct finding *finding;
 	const struct finding_texts *flags; /* of the capsule that are taken */
 	const char *state;
 	unsigned times;
+	struct finding_store *core; /* it is to have one in there; NULL: none is taken */
+	bool cored; /* filled: it has */
 	bool changed; /* filled: the target is not the one that it was found in */
 	int signal; /* filled: what told us to end */
 };

@@ -71,6 +71,11 @@ static int check_options(const struct function_cli *cli, struct err *err)
 	if (cli->no_coverage && (cli->coverage || cli->coverage_file))
 		return err_set(err, ERR_USAGE, "--no-coverage contradicts %s; leave one of them out",
 			cli->coverage ? "--coverage" : "--coverage-file");
+	if (cli->core && cli->run.secret_env.count)
+		return err_set(err, ERR_USAGE,
+			"--core keeps the memory of the target, with the values of --secret-env in it; leave one of them out");
+	if (cli->core && cli->schema)
+		return err_set(err, ERR_USAGE, "--core: there are none with --schema; leave one of them out");
 	if (cli->coverage_file && !out_file_is_stdout(cli->coverage_file) && out_file_check(cli->coverage_file, true, err) < 0) {
 		err->code = ERR_USAGE;
 		return err_wrap(err, "--coverage-file");
@@ -286,6 +291,7 @@ int function_setup_build(struct function_setup *ret, const struct function_cli *
 		.afl = cli->fuzzer && strcmp(cli->fuzzer, "afl++") == 0,
 		.expect = cli->expect.items,
 		.no_deepen = cli->no_deepen,
+		.core = cli->core,
 		.serve = cli->schema != NULL,
 		.engines = ret->engines,
 		.coverage = cli->no_coverage || cli->schema ? COVER_NONE : cli->coverage ? COVER_WHOLE : COVER_BRIEF,

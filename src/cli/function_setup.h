@@ -11,7 +11,7 @@ struct function_cli {
 	struct cli_list targets, expect, engines;
 	uint64_t duration_ms, max_execs, max_findings, seed, workers, input_ms, nice;
 	const char *seed_corpus, *dict, *sanitizer, *fuzzer, *venv, *fail_on, *baseline, *sarif, *state, *coverage_file, *schema, *export_to;
-	bool stats_json, coverage, no_coverage, no_deepen, list;
+	bool stats_json, coverage, no_coverage, no_deepen, list, core;
 };
 
 #define ENGINES_MAX 8 /* languages */

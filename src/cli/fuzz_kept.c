@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "base/fs.h"
 #include "base/out_file.h"
@@ -144,6 +145,13 @@ void fuzz_put_findings(const struct findings *findings, struct buf *out)
 		finding_command(findings->list[i], findings->capsule_folder, out);
 		buf_char(out, '\n');
 	}
+}
+
+int fuzz_print(const struct buf *text, const char *file, const char *other)
+{
+	bool taken = (file && out_file_is_stdout(file)) || (other && out_file_is_stdout(other));
+
+	return cli_print_to(taken ? STDERR_FILENO : STDOUT_FILENO, text);
 }
 
 int fuzz_write_sarif(const struct findings *findings, const char *path)

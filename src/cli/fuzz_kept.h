@@ -36,6 +36,9 @@ struct findings fuzz_findings(const struct finding *const *list, size_t count, c
 	const char *folder);
 /* The table, and how to see each again; nothing where there is none. `folder` is the store's. */
 void fuzz_put_findings(const struct findings *findings, struct buf *out);
+/* The text for people: to stdout, or to stderr where that is a document's, since one of the files (NULL: none) is "-". Returns 0, or the
+ * exit code of our failure. */
+int fuzz_print(const struct buf *text, const char *file, const char *other);
 /* To a file, or to stdout for "-". Returns 0, or the exit code of our failure. */
 int fuzz_write_sarif(const struct findings *findings, const char *path);
 

@@ -198,7 +198,7 @@ static int print_text(const struct fuzz_outcome *outcome)
 	put_lines("not fuzzed: ", &gaps, &out);
 	put_lines("remark: ", remarks_of(outcome), &out);
 	put_verdict(outcome, &out);
-	return cli_print(&out);
+	return fuzz_print(&out, outcome->setup->cli->sarif, NULL);
 }
 
 static int write_sarif(const struct fuzz_outcome *outcome)

@@ -37,19 +37,24 @@ int cli_fail(const struct err *err)
 	return err->code == ERR_USAGE ? EXIT_USAGE : EXIT_OURS;
 }
 
-int cli_print(const struct buf *text)
+int cli_print_to(int fd, const struct buf *text)
 {
 	for (size_t done = 0; done < text->len;) {
-		ssize_t wrote = write(STDOUT_FILENO, text->data + done, text->len - done);
+		ssize_t wrote = write(fd, text->data + done, text->len - done);
 		if (wrote < 0 && errno == EINTR)
 			continue;
 		if (wrote < 0) {
-			cli_say("cannot write to stdout: %s", strerror(errno));
+			cli_say("cannot write to %s: %s", fd == STDOUT_FILENO ? "stdout" : "stderr", strerror(errno));
 			return EXIT_OURS;
 		}
 		done += (size_t)wrote;
 	}
 	return 0;
+}
+
+int cli_print(const struct buf *text)
+{
+	return cli_print_to(STDOUT_FILENO, text);
 }
 
 bool cli_color(int fd)

@@ -109,7 +109,7 @@ void finding_done(struct finding *finding)
 {
 	char *const owned[] = {finding->oracle, finding->subject, finding->target, finding->message, finding->file,
 		finding->input, finding->found, finding->kind, finding->target_sha256, finding->profile, finding->reason,
-		finding->report, finding->shape};
+		finding->report, finding->core_from, finding->shape};
 	struct finding_texts *const lists[] = {&finding->frames, &finding->evidence, &finding->command, &finding->flags,
 		&finding->environment};
 

@@ -67,6 +67,8 @@ struct finding {
 	char *input; /* smallest that does it: a JSON text, or bytes in base64 */
 	char *found; /* as it was found; NULL if it is the same */
 	bool binary; /* both are base64 */
+	bool core; /* a core, and the program that it is of, are files beside the capsule */
+	char *core_from; /* the folder that these are to be moved from; NULL: they are there, or there are none */
 	char *report; /* all that was said of it; a file beside the capsule, and not in it; NULL: there is none */
 
 	/* how to do it again */

@@ -178,9 +178,13 @@ static void put_again(const struct finding *finding, const char *folder, struct 
 	finding_capsule(finding, folder, &capsule);
 	put_line(out, "capsule", buf_text(&capsule), LINE_SHOWN);
 	if (finding->binary) {
-		own(freep) char *files = xfmt(
-			"%s/%s: " STORE_INPUT "%s, " STORE_REPORT, folder, finding->id, finding->found ? ", " STORE_FOUND : "");
+		own(freep) char *files = xfmt("%s/%s: " STORE_INPUT "%s, " STORE_REPORT "%s", folder, finding->id,
+			finding->found ? ", " STORE_FOUND : "", finding->core ? ", " STORE_CORE ", " STORE_PROGRAM : "");
 		put_line(out, "files", files, LINE_SHOWN);
+		if (finding->core) {
+			own(freep) char *debug = xfmt("gdb %s/%s/" STORE_PROGRAM " %s/%s/" STORE_CORE, folder, finding->id, folder, finding->id);
+			put_line(out, "debug", debug, LINE_SHOWN);
+		}
 	}
 	finding_command(finding, folder, &again);
 	put_line(out, "again", buf_text(&again), LINE_SHOWN);

@@ -117,7 +117,20 @@ static int put_bytes(const char *folder, const char *name, const char *text, str
 	return out_file_write(path, &bytes, true, err);
 }
 
-/* FOLDER/ID/ has what cannot be read in a capsule: input, found, report.txt. */
+/* Moved, since they may be large. Whoever took them has seen that they are plain files, and nobody else has them any more. */
+static int put_core(const char *from, const char *folder, struct err *err)
+{
+	static const char *const names[] = {STORE_CORE, STORE_PROGRAM};
+
+	for (size_t i = 0; i < ARRAY_LEN(names); i++) {
+		own(freep) char *old = xfmt("%s/%s", from, names[i]), *new = xfmt("%s/%s", folder, names[i]);
+		if (rename(old, new) < 0)
+			return err_errno(err, errno, "move '%s' to '%s'", old, new);
+	}
+	return 0;
+}
+
+/* FOLDER/ID/ has what cannot be read in a capsule: input, found, report.txt, core and program. */
 static int put_files(const struct finding_store *store, const struct finding *finding, struct err *err)
 {
 	own(freep) char *folder = xfmt("%s/%s", store->folder, finding->id), *report = xfmt("%s/" STORE_REPORT, folder);
@@ -127,6 +140,8 @@ static int put_files(const struct finding_store *store, const struct finding *fi
 		return 0;
 	if (fs_mkdirs(folder, err) < 0 || put_bytes(folder, STORE_INPUT, finding->input, err) < 0 ||
 		(finding->found && put_bytes(folder, STORE_FOUND, finding->found, err) < 0))
+		return -1;
+	if (finding->core_from && put_core(finding->core_from, folder, err) < 0)
 		return -1;
 	if (!finding->report && access(report, F_OK) == 0)
 		return 0; /* what was said when it was found */
@@ -163,6 +178,7 @@ static int copy(struct finding *ret, const struct finding *finding, struct err *
 static void join(struct finding *fresh, const struct finding *old)
 {
 	fresh->times += old->times;
+	fresh->core = fresh->core || old->core;
 	if (old->first_seen && (!fresh->first_seen || old->first_seen < fresh->first_seen))
 		fresh->first_seen = old->first_seen;
 	if (old->state == FINDING_SUPPRESSED) {
@@ -207,6 +223,7 @@ int store_add(struct finding_store *store, const struct finding *finding, bool *
 	if (copy(&fresh, finding, err) < 0)
 		return -1;
 	fresh.report = finding->report ? xstrdup(finding->report) : NULL;
+	fresh.core_from = finding->core_from ? xstrdup(finding->core_from) : NULL;
 	refresh(store, fresh.id);
 	for (size_t i = 0; i < store->count && !old; i++)
 		if (strcmp(store->items[i].id, fresh.id) == 0)
@@ -218,6 +235,7 @@ int store_add(struct finding_store *store, const struct finding *finding, bool *
 		finding_done(&fresh);
 		return -1;
 	}
+	free(ptr_take(&fresh.core_from)); /* it is there now */
 	if (old)
 		finding_done(old);
 	else

@@ -9,6 +9,8 @@
 
 #define STORE_INPUT "input" /* the smallest input */
 #define STORE_FOUND "found" /* as it was found, where that is another */
+#define STORE_CORE "core" /* on request: the memory of the process that failed */
+#define STORE_PROGRAM "program" /* what it was a process of */
 #define STORE_REPORT "report.txt" /* what was said of it */
 
 struct finding_store {

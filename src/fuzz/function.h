@@ -70,6 +70,7 @@ struct function_options {
 	bool afl; /* AFL++ explores C and C++, and not libFuzzer */
 	const char *const *expect; /* names of errors that are declared, and no findings; NULL-terminated */
 	const struct function_engine *engines; /* ends with a language of NULL; NULL: none */
+	bool core; /* of what is confirmed, where its language has such; a finding says where it is until `found` returns */
 	bool no_deepen; /* no inputs that nest deeper, and no words of the target's source */
 	bool serve; /* it is called with documents, by function_serve: nothing of an engine is built */
 	enum function_cover coverage; /* lines that the corpus reaches, measured at the end */
@@ -200,11 +201,13 @@ MUST_CHECK int function_export(
 	const struct function_options *options, const char *folder, struct function_commands *ret, struct err *err);
 void function_commands_done(struct function_commands *commands);
 
-/* A finding's input, given to the first target so many times, each in a fresh cell. */
+/* A finding's input, given to the first target so many times, each in a fresh cell. With `core`, `found` is called with the
+ * finding where its core was taken. */
 struct function_again {
 	unsigned seen, tried; /* how often it did the same */
 	struct finding last; /* what it did, the last time that something was wrong; without an id: nothing was */
 	struct finding_texts problems; /* it could not be tried */
+	struct finding_texts gaps; /* of its core, where one was asked for */
 	bool stopped;
 };
 MUST_CHECK int function_again(const struct function_options *options, const struct finding *finding, unsigned times, struct loop *loop,

@@ -2,6 +2,7 @@
 
 import json
 import shutil
+import subprocess
 
 import harness
 from harness import hotcell
@@ -61,3 +62,12 @@ def found(ran):
 
 def capsules(folder):
     return sorted((folder / ".hotcell" / "examples").glob("*.json"))
+
+
+def core_shows(state, finding):
+    """The frames of the core that is kept beside a finding, as gdb has them."""
+    folder = state / "examples" / finding["id"]
+    assert finding["core"] and (folder / "core").stat().st_mode & 0o777 == 0o600, finding
+    assert (folder / "core").stat().st_blocks * 512 < 64 << 20  # and not all that a sanitizer reserves
+    return subprocess.run(["gdb", "-nx", "-batch", "-ex", "bt", folder / "program", folder / "core"], stdout=subprocess.PIPE,
+                          stderr=subprocess.STDOUT, timeout=60, check=False).stdout

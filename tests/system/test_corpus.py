@@ -155,6 +155,12 @@ def test_what_is_known_is_tried_first_and_what_is_gone_is_fixed(tmp_path):
     assert len(third["findings"]) == 2 and third["fixed"] == [] and {each["state"] for each in third["findings"]} == {"open"}
     other = fuzz(tmp_path, "t.py:f", "--expect", "LookupError", "--max-execs", "10")
     assert other["fixed"] == [] and any("other options" in each for each in other["gaps"])
+    assert hotcell("findings", "suppress", found["KeyError: 'three'"], "--reason", "known", cwd=tmp_path).code == 0
+    target.write_text(KEY_PY.replace("== 3", "== -3"))
+    last = fuzz(tmp_path, "t.py:f", "--max-execs", "10", code=1)
+    assert last["gone"] == [found["KeyError: 'three'"]] and last["fixed"] == []
+    states = {each["id"]: each["state"] for each in run(tmp_path, "findings", "list", "--all")["findings"]}
+    assert states[found["KeyError: 'three'"]] == "suppressed"
 
 
 def test_a_finding_has_files_and_is_made_smaller_later(tmp_path):

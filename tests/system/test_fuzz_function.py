@@ -7,6 +7,7 @@ import shutil
 
 import pytest
 
+from fuzzing import core_shows
 from harness import ROOT, hotcell
 
 ENGINES = ROOT / "build-engines"  # see tools/setup.sh
@@ -68,7 +69,8 @@ def parse(data: bytes):
     if len(data) == 3:
         return [][0]
 """)
-    result = said(fuzz(tmp_path, "t.py:parse", "--expect", "ValueError", "--duration", "8s"))
+    result = said(fuzz(tmp_path, "t.py:parse", "--expect", "ValueError", "--duration", "8s", "--core"))
+    assert "t.py:parse: there are no cores of Python; the report of a finding has its trace" in result["gaps"]
     assert sorted(each["message"] for each in result["findings"]) == ["IndexError: list index out of range", "KeyError: 'one'"]
 
 
@@ -369,7 +371,7 @@ int f(const unsigned char *data, size_t len)
 def test_severity_and_weakness_are_told_everywhere(tmp_path):
     make(tmp_path, "t.c", "#include <stdlib.h>\nint f(const unsigned char *data, size_t len)\n{\n"
          "\tvolatile char *a = malloc(4);\n\tif (len > 4)\n\t\ta[4] = data[0];\n\tfree((void *)a);\n\treturn 0;\n}\n")
-    ran = fuzz(tmp_path, "t.c:f", "--duration", "20s", "--max-findings", "1", "--export-sarif", "out.sarif")
+    ran = fuzz(tmp_path, "t.c:f", "--duration", "20s", "--max-findings", "1", "--export-sarif", "out.sarif", "--core")
     (finding,) = said(ran)["findings"]
     assert (finding["severity"], finding["cwe"]) == ("critical", 787) and "writes" in finding["why"], finding
     (told,) = json.loads((tmp_path / "out.sarif").read_text())["runs"][0]["results"]
@@ -377,6 +379,19 @@ def test_severity_and_weakness_are_told_everywhere(tmp_path):
     assert told["properties"] == {"security-severity": "9.5", "tags": ["external/cwe/cwe-787"]}
     shown = hotcell("findings", "show", finding["id"], cwd=tmp_path)
     assert b"critical (9.5): it writes where it must not" in shown.out and b"CWE-787" in shown.out
+    frames = core_shows(tmp_path / ".hotcell", finding)
+    assert b"__asan_report_store1" in frames and b" in f (data=" in frames and b"t.c:6" in frames, frames
+    files = f".hotcell/examples/{finding['id']}"
+    assert f", core, program\ndebug          gdb {files}/program {files}/core\n".encode() in shown.out, shown.out
+    refused = fuzz(tmp_path, "t.c:f", "--core", "--secret-env", "HOME")
+    assert refused.code == 2 and b"with the values of --secret-env in it" in refused.err
+    for each in ("core", "program"):
+        (tmp_path / files / each).unlink()
+    again = hotcell("findings", "repro", "--trust", "--core", "--json", "-n", "1", finding["id"], cwd=tmp_path, timeout=60)
+    assert json.loads(again.out)["core"] and b" in f (data=" in core_shows(tmp_path / ".hotcell", finding), again
+    (tmp_path / "other").mkdir()
+    elsewhere = hotcell("findings", "repro", "--trust", finding["id"], cwd=tmp_path / "other")
+    assert elsewhere.code == 2 and b"its target 't.c' is not there from here: be in the folder" in elsewhere.err, elsewhere
 
 
 # ---- what cannot be fuzzed ----
@@ -400,9 +415,10 @@ def test_wrong_targets_are_refused_by_name(tmp_path, word, what):
 
 def test_a_missing_engine_is_named_with_what_installs_it(tmp_path):
     make(tmp_path, "t.py", "def parse(x): pass\n")
-    ran = hotcell("fuzz", "function", "t.py:parse", "--duration", "5s", "--quiet", cwd=tmp_path, timeout=100)
+    ran = hotcell("fuzz", "function", "t.py:parse", "--duration", "5s", "--quiet", "--export-sarif", "-", cwd=tmp_path, timeout=100)
     assert ran.code == 3
-    assert b"Atheris is not there; to install it: python3 -m venv" in ran.out
+    assert b"Atheris is not there; to install it: python3 -m venv" in ran.err
+    assert json.loads(ran.out)["runs"][0]["results"] == []  # and nothing else is there
 
 
 def test_a_build_that_fails_shows_its_log(tmp_path):

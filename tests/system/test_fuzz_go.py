@@ -7,6 +7,7 @@ import shutil
 
 import pytest
 
+from fuzzing import core_shows
 from harness import ROOT, hotcell
 
 CACHE = ROOT / "build-engines" / "go"  # what is compiled already, see tools/setup.sh
@@ -34,7 +35,7 @@ def messages(result):
 def test_the_waterfall_is_found_and_reproduced(state, tmp_path):
     shutil.copy(WATERFALL, tmp_path / "waterfall.go")
     code, result = fuzz(state, tmp_path, "waterfall.go:check", "--max-execs", "1000000", "--duration", "60s", "--seed", "7",
-                        "--coverage")
+                        "--coverage", "--core")
     assert result["coverage"]["files"][0]["file"].endswith("waterfall.go") and result["coverage"]["files"][0]["lines_hit"] > 10
     (finding,) = result["findings"]
     assert code == 1 and finding["oracle"] == "exception" and finding["seen"] == finding["tried"] == 3
@@ -42,6 +43,8 @@ def test_the_waterfall_is_found_and_reproduced(state, tmp_path):
     assert finding["frames"] == ["panic: runtime error: index out of range", "hotcell.invalid/target.check (waterfall.go)"]
     assert base64.b64decode(finding["input"]) == b"hotcell"
     assert finding["file"] == "waterfall.go" and finding["line"] == 27
+    frames = core_shows(state, finding)
+    assert b"runtime.gopanic" in frames and b"target.check (" in frames and b"waterfall.go:27" in frames, frames
     again = hotcell("findings", "repro", "--trust", "--json", "--state", state, finding["id"], cwd=tmp_path, timeout=100)
     assert again.code == 1 and json.loads(again.out)["verdict"] == "reproduced", again.err
 

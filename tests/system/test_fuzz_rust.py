@@ -7,6 +7,7 @@ import shutil
 
 import pytest
 
+from fuzzing import core_shows
 from harness import ROOT, hotcell
 
 WATERFALL = ROOT / "examples" / "waterfall" / "rust" / "waterfall.rs"
@@ -28,7 +29,7 @@ def make(folder, name, text):
 
 def test_the_waterfall_is_found_and_reproduced(tmp_path):
     shutil.copy(WATERFALL, tmp_path / "waterfall.rs")
-    ran = fuzz(tmp_path, "waterfall.rs:check", "--duration", "3s")
+    ran = fuzz(tmp_path, "waterfall.rs:check", "--duration", "3s", "--core")
     assert ran.code == 1, ran.err + ran.out
     result = said(ran)
     (finding,) = result["findings"]
@@ -37,6 +38,8 @@ def test_the_waterfall_is_found_and_reproduced(tmp_path):
     assert finding["frames"] == ["index out of bounds", "waterfall::check (waterfall.rs)"]
     assert (finding["file"], finding["line"]) == ("waterfall.rs", 25)
     assert base64.b64decode(finding["input"]).startswith(b"hotcell")
+    frames = core_shows(tmp_path / ".hotcell", finding)
+    assert b"waterfall::check" in frames and b"waterfall.rs:25" in frames, frames
     assert result["targets"][0]["execs"] > 1000
     again = hotcell("findings", "repro", "--trust", "--json", finding["id"], cwd=tmp_path, timeout=100)
     assert again.code == 1 and json.loads(again.out)["verdict"] == "reproduced", again.err

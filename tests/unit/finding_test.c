@@ -14,6 +14,7 @@
 #include "base/fs.h"
 #include "base/own.h"
 #include "base/json_read.h"
+#include "base/out_file.h"
 #include "finding/store.h"
 
 #define TEST(name) cmocka_unit_test(name)
@@ -439,6 +440,23 @@ static void file_is(const char *folder, const char *id, const char *name, const 
 	assert_string_equal(buf_text(&text), expected);
 }
 
+/* As a run leaves it, in a folder of its own. */
+static void give_core(const char *folder, struct finding *finding)
+{
+	static const char *const names[] = {STORE_CORE, STORE_PROGRAM};
+	struct err err = {0};
+
+	finding->core = true;
+	finding->core_from = xfmt("%s/left", folder);
+	assert_int_equal(mkdir(finding->core_from, 0755), 0);
+	for (size_t i = 0; i < ARRAY_LEN(names); i++) {
+		own(freep) char *path = xfmt("%s/%s", finding->core_from, names[i]);
+		own(buf_done) struct buf text = {0};
+		buf_str(&text, names[i]);
+		assert_int_equal(out_file_write(path, &text, true, &err), 0);
+	}
+}
+
 static void a_finding_of_bytes_has_files_beside_its_capsule(void **state)
 {
 	own(store_done) struct finding_store store = {0};
@@ -455,10 +473,19 @@ static void a_finding_of_bytes_has_files_beside_its_capsule(void **state)
 	file_is(*state, finding.id, STORE_INPUT, "a");
 	file_is(*state, finding.id, STORE_FOUND, "abc");
 	file_is(*state, finding.id, STORE_REPORT, "all of it");
+	give_core(*state, &finding);
+	assert_int_equal(store_add(&store, &finding, &new, &err), 0);
+	assert_true(store.items[0].core && !store.items[0].core_from);
+	file_is(*state, finding.id, STORE_CORE, "core");
+	file_is(*state, finding.id, STORE_PROGRAM, "program");
+	free(finding.core_from);
+	finding.core_from = NULL;
+	finding.core = false; /* found again, without one: the other stays */
 	free(finding.report);
 	finding.report = NULL; /* as it is read from a capsule */
 	assert_int_equal(store_add(&store, &finding, &new, &err), 0);
 	file_is(*state, finding.id, STORE_REPORT, "all of it");
+	assert_true(store.items[0].core);
 	assert_int_equal(store_add(&store, &text, &new, &err), 0);
 	link = xfmt("%s/%s", (char *)*state, text.id);
 	assert_int_equal(access(link, F_OK), -1); /* what can be read in the capsule is there alone */

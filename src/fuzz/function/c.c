@@ -475,6 +475,7 @@ const struct language language_c = {
 	.names = c_names,
 	.is_harness_file = path_is_harness,
 	.plan = c_plan,
+	.core = "faults",
 };
 
 const struct language language_cxx = {
@@ -486,4 +487,5 @@ const struct language language_cxx = {
 	.names = c_names,
 	.is_harness_file = path_is_harness,
 	.plan = cxx_plan,
+	.core = "faults",
 };

@@ -141,20 +141,26 @@ static enum engine_end end_of(const struct place *place, const struct job *job)
 	return job->outcome == CELL_EXITED ? engine_end(job->exit_code) : ENGINE_CRASH;
 }
 
+void crash_words(const struct fuzzing *it, const struct place *place, const char *name, struct finding_texts *ret)
+{
+	own(freep) char *path = xfmt(FUNCTION_WORK "/input/%s", name);
+
+	if (by_libfuzzer(place)) {
+		engine_limits(it, place, ret);
+		texts_add(ret, "-artifact_prefix=/tmp/");
+	}
+	texts_add(ret, path);
+}
+
 bool crash_replay(struct fuzzing *it, struct place *place, const char *name, struct finding *ret)
 {
 	own(texts_done) struct finding_texts more = {0};
-	own(freep) char *path = xfmt(FUNCTION_WORK "/input/%s", name);
 	const struct job_spec spec = {.words = &place->plan.replay, .more = &more, .small = true,
 		.timeout_ms = START_MS + 2 * engine_input_ms(it)};
 	struct job job;
 	struct err err = {0};
 
-	if (by_libfuzzer(place)) {
-		engine_limits(it, place, &more);
-		texts_add(&more, "-artifact_prefix=/tmp/");
-	}
-	texts_add(&more, path);
+	crash_words(it, place, name, &more);
 	if (job_start(&job, it, place, &spec, &err) < 0) {
 		fuzzing_gap(it, "%s: an input was not tried again: %s", place->target->name, err.text);
 		return false;
@@ -324,6 +330,7 @@ static void confirm(struct fuzzing *it, const struct crash *crash)
 	(void)crash_smaller(it, place, name, &crash->input, SMALLER_MS, &finding);
 	free(finding.target_sha256);
 	finding.target_sha256 = !changed || place->plan.build.count ? xstrdup(place->sum) : ptr_take(&sum);
+	core_take(it, place, &finding);
 	crash_put(it, &finding);
 }
 

@@ -311,6 +311,7 @@ const struct language language_go = {
 	.names = go_names,
 	.is_harness_file = go_is_harness_file,
 	.plan = go_plan,
+	.core = "aborts",
 	.own_root = true,
 	.many = true,
 };

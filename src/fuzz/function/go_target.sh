@@ -10,7 +10,7 @@ WORK=/fuzz ROOT=/target
 PACKAGE_DIR=$ROOT${DIR:+/$DIR}
 export HOME=/tmp GO111MODULE=on GOENV=off GOFLAGS=-buildvcs=false GOPROXY=off GOSUMDB=off GOTOOLCHAIN=local GOWORK=off GOTELEMETRY=off
 if [ -d /libraries ]; then GOMODCACHE=/libraries; else GOMODCACHE=$WORK/modules; fi
-export GOMODCACHE GOTRACEBACK=single
+export GOMODCACHE GOTRACEBACK=${GOTRACEBACK:-single}
 
 # ---- building ----
 

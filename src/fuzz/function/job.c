@@ -126,6 +126,8 @@ static size_t mounts_add(const struct place *place, const struct job_spec *spec,
 		list[count++] = (struct cell_mount){place->folders[PLACE_INPUT], FUNCTION_WORK "/input", false};
 		list[count++] = (struct cell_mount){place->folders[PLACE_OUT], FUNCTION_WORK "/out", true};
 	}
+	if (spec->core)
+		list[count++] = (struct cell_mount){place->folders[PLACE_CORE], FUNCTION_WORK "/core", true};
 	if (spec->merge) {
 		list[count++] = (struct cell_mount){place->folders[PLACE_CORPUS], FUNCTION_WORK "/corpus", false};
 		list[count++] = (struct cell_mount){place->folders[PLACE_MERGED], FUNCTION_WORK "/merged", true};

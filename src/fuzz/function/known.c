@@ -83,6 +83,8 @@ static void still_there(struct known *known, const struct finding *old, struct f
 		texts_add(&known->place->met, now->id);
 	known->it->result->fuzzed = true; /* it was really called */
 	known->it->result->totals[known->index].crashes++;
+	if (!old->core)
+		core_take(known->it, known->place, now);
 	crash_put(known->it, now);
 	if (known->it->options->retried)
 		known->it->options->retried(known->it->options->data, old, true);

@@ -74,6 +74,7 @@ struct language {
 	bool (*is_harness_file)(const char *path); /* by its name: discovery looks in these first */
 	bool own_root; /* of what a folder holds, too, the project is the one that a root's file marks */
 	bool many; /* a file may hold many harnesses, each named */
+	const char *core; /* what ends its processes: "faults", or "aborts" alone, where faults become something else; NULL: there are no cores */
 	/* NULL: targets of it are known, and not fuzzed yet. */
 	int (*plan)(const struct function_target *target, const struct function_options *options, const char *text, size_t len,
 		struct function_plan *ret, struct err *err);

@@ -22,6 +22,7 @@ static const char *const folder_names[] = {
 	[PLACE_INPUT] = "input",
 	[PLACE_OUT] = "out",
 	[PLACE_MERGED] = "merged",
+	[PLACE_CORE] = "core",
 };
 _Static_assert(sizeof(folder_names) / sizeof(*folder_names) == PLACE_FOLDER_COUNT, "a folder has no name");
 

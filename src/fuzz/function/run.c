@@ -158,7 +158,7 @@ void fuzzing_tick(struct fuzzing *it)
 
 /* ---- before it begins ---- */
 
-static bool run_words(
+bool fuzzing_do(
 	struct fuzzing *it, size_t index, const struct finding_texts *words, bool build, uint64_t timeout_ms, struct buf *said)
 {
 	const struct job_spec spec = {.words = words, .build = build, .timeout_ms = timeout_ms};
@@ -180,14 +180,14 @@ static bool run_words(
 	return good;
 }
 
-static bool need_is_there(struct fuzzing *it, size_t index, const struct language_need *need)
+bool fuzzing_need(struct fuzzing *it, size_t index, const struct language_need *need)
 {
 	own(texts_done) struct finding_texts words = {0};
 	own(buf_done) struct buf said = {0}, line = {0};
 
 	for (size_t i = 0; need->probe[i]; i++)
 		texts_add(&words, strcmp(need->probe[i], "@python") == 0 ? it->places[index].plan.run.items[0] : need->probe[i]);
-	if (run_words(it, index, &words, false, PROBE_MS, &said))
+	if (fuzzing_do(it, index, &words, false, PROBE_MS, &said))
 		return true;
 	if (it->stopped)
 		return false;
@@ -208,10 +208,10 @@ static bool needs_are_there(struct fuzzing *it, size_t index)
 		if (it->places[i].language == place->language && !it->places[i].out)
 			return true;
 	for (const struct language_need *need = place->language->needs; need->what; need++)
-		if (!need_is_there(it, index, need))
+		if (!fuzzing_need(it, index, need))
 			return false;
 	for (const struct language_need *need = place->plan.needs; need && need->what; need++)
-		if (!need_is_there(it, index, need))
+		if (!fuzzing_need(it, index, need))
 			return false;
 	return true;
 }
@@ -226,7 +226,7 @@ static const char *without_name(const char *text, const char *name)
 	return text + len + (text[len] == ' ' ? 1 : 2);
 }
 
-void fuzzing_prepare(struct fuzzing *it, size_t index)
+static void prepare(struct fuzzing *it, size_t index)
 {
 	struct place *place = &it->places[index];
 	own(buf_done) struct buf said = {0}, shown = {0};
@@ -239,13 +239,20 @@ void fuzzing_prepare(struct fuzzing *it, size_t index)
 	bool asked = !place->plan.build_proves;
 	if ((asked && !needs_are_there(it, index)) || !place->plan.build.count || it->stopped)
 		return;
-	if (run_words(it, index, &place->plan.build, true, BUILD_MS, &said) || it->stopped || (!asked && !needs_are_there(it, index)))
+	if (fuzzing_do(it, index, &place->plan.build, true, BUILD_MS, &said) || it->stopped || (!asked && !needs_are_there(it, index)))
 		return;
 	size_t from = said.len > LOG_SHOWN ? said.len - LOG_SHOWN : 0;
 	struct term_filter filter = {0};
 	term_filter(&filter, buf_text(&said) + from, said.len - from, &shown);
 	term_filter_end(&filter, &shown);
 	fuzzing_problem(it, index, "it cannot be built:\n%s", buf_text(&shown));
+}
+
+void fuzzing_prepare(struct fuzzing *it, size_t index)
+{
+	prepare(it, index);
+	if (it->options->core && !it->places[index].out && !it->stopped)
+		core_prepare(it, index);
 }
 
 /* ---- the whole ---- */
@@ -373,6 +380,7 @@ void function_again_done(struct function_again *again)
 {
 	finding_done(&again->last);
 	texts_done(&again->problems);
+	texts_done(&again->gaps);
 	*again = (struct function_again){0};
 }
 
@@ -407,6 +415,19 @@ static int again_open(struct fuzzing *it, const struct finding *finding, struct 
 	return problems->count || it->stopped ? 0 : place_write(it->places[0].fds[PLACE_INPUT], "again", buf_text(input), input->len, err);
 }
 
+static void again_core(struct fuzzing *it, const struct finding *finding, struct finding_texts *gaps)
+{
+	struct finding traced = *finding; /* borrows all but this: */
+
+	traced.core_from = NULL;
+	core_take(it, &it->places[0], &traced);
+	if (traced.core_from)
+		it->options->found(it->options->data, &traced, false);
+	free(traced.core_from);
+	if (it->options->core)
+		texts_copy(gaps, &it->result->gaps, SIZE_MAX);
+}
+
 int function_again(const struct function_options *options, const struct finding *finding, unsigned times, struct loop *loop,
 	struct cell_pool *pool, struct function_again *ret, struct err *err)
 {
@@ -420,6 +441,8 @@ int function_again(const struct function_options *options, const struct finding 
 		return -1;
 	if (!ret->problems.count && !it.stopped)
 		try_again(&it, finding, times, ret);
+	if (ret->seen && !it.stopped)
+		again_core(&it, finding, &ret->gaps);
 	ret->stopped = it.stopped;
 	return 0;
 }

@@ -15,7 +15,7 @@
 #define PENDING_MAX 64u /* crashes that wait */
 #define HANG_MARK "Timeout (" /* of a harness that has a clock of its own, which then exits with 1 */
 
-enum place_folder { PLACE_WORK, PLACE_CORPUS, PLACE_CRASHES, PLACE_INPUT, PLACE_OUT, PLACE_MERGED, PLACE_FOLDER_COUNT };
+enum place_folder { PLACE_WORK, PLACE_CORPUS, PLACE_CRASHES, PLACE_INPUT, PLACE_OUT, PLACE_MERGED, PLACE_CORE, PLACE_FOLDER_COUNT };
 
 struct cover_series;
 
@@ -137,6 +137,7 @@ struct job_spec {
 	bool cover; /* PLACE_WORK can be written; with the corpus to read */
 	bool small; /* with the inputs and a folder to leave one in */
 	bool merge; /* with the corpus, and a folder for what is left of it */
+	bool core; /* with a folder to leave a core in */
 	uint64_t timeout_ms;
 };
 /* The cell of a command, as it will be made. */
@@ -189,12 +190,20 @@ void crash_put(struct fuzzing *it, struct finding *finding); /* takes it: it is 
 /* As verdict_read, without what must not be told. */
 MUST_CHECK bool crash_judge(const struct fuzzing *it, const struct place *place, enum engine_end end, const char *report, size_t len,
 	struct finding *ret);
+/* What follows the plan's words to try an input of PLACE_INPUT again. */
+void crash_words(const struct fuzzing *it, const struct place *place, const char *name, struct finding_texts *ret);
 /* An input of PLACE_INPUT in a fresh cell. False: nothing was wrong with it, or it was not tried to its end. */
 MUST_CHECK bool crash_replay(struct fuzzing *it, struct place *place, const char *name, struct finding *ret);
 
 /* Makes the input small, for so long. *finding is of it, its `input` filled. True: it could be. */
 bool crash_smaller(struct fuzzing *it, struct place *place, const char *name, const struct buf *input, uint64_t ms,
 	struct finding *finding);
+
+/* ---- core.c: cores of what is confirmed ---- */
+
+void core_prepare(struct fuzzing *it, size_t place); /* before anything is fuzzed; what is missing is among its problems */
+/* Tries the finding's input once more, traced. Where it fails, *finding says where its core is; else a gap says why there is none. */
+void core_take(struct fuzzing *it, struct place *place, struct finding *finding);
 
 /* ---- known.c: what the store has of a target, first of all ---- */
 
@@ -223,6 +232,10 @@ MUST_CHECK int fuzzing_open(struct fuzzing *it, struct err *err);
 void fuzzing_done(struct fuzzing *it);
 void fuzzing_prepare(struct fuzzing *it, size_t place); /* plans and builds it; what is wrong is among its problems */
 void fuzzing_tick(struct fuzzing *it);
+/* Whether it is there, tried in a cell; else it is among its problems, with what installs it. */
+bool fuzzing_need(struct fuzzing *it, size_t place, const struct language_need *need);
+/* A command in a cell of its own, to its end. True: it exits with 0. What it says is added. */
+bool fuzzing_do(struct fuzzing *it, size_t place, const struct finding_texts *words, bool build, uint64_t timeout_ms, struct buf *said);
 void fuzzing_gap(struct fuzzing *it, const char *format, ...) PRINTF_LIKE(2, 3);
 void fuzzing_problem(struct fuzzing *it, size_t place, const char *format, ...) PRINTF_LIKE(3, 4);
 

@@ -160,4 +160,5 @@ const struct language language_rust = {
 	.names = rust_names,
 	.is_harness_file = is_harness_file,
 	.plan = rust_plan,
+	.core = "faults",
 };
