@@ -67,6 +67,7 @@ struct finding {
 	char *input; /* smallest that does it: a JSON text, or bytes in base64 */
 	char *found; /* as it was found; NULL if it is the same */
 	bool binary; /* both are base64 */
+	bool unfinished; /* there was no time to make it as small as can be */
 	char *report; /* all that was said of it; a file beside the capsule, and not in it; NULL: there is none */
 
 	/* how to do it again */

@@ -233,8 +233,11 @@ void trial_count(struct engine *engine, const struct steps *steps, const struct 
 	struct tally *tally, struct verdict *ret)
 {
 	while (tally->tried < times) {
+		/* one more hang would be worth less than the time that nobody granted it */
+		if (surprise->late && tally->seen >= FRESH_TRIES && engine->ends && clock_now() >= engine->ends)
+			break;
 		bool came = trial_once(engine, steps, surprise, tally->tried < FRESH_TRIES || tally->seen < tally->tried, ret);
-		if (engine->broken || engine->stopped)
+		if (!came && engine_is_over(engine))
 			break; /* this one was not tried to its end */
 		tally->seen += came;
 		tally->tried++;
@@ -283,11 +286,6 @@ static struct tally first_look(
 	if (tally.seen < tally.tried)
 		trial_count(engine, steps, surprise, times, &tally, proof);
 	return tally;
-}
-
-static bool is_over(const struct engine *engine)
-{
-	return engine->stopped || engine->broken;
 }
 
 /* ---- what many calls do, and none of them alone ---- */
@@ -343,7 +341,7 @@ static struct tally see_repeated(
 			steps_add(ret, &surprise->steps.list[surprise->steps.count - 1]);
 		if (repeat_find(engine, ret, surprise))
 			tally = first_look(engine, ret, surprise, replays(engine), proof);
-		if (tally.seen || all || surprise->steps.count == 1 || is_over(engine))
+		if (tally.seen || all || surprise->steps.count == 1 || engine_is_over(engine))
 			return tally;
 	}
 }
@@ -358,19 +356,33 @@ static struct tally see_again(
 
 	steps_add(ret, &surprise->steps.list[surprise->steps.count - 1]);
 	tally = first_look(engine, ret, surprise, memory ? FRESH_TRIES : times, proof);
-	if (tally.seen || is_over(engine))
+	if (tally.seen || engine_is_over(engine))
 		return tally;
 	if (surprise->steps.count > 1 && !memory) {
 		steps_done(ret);
 		steps_copy(ret, &surprise->steps);
 		tally = first_look(engine, ret, surprise, times, proof);
 	}
-	if (tally.seen || is_over(engine) || surprise->late || !(memory || surprise->lived > HISTORY_MAX + 1))
+	if (tally.seen || engine_is_over(engine) || surprise->late || !(memory || surprise->lived > HISTORY_MAX + 1))
 		return tally;
 	return see_repeated(engine, surprise, ret, proof);
 }
 
 /* ---- smaller ---- */
+
+/* What waits behind it gets as much of what is left. */
+void confirm_time(struct engine *engine)
+{
+	uint64_t now = clock_now(), most = engine->grace_ns;
+
+	if (engine->ends) {
+		uint64_t until = engine->ends + (engine->last - engine->ends) / 2;
+		uint64_t share = until > now ? (until - now) / (engine->pending_count + 1) : 0;
+		most = share < most ? share : most;
+	}
+	engine->again_until = now + most;
+	engine->again_cut = false;
+}
 
 void confirm_reduce(struct engine *engine, struct steps *steps, const struct surprise *surprise, unsigned times,
 	struct tally *tally, struct verdict *proof)
@@ -378,14 +390,15 @@ void confirm_reduce(struct engine *engine, struct steps *steps, const struct sur
 	bool flaky = tally->seen < tally->tried;
 	struct shrinking how = {.flaky = flaky, .fresh = flaky || steps->count > 1 || steps_repeat(steps)};
 
-	for (bool again = true; again && !is_over(engine);) {
+	engine->again_cut |= engine_is_over(engine);
+	for (bool again = true; again && !engine_is_over(engine);) {
 		struct steps smaller = {0};
 		own(verdict_drop) struct verdict seen = {0};
 		steps_copy(&smaller, steps);
 		bool proven = confirm_shrink(engine, &smaller, surprise, how, &seen) && !flaky;
 		struct tally its = {proven, proven};
 		again = !is_same(&smaller, steps) && !engine->broken;
-		if (again && !engine->stopped)
+		if (again && !engine_is_over(engine))
 			trial_count(engine, &smaller, surprise, times, &its, &seen);
 		bool came = again && its.seen > 0;
 		if (came && (flaky || its.seen == its.tried)) {
@@ -407,7 +420,7 @@ void confirm_reduce(struct engine *engine, struct steps *steps, const struct sur
 			break;
 	}
 	trial_count(engine, steps, surprise, times, tally, proof);
-	if (!flaky && tally->seen < tally->tried && !is_over(engine))
+	if (!flaky && tally->seen < tally->tried && !engine_is_over(engine))
 		confirm_reduce(engine, steps, surprise, times, tally, proof); /* it only looked sure: it was looked at as if it were */
 }
 
@@ -447,7 +460,9 @@ static void confirm_one(struct engine *engine, struct surprise *surprise)
 	met->tries++;
 	struct tally tally = see_again(engine, surprise, &steps, &proof);
 	if (!tally.seen) {
-		if (!engine->stopped && !engine->broken && met->tries == 1)
+		if (engine_is_over(engine))
+			engine->cut++;
+		else if (met->tries == 1)
 			engine->result->totals.unconfirmed++;
 		return;
 	}
@@ -456,10 +471,11 @@ static void confirm_one(struct engine *engine, struct surprise *surprise)
 	met->found = true;
 	surprise->keep = proving_mark(engine, &proof);
 	own(freep) char *found = steps_text(&steps);
-	if (!engine->stopped && !engine->broken)
-		confirm_reduce(engine, &steps, surprise, replays_of(engine, surprise), &tally, &proof);
+	confirm_time(engine);
+	confirm_reduce(engine, &steps, surprise, replays_of(engine, surprise), &tally, &proof);
 	struct finding finding = {0};
 	finding_make(engine, &steps, &proof, &finding);
+	finding.unfinished = engine->again_cut;
 	if (strcmp(finding.id, surprise->id) != 0 && !told_once(engine, &finding))
 		return;
 	finding.seen = tally.seen;
@@ -470,21 +486,21 @@ static void confirm_one(struct engine *engine, struct surprise *surprise)
 	finding_put(engine, &finding, !known || !store_find(known, finding.id));
 }
 
-static bool is_past(const struct engine *engine)
-{
-	return engine->ends && clock_now() >= engine->ends + engine->grace_ns;
-}
-
 /* Half of the time is for exploring, until what is left of it is needed for what waits. */
 static bool is_due(const struct engine *engine)
 {
 	uint64_t now = clock_now();
-	bool quick = false; /* hangs wait for the last part: one of them may take as long as all others */
+	uint64_t all = engine->ends - engine->started, part = all / LAST_SHARE, two = 2 * engine->options->call_ns;
+	bool quick = false, late = false; /* hangs wait for the last part: one of them may take as long as all others */
 
-	for (size_t i = 0; i < engine->pending_count; i++)
+	for (size_t i = 0; i < engine->pending_count; i++) {
 		quick |= !engine->pending[i].late;
+		late |= engine->pending[i].late;
+	}
+	if (late && part < two)
+		part = two < all / 2 ? two : all / 2;
 	return !engine->ends || engine->pending_count > PENDING_MAX / 2 || (quick && 2 * engine->again_ns <= now - engine->started) ||
-		now + (engine->ends - engine->started) / LAST_SHARE >= engine->ends;
+		now + part >= engine->ends;
 }
 
 static enum severity severity_of(const struct surprise *surprise)
@@ -512,8 +528,7 @@ void confirm_pending(struct engine *engine)
 {
 	const char *doing = engine->result->totals.doing;
 
-	while (engine->pending_count && !engine->stopped && !engine->broken && !engine_is_enough(engine) && !is_past(engine) &&
-		is_due(engine)) {
+	while (engine->pending_count && !engine_is_over(engine) && !engine_is_enough(engine) && is_due(engine)) {
 		own(surprise_done) struct surprise surprise = pending_take(engine);
 		uint64_t began = clock_now();
 		(void)engine_tick(engine, "making smaller");

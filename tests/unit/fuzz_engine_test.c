@@ -747,7 +747,7 @@ static void one_that_is_suppressed_is_gone_and_not_fixed(void **state)
 	assert_int_equal(after.fixed.count, 2);
 }
 
-static void what_is_known_is_not_enough(void **state)
+static void what_is_known_and_came_again_counts_unless_nobody_wants_to_hear_of_it(void **state)
 {
 	own(fake_done) struct target target = {.behave = several_bugs};
 	own(fuzz_result_done) struct fuzz_result before = {0}, after = {0};
@@ -760,8 +760,26 @@ static void what_is_known_is_not_enough(void **state)
 	options.known = &known;
 	options.max_findings = 1;
 	run(&options, &after);
+	assert_int_equal(after.count, 1);
+	assert_int_equal(after.totals.calls, 0);
+	assert_int_equal(after.end, FUZZ_ENOUGH);
+	fuzz_result_done(&after);
+	/* one is suppressed, one is in the baseline, and there are not three others */
+	own(texts_done) struct finding_texts baseline = {0};
+	texts_add(&baseline, known.items[1].id);
+	known.items[0].state = FINDING_SUPPRESSED;
+	options.baseline = &baseline;
+	options.max_findings = 2;
+	run(&options, &after);
 	assert_int_equal(after.count, 3);
 	assert_int_equal(after.totals.calls, 5000);
+	assert_int_equal(after.end, FUZZ_DONE);
+	fuzz_result_done(&after);
+	/* nobody asked for an end: then only what is new counts */
+	options.max_findings = 0;
+	options.baseline = NULL;
+	options.max_calls = 100;
+	run(&options, &after);
 	assert_int_equal(after.end, FUZZ_DONE);
 }
 
@@ -1059,6 +1077,42 @@ static void many_faults_leave_time_to_explore(void **state)
 	run(&options, &result);
 	for (size_t i = 0; i < result.totals.subject_count; i++)
 		assert_true(result.totals.subjects[i].calls > 0);
+	assert_true(result.totals.ns < options.duration_ns + 2 * NS_PER_S + NS_PER_S / 4);
+}
+
+/* Long texts are wrong, and it takes its time unless it was told not to. */
+static void slow_long_bug(const struct fake_call *call, struct reply *reply)
+{
+	struct timespec while_long = {.tv_nsec = 20 * 1000 * 1000};
+
+	if (!call->session->target->echo)
+		(void)nanosleep(&while_long, NULL);
+	if (strlen(text_of(call->input, "a")) >= 12)
+		fake_fail(call, reply, "too long");
+}
+
+static void the_end_is_kept_and_what_is_not_small_by_then_says_so(void **state)
+{
+	own(fake_done) struct target target = {.behave = slow_long_bug};
+	own(fuzz_result_done) struct fuzz_result result = {0};
+	struct err err = {0};
+	bool smaller;
+
+	(void)state;
+	fake_subject(&target, "tool", text_schema, NULL);
+	struct fuzz_options options = options_for(&target, 0);
+	options.duration_ns = NS_PER_S / 2;
+	run(&options, &result);
+	assert_true(result.totals.ns < options.duration_ns + 2 * NS_PER_S + NS_PER_S / 4);
+	assert_int_equal(result.count, 1);
+	assert_true(result.findings[0].seen >= 2);
+	assert_true(result.findings[0].unfinished);
+	assert_true(has_gap(&result, "1 finding was not made as small as can be"));
+	target.echo = 1;
+	options.duration_ns = 10 * NS_PER_S;
+	assert_int_equal(fuzz_minimise(&options, &result.findings[0], &smaller, &err), 0);
+	assert_true(smaller);
+	assert_false(result.findings[0].unfinished);
 }
 
 static void late_bug(const struct fake_call *call, struct reply *reply)
@@ -1198,7 +1252,7 @@ int main(void)
 		TEST(one_that_needs_effects_is_not_fixed_where_none_are_seen),
 		TEST(what_is_gone_from_its_input_and_comes_from_another_is_found_and_not_fixed),
 		TEST(one_that_is_suppressed_is_gone_and_not_fixed),
-		TEST(what_is_known_is_not_enough),
+		TEST(what_is_known_and_came_again_counts_unless_nobody_wants_to_hear_of_it),
 		TEST(a_capsule_is_reproduced_fixed_or_different),
 		TEST(a_capsule_is_made_smaller_without_its_choices),
 		TEST(a_run_in_which_nothing_was_fuzzed_says_so),
@@ -1209,6 +1263,7 @@ int main(void)
 		TEST(calls_and_findings_are_limited),
 		TEST(a_smaller_input_is_looked_for_no_longer_than_allowed),
 		TEST(many_faults_leave_time_to_explore),
+		TEST(the_end_is_kept_and_what_is_not_small_by_then_says_so),
 		TEST(hangs_wait_for_the_end_and_are_tried_less_often),
 		TEST(the_same_seed_makes_the_same_calls),
 		TEST(calls_go_where_something_new_comes_of_them_and_nobody_is_starved),
