@@ -15,6 +15,7 @@
 #define FRESH_TRIES 2u
 #define REPEATED_MORE 8u /* times as often as its process was called: a call may do less than those before it did */
 #define REPEATED_LOOK 16u /* calls between two looks */
+#define CROWD 8u /* findings of one subject and oracle, after which the others come first */
 #define LAST_SHARE 3 /* of the time: the last part, in which what waits comes first */
 
 void verdict_drop(struct verdict *verdict)
@@ -486,6 +487,19 @@ static void confirm_one(struct engine *engine, struct surprise *surprise)
 	finding_put(engine, &finding, !known || !store_find(known, finding.id));
 }
 
+/* One fault that looks like many: more of a kind than of any other. They come when nothing else waits. */
+static bool is_crowded(const struct engine *engine, const struct surprise *surprise)
+{
+	const char *subject = surprise->steps.list[surprise->steps.count - 1].subject->name;
+	unsigned told = 0;
+
+	for (size_t i = 0; i < engine->result->count; i++) {
+		const struct finding *finding = &engine->result->findings[i];
+		told += strcmp(finding->oracle, surprise->oracle) == 0 && strcmp(finding->subject, subject) == 0;
+	}
+	return told >= CROWD;
+}
+
 /* Half of the time is for exploring, until what is left of it is needed for what waits. */
 static bool is_due(const struct engine *engine)
 {
@@ -494,7 +508,7 @@ static bool is_due(const struct engine *engine)
 	bool quick = false, late = false; /* hangs wait for the last part: one of them may take as long as all others */
 
 	for (size_t i = 0; i < engine->pending_count; i++) {
-		quick |= !engine->pending[i].late;
+		quick |= !engine->pending[i].late && !is_crowded(engine, &engine->pending[i]);
 		late |= engine->pending[i].late;
 	}
 	if (late && part < two)
@@ -510,15 +524,23 @@ static enum severity severity_of(const struct surprise *surprise)
 	return rule ? rule->severity : SEVERITY_NOTE;
 }
 
+/* Whether the one comes before the other. */
+static bool is_before(const struct engine *engine, const struct surprise *one, const struct surprise *other)
+{
+	bool crowded = is_crowded(engine, one), too = is_crowded(engine, other);
+
+	if (crowded != too)
+		return too;
+	return one->late != other->late ? other->late : severity_of(one) > severity_of(other);
+}
+
 static struct surprise pending_take(struct engine *engine)
 {
 	size_t worst = 0;
 
-	for (size_t i = 1; i < engine->pending_count; i++) {
-		const struct surprise *one = &engine->pending[i], *other = &engine->pending[worst];
-		if (one->late != other->late ? other->late : severity_of(one) > severity_of(other))
+	for (size_t i = 1; i < engine->pending_count; i++)
+		if (is_before(engine, &engine->pending[i], &engine->pending[worst]))
 			worst = i;
-	}
 	struct surprise taken = engine->pending[worst];
 	memmove(engine->pending + worst, engine->pending + worst + 1, (--engine->pending_count - worst) * sizeof(taken));
 	return taken;

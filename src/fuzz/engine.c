@@ -13,7 +13,9 @@
  * which new kinds of answers come lately, but one call in ten goes to whoever had the fewest), then a value: a few
  * simple ones first, then the generator's, or one made of the recorded choices of an input that was answered in a
  * new way. Whether an answer is of a new kind is all that leads it; there is no coverage. With `sequence` calls
- * build on each other: a session is kept for so many, and what earlier answers told is put into later calls.
+ * build on each other: a session is kept for so many, and what earlier answers told is put into later calls. Without
+ * being asked for, such chains are made now and then once a subject answered something by the name that one takes it by;
+ * each begins with a new process, so there are ever fewer of them.
  *
  * Judging. The oracles see every exchange. What they find wrong has an id (finding.h); an id that was met before
  * costs nothing more. A new one is a surprise, and is dealt with before the next call begins: see confirm.c.

@@ -48,6 +48,8 @@ void chain_harvest(struct chain *chain, const struct reply *reply);
 /* One for a member of this name; `dice` is any number. NULL: there is none. */
 const struct chain_text *chain_pick(
 	const struct chain *chain, const char *key, size_t key_len, bool number, uint64_t dice);
+/* Whether the schema, as it came, has a member for something of the chain that `input`, if given, did not say itself. */
+bool chain_fits(const struct chain *chain, const struct value *schema, const struct buf *input);
 /* The value with one of its texts or numbers replaced by one of the chain, as JSON, if the result fits the schema.
  * The value is as it was afterwards. */
 bool chain_use(const struct chain *chain, const struct schema *schema, struct value *value, struct draw *dice,
@@ -129,6 +131,8 @@ struct quarry {
 	double lately; /* new kinds of answers a call, later ones counting more */
 	bool no_malformed; /* nothing breaks its schema */
 	bool none_made; /* told that no value was found for it */
+	unsigned heard; /* answers that were looked at for that: */
+	bool gives; /* what it answers has a name that another, or it itself, takes something by */
 };
 #define KEPT_MAX 256u /* inputs of one subject */
 
@@ -146,6 +150,7 @@ struct worker {
 	struct step past[HISTORY_MAX]; /* on this process: a ring */
 	uint64_t past_count;
 	unsigned chained; /* calls of the chain so far */
+	unsigned bout; /* calls that are left of a chain among calls that are each for themselves; 0: none */
 	struct chain chain;
 };
 
@@ -182,6 +187,9 @@ struct engine {
 	uint64_t grace_ns; /* for making one finding smaller, if so much is left */
 	uint64_t begun, answered; /* calls; answered in any way that can be used */
 	struct draw dice;
+	struct chain heard; /* of one answer */
+	unsigned bouts; /* chains so far, where most calls are each for themselves */
+	uint64_t bout_next; /* call with which the next one begins */
 	struct quarry *quarries;
 	size_t quarry_count;
 	struct worker *workers;

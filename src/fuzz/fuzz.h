@@ -43,7 +43,7 @@ struct fuzz_options {
 	uint64_t duration_ns; /* 0: no limit; one of the two is there */
 	uint64_t call_ns; /* that a call may take */
 	unsigned workers; /* sessions that explore; at least 1 */
-	unsigned sequence; /* calls in a chain on one session, values of earlier answers used in later ones; 1: each alone */
+	unsigned sequence; /* calls in a chain on one session, values of earlier answers used in later ones; 1: each alone; 0: chains now and then, where one takes what another answers */
 	unsigned malformed; /* one call in so many breaks its schema; 0: none */
 	unsigned replays; /* that a surprise gets; 0: 5 */
 	unsigned max_shrink; /* calls to make one smaller; 0: 500 */

@@ -498,6 +498,75 @@ static void what_an_answer_told_is_used_in_later_calls(void **state)
 		"[{\"subject\":\"create\",\"arguments\":{\"a\":\"\"}},{\"subject\":\"delete\",\"arguments\":{\"id\":\"n-4f7a9c\"}}]");
 }
 
+static void tells_secret(const struct fake_call *call, struct reply *reply)
+{
+	if (strcmp(call->subject, "create") == 0)
+		fake_say(call, reply, "{\"id\":\"planted-4f7a9c\"}");
+	else if (strstr(text_of(call->input, "id"), "planted"))
+		fake_fail(call, reply, "it was taken for a name");
+}
+
+static void what_was_planted_is_no_name_for_later_calls(void **state)
+{
+	own(fake_done) struct target target = {.behave = tells_secret};
+
+	(void)state;
+	fake_subject(&target, "create", text_schema, NULL);
+	fake_subject(&target, "delete", note_schema, NULL);
+	for (unsigned sequence = 0; sequence <= 8; sequence += 8) {
+		own(fuzz_result_done) struct fuzz_result result = {0};
+		struct fuzz_options options = options_for(&target, 1000);
+		options.sequence = sequence;
+		run(&options, &result);
+		assert_int_equal(result.count, 1);
+		assert_string_equal(result.findings[0].oracle, "secret");
+	}
+}
+
+/* The number of a note counts what was made on its process; one that is deleted twice is not looked for. */
+static void twice_bug(const struct fake_call *call, struct reply *reply)
+{
+	int *made = &call->session->state[0], *gone = &call->session->state[1];
+	char id[40];
+
+	(void)snprintf(id, sizeof(id), "note-%03d", *made);
+	if (strcmp(call->subject, "create") == 0) {
+		(void)snprintf(id, sizeof(id), "{\"id\":\"note-%03d\"}", ++*made);
+		fake_say(call, reply, id);
+	} else if (strcmp(call->subject, "delete") != 0 || !*made || strcmp(text_of(call->input, "id"), id) != 0) {
+		reply->kind = strcmp(call->subject, "delete") == 0 ? REPLY_REJECTED : REPLY_OK;
+	} else if (*gone == *made) {
+		fake_fail(call, reply, "gone");
+	} else {
+		*gone = *made;
+	}
+}
+
+static void chains_are_made_in_between_where_one_takes_what_another_answers(void **state)
+{
+	static const char *const others[] = {"list", "read", "write", "find", "sort"};
+
+	(void)state;
+	for (unsigned alone = 0; alone < 2; alone++) {
+		own(fake_done) struct target target = {.behave = twice_bug};
+		own(fuzz_result_done) struct fuzz_result result = {0};
+		fake_subject(&target, "create", text_schema, NULL);
+		fake_subject(&target, "delete", note_schema, NULL);
+		for (size_t i = 0; i < ARRAY_LEN(others); i++)
+			fake_subject(&target, others[i], text_schema, NULL);
+		struct fuzz_options options = options_for(&target, 1500);
+		options.sequence = alone;
+		run(&options, &result);
+		assert_int_equal(result.count, !alone);
+		if (alone)
+			continue;
+		assert_string_equal(result.findings[0].input,
+			"[{\"subject\":\"create\",\"arguments\":{\"a\":\"\"}},{\"subject\":\"delete\",\"arguments\":{\"id\":\"note-001\"}},"
+			"{\"subject\":\"delete\",\"arguments\":{\"id\":\"note-001\"}}]");
+		assert_true(result.totals.restarts < 100);
+	}
+}
+
 /* ---- malformed ---- */
 
 static void accepts_all(const struct fake_call *call, struct reply *reply)
@@ -1246,6 +1315,8 @@ int main(void)
 		TEST(the_same_call_is_made_twice_where_answers_are_compared),
 		TEST(a_bug_that_needs_calls_before_it_is_reduced_to_exactly_them),
 		TEST(what_an_answer_told_is_used_in_later_calls),
+		TEST(what_was_planted_is_no_name_for_later_calls),
+		TEST(chains_are_made_in_between_where_one_takes_what_another_answers),
 		TEST(what_breaks_its_schema_and_is_taken_is_found),
 		TEST(what_is_known_is_retried_first_and_what_does_it_no_more_is_fixed),
 		TEST(what_cannot_be_seen_is_not_said_to_be_fixed),
