@@ -241,6 +241,7 @@ static int explore(struct fuzz *it)
 
 	it->live = !it->cli->run.quiet && isatty(STDERR_FILENO) && term && strcmp(term, "dumb") != 0;
 	it->setup.fuzz.known = &it->known;
+	it->setup.fuzz.baseline = &it->kept.baseline;
 	it->setup.fuzz.found = on_found;
 	it->setup.fuzz.retried = on_retried;
 	it->setup.fuzz.progress = on_progress;

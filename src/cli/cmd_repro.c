@@ -7,6 +7,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "base/clock.h"
 #include "base/term.h"
 #include "cli/findings_place.h"
 #include "cli/function_repro.h"
@@ -410,12 +411,16 @@ static int tell_smaller(const struct again *it, size_t before, bool smaller)
 		json_put_uint(&json, "before", before);
 		json_put_uint(&json, "after", strlen(finding->input));
 		json_put_string(&json, "input", finding->input);
+		json_put_bool(&json, "unfinished", finding->unfinished);
 		json_close(&json, '}');
 		buf_char(&json.out, '\n');
 		return cli_print(&json.out);
 	}
 	if (smaller)
-		buf_fmt(&out, "smaller: %s, from %zu to %zu %s\n", finding->id, before, strlen(finding->input), unit);
+		buf_fmt(&out, "smaller: %s, from %zu to %zu %s%s\n", finding->id, before, strlen(finding->input), unit,
+			finding->unfinished ? "; with more --duration it may be smaller still" : "");
+	else if (finding->unfinished)
+		buf_fmt(&out, "no smaller in this time: %s, %zu %s; with more --duration it may be\n", finding->id, before, unit);
 	else
 		buf_fmt(&out, "as small as it can be made: %s, %zu %s\n", finding->id, before, unit);
 	put_line(&out, "  input: ", finding->input);
@@ -452,8 +457,10 @@ static int run_minimise(void *data, const struct cli_args *args)
 	if (code >= 0)
 		return code;
 	size_t before = strlen(it.held.finding.input);
+	bool unfinished = it.held.finding.unfinished;
+	it.setup.fuzz.duration_ns = it.cli.smaller_ms * NS_PER_MS;
 	if (fuzz_minimise(&it.setup.fuzz, &it.held.finding, &smaller, &err) < 0 ||
-		(smaller && store_put(&it.held.place.store, &it.held.finding, &err) < 0)) {
+		((smaller || it.held.finding.unfinished != unfinished) && store_put(&it.held.place.store, &it.held.finding, &err) < 0)) {
 		code = fuzz_setup_fail(&err);
 		return it.setup.signal ? 128 + it.setup.signal : code == EXIT_USAGE ? code : FUZZ_EXIT_BROKEN;
 	}
@@ -489,7 +496,7 @@ static const struct cli_option repro_table[] = {
 };
 static const struct cli_option minimise_table[] = {
 	{.name = "duration", .letter = 'd', .value = "DURATION", .kind = CLI_DURATION, INTO(smaller_ms), .fallback = "60s",
-		.help = "time to try smaller inputs of a function; those of tools end by themselves"},
+		.help = "time to try smaller inputs; those of tools mostly end sooner"},
 	COMMON,
 };
 

@@ -54,6 +54,7 @@ static int setup_build(
 	it->cli.max_calls = cli->max_execs;
 	it->cli.seed = cli->seed;
 	it->cli.workers = cli->workers;
+	it->cli.sequence = 1; /* one function: none takes what another answers */
 	it->cli.fail_on = cli->fail_on;
 	it->cli.baseline = cli->baseline;
 	it->cli.sarif = cli->sarif;

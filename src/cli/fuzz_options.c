@@ -27,9 +27,7 @@ void fuzz_options_defaults(void *options)
 	fuzz->call_ms = CALL_MS;
 	fuzz->start_ms = START_MS;
 	fuzz->workers = 1;
-	fuzz->sequence = 1;
 	fuzz->replays = 5;
-	fuzz->max_findings = 100;
 	fuzz->mode = "lines";
 	fuzz->oracles = oracle_set_default;
 	fuzz->fail_on = "warning";

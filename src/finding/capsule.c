@@ -32,6 +32,7 @@ static const struct member {
 	{"found", MEMBER_TEXT, offsetof(struct finding, found), false},
 	{"binary", MEMBER_FLAG, offsetof(struct finding, binary), false},
 	{"core", MEMBER_FLAG, offsetof(struct finding, core), false},
+	{"unfinished", MEMBER_FLAG, offsetof(struct finding, unfinished), false},
 	{"command", MEMBER_TEXTS, offsetof(struct finding, command), true},
 	{"flags", MEMBER_TEXTS, offsetof(struct finding, flags), false},
 	{"environment", MEMBER_TEXTS, offsetof(struct finding, environment), false},

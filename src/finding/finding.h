@@ -69,6 +69,7 @@ struct finding {
 	bool binary; /* both are base64 */
 	bool core; /* a core, and the program that it is of, are files beside the capsule */
 	char *core_from; /* the folder that these are to be moved from; NULL: they are there, or there are none */
+	bool unfinished; /* there was no time to make it as small as can be */
 	char *report; /* all that was said of it; a file beside the capsule, and not in it; NULL: there is none */
 
 	/* how to do it again */

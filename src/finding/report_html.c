@@ -115,7 +115,7 @@ static void put_input(const char *what, const struct finding *finding, const cha
 static void put_inputs(const struct finding *finding, struct buf *out)
 {
 	buf_str(out, "<div class=two>\n");
-	put_input(finding->found ? "Input, shrunk" : "Input", finding, finding->input, out);
+	put_input(finding->unfinished ? "Input, not fully shrunk" : finding->found ? "Input, shrunk" : "Input", finding, finding->input, out);
 	if (finding->found)
 		put_input("Input, as it was found", finding, finding->found, out);
 	buf_str(out, "</div>\n");

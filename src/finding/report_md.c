@@ -150,7 +150,7 @@ static void put_finding(const struct findings *findings, const struct finding *f
 	put_facts(findings, finding, out);
 	put_lines(out, "Evidence", &finding->evidence);
 	put_lines(out, "Frames", &finding->frames);
-	put_input(out, finding->found ? "Input, shrunk" : "Input", finding, finding->input);
+	put_input(out, finding->unfinished ? "Input, not fully shrunk" : finding->found ? "Input, shrunk" : "Input", finding, finding->input);
 	if (finding->found)
 		put_input(out, "Input as it was found", finding, finding->found);
 }

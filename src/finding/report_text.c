@@ -201,6 +201,10 @@ void finding_write(const struct finding *finding, const char *capsule_folder, in
 	put_line(out, finding->binary ? "input, base64" : "input", finding->input, INPUT_SHOWN);
 	if (finding->found)
 		put_line(out, finding->binary ? "found, base64" : "found", finding->found, INPUT_SHOWN);
+	if (finding->unfinished) {
+		own(freep) char *more = xfmt("there was no time to make it as small as can be: hotcell findings minimise %s", finding->id);
+		put_line(out, "unfinished", more, LINE_SHOWN);
+	}
 	put_again(finding, capsule_folder, out);
 	if (rule)
 		put_line(out, "what to do", rule->help, LINE_SHOWN);

@@ -14,6 +14,8 @@
 #define WORDS_MAX 24 /* of one text */
 #define LEAVES_MAX 64 /* of a call that may be replaced */
 #define USE_TRIES 4
+#define FITS_DEPTH 6 /* of a schema, where members are looked for */
+#define FITS_VALUES 512 /* the same */
 
 void chain_forget(struct chain *chain)
 {
@@ -157,6 +159,47 @@ static bool is_like(const char *key, size_t len, const char *other)
 	size_t other_len = strlen(other), shorter = len < other_len ? len : other_len;
 
 	return shorter >= 2 && strncasecmp(key + len - shorter, other + other_len - shorter, shorter) == 0;
+}
+
+/* The protocol's own name for what any tool says is no name. */
+static bool is_named(const struct chain_text *text, const char *key, size_t len)
+{
+	return strcmp(text->key, "text") != 0 && is_like(key, len, text->key);
+}
+
+static bool fits_member(const struct chain *chain, const char *key, size_t len, const struct buf *input)
+{
+	for (size_t i = 0; i < chain->count; i++) {
+		const struct chain_text *text = &chain->list[i];
+		if (is_named(text, key, len) && !(input && memmem(buf_text(input), input->len, text->text, text->len)))
+			return true;
+	}
+	return false;
+}
+
+static bool fits_below(
+	const struct chain *chain, const struct value *schema, const struct buf *input, size_t *left, unsigned depth)
+{
+	const struct value *members = schema->kind == VALUE_MAP ? value_get(schema, "properties") : NULL;
+
+	for (size_t i = 0; members && members->kind == VALUE_MAP && i < members->count && *left > 0; i++) {
+		--*left;
+		if (fits_member(chain, members->keys[i], members->key_lens[i], input))
+			return true;
+	}
+	for (size_t i = 0; depth < FITS_DEPTH && i < schema->count && *left > 0; i++) {
+		--*left;
+		if (fits_below(chain, &schema->items[i], input, left, depth + 1))
+			return true;
+	}
+	return false;
+}
+
+bool chain_fits(const struct chain *chain, const struct value *schema, const struct buf *input)
+{
+	size_t left = FITS_VALUES;
+
+	return chain->count > 0 && fits_below(chain, schema, input, &left, 0);
 }
 
 const struct chain_text *chain_pick(

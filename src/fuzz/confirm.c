@@ -15,6 +15,7 @@
 #define FRESH_TRIES 2u
 #define REPEATED_MORE 8u /* times as often as its process was called: a call may do less than those before it did */
 #define REPEATED_LOOK 16u /* calls between two looks */
+#define CROWD 8u /* findings of one subject and oracle, after which the others come first */
 #define LAST_SHARE 3 /* of the time: the last part, in which what waits comes first */
 
 void verdict_drop(struct verdict *verdict)
@@ -233,8 +234,11 @@ void trial_count(struct engine *engine, const struct steps *steps, const struct 
 	struct tally *tally, struct verdict *ret)
 {
 	while (tally->tried < times) {
+		/* one more hang would be worth less than the time that nobody granted it */
+		if (surprise->late && tally->seen >= FRESH_TRIES && engine->ends && clock_now() >= engine->ends)
+			break;
 		bool came = trial_once(engine, steps, surprise, tally->tried < FRESH_TRIES || tally->seen < tally->tried, ret);
-		if (engine->broken || engine->stopped)
+		if (!came && engine_is_over(engine))
 			break; /* this one was not tried to its end */
 		tally->seen += came;
 		tally->tried++;
@@ -283,11 +287,6 @@ static struct tally first_look(
 	if (tally.seen < tally.tried)
 		trial_count(engine, steps, surprise, times, &tally, proof);
 	return tally;
-}
-
-static bool is_over(const struct engine *engine)
-{
-	return engine->stopped || engine->broken;
 }
 
 /* ---- what many calls do, and none of them alone ---- */
@@ -343,7 +342,7 @@ static struct tally see_repeated(
 			steps_add(ret, &surprise->steps.list[surprise->steps.count - 1]);
 		if (repeat_find(engine, ret, surprise))
 			tally = first_look(engine, ret, surprise, replays(engine), proof);
-		if (tally.seen || all || surprise->steps.count == 1 || is_over(engine))
+		if (tally.seen || all || surprise->steps.count == 1 || engine_is_over(engine))
 			return tally;
 	}
 }
@@ -358,19 +357,33 @@ static struct tally see_again(
 
 	steps_add(ret, &surprise->steps.list[surprise->steps.count - 1]);
 	tally = first_look(engine, ret, surprise, memory ? FRESH_TRIES : times, proof);
-	if (tally.seen || is_over(engine))
+	if (tally.seen || engine_is_over(engine))
 		return tally;
 	if (surprise->steps.count > 1 && !memory) {
 		steps_done(ret);
 		steps_copy(ret, &surprise->steps);
 		tally = first_look(engine, ret, surprise, times, proof);
 	}
-	if (tally.seen || is_over(engine) || surprise->late || !(memory || surprise->lived > HISTORY_MAX + 1))
+	if (tally.seen || engine_is_over(engine) || surprise->late || !(memory || surprise->lived > HISTORY_MAX + 1))
 		return tally;
 	return see_repeated(engine, surprise, ret, proof);
 }
 
 /* ---- smaller ---- */
+
+/* What waits behind it gets as much of what is left. */
+void confirm_time(struct engine *engine)
+{
+	uint64_t now = clock_now(), most = engine->grace_ns;
+
+	if (engine->ends) {
+		uint64_t until = engine->ends + (engine->last - engine->ends) / 2;
+		uint64_t share = until > now ? (until - now) / (engine->pending_count + 1) : 0;
+		most = share < most ? share : most;
+	}
+	engine->again_until = now + most;
+	engine->again_cut = false;
+}
 
 void confirm_reduce(struct engine *engine, struct steps *steps, const struct surprise *surprise, unsigned times,
 	struct tally *tally, struct verdict *proof)
@@ -378,14 +391,15 @@ void confirm_reduce(struct engine *engine, struct steps *steps, const struct sur
 	bool flaky = tally->seen < tally->tried;
 	struct shrinking how = {.flaky = flaky, .fresh = flaky || steps->count > 1 || steps_repeat(steps)};
 
-	for (bool again = true; again && !is_over(engine);) {
+	engine->again_cut |= engine_is_over(engine);
+	for (bool again = true; again && !engine_is_over(engine);) {
 		struct steps smaller = {0};
 		own(verdict_drop) struct verdict seen = {0};
 		steps_copy(&smaller, steps);
 		bool proven = confirm_shrink(engine, &smaller, surprise, how, &seen) && !flaky;
 		struct tally its = {proven, proven};
 		again = !is_same(&smaller, steps) && !engine->broken;
-		if (again && !engine->stopped)
+		if (again && !engine_is_over(engine))
 			trial_count(engine, &smaller, surprise, times, &its, &seen);
 		bool came = again && its.seen > 0;
 		if (came && (flaky || its.seen == its.tried)) {
@@ -407,7 +421,7 @@ void confirm_reduce(struct engine *engine, struct steps *steps, const struct sur
 			break;
 	}
 	trial_count(engine, steps, surprise, times, tally, proof);
-	if (!flaky && tally->seen < tally->tried && !is_over(engine))
+	if (!flaky && tally->seen < tally->tried && !engine_is_over(engine))
 		confirm_reduce(engine, steps, surprise, times, tally, proof); /* it only looked sure: it was looked at as if it were */
 }
 
@@ -447,7 +461,9 @@ static void confirm_one(struct engine *engine, struct surprise *surprise)
 	met->tries++;
 	struct tally tally = see_again(engine, surprise, &steps, &proof);
 	if (!tally.seen) {
-		if (!engine->stopped && !engine->broken && met->tries == 1)
+		if (engine_is_over(engine))
+			engine->cut++;
+		else if (met->tries == 1)
 			engine->result->totals.unconfirmed++;
 		return;
 	}
@@ -456,10 +472,11 @@ static void confirm_one(struct engine *engine, struct surprise *surprise)
 	met->found = true;
 	surprise->keep = proving_mark(engine, &proof);
 	own(freep) char *found = steps_text(&steps);
-	if (!engine->stopped && !engine->broken)
-		confirm_reduce(engine, &steps, surprise, replays_of(engine, surprise), &tally, &proof);
+	confirm_time(engine);
+	confirm_reduce(engine, &steps, surprise, replays_of(engine, surprise), &tally, &proof);
 	struct finding finding = {0};
 	finding_make(engine, &steps, &proof, &finding);
+	finding.unfinished = engine->again_cut;
 	if (strcmp(finding.id, surprise->id) != 0 && !told_once(engine, &finding))
 		return;
 	finding.seen = tally.seen;
@@ -470,21 +487,34 @@ static void confirm_one(struct engine *engine, struct surprise *surprise)
 	finding_put(engine, &finding, !known || !store_find(known, finding.id));
 }
 
-static bool is_past(const struct engine *engine)
+/* One fault that looks like many: more of a kind than of any other. They come when nothing else waits. */
+static bool is_crowded(const struct engine *engine, const struct surprise *surprise)
 {
-	return engine->ends && clock_now() >= engine->ends + engine->grace_ns;
+	const char *subject = surprise->steps.list[surprise->steps.count - 1].subject->name;
+	unsigned told = 0;
+
+	for (size_t i = 0; i < engine->result->count; i++) {
+		const struct finding *finding = &engine->result->findings[i];
+		told += strcmp(finding->oracle, surprise->oracle) == 0 && strcmp(finding->subject, subject) == 0;
+	}
+	return told >= CROWD;
 }
 
 /* Half of the time is for exploring, until what is left of it is needed for what waits. */
 static bool is_due(const struct engine *engine)
 {
 	uint64_t now = clock_now();
-	bool quick = false; /* hangs wait for the last part: one of them may take as long as all others */
+	uint64_t all = engine->ends - engine->started, part = all / LAST_SHARE, two = 2 * engine->options->call_ns;
+	bool quick = false, late = false; /* hangs wait for the last part: one of them may take as long as all others */
 
-	for (size_t i = 0; i < engine->pending_count; i++)
-		quick |= !engine->pending[i].late;
+	for (size_t i = 0; i < engine->pending_count; i++) {
+		quick |= !engine->pending[i].late && !is_crowded(engine, &engine->pending[i]);
+		late |= engine->pending[i].late;
+	}
+	if (late && part < two)
+		part = two < all / 2 ? two : all / 2;
 	return !engine->ends || engine->pending_count > PENDING_MAX / 2 || (quick && 2 * engine->again_ns <= now - engine->started) ||
-		now + (engine->ends - engine->started) / LAST_SHARE >= engine->ends;
+		now + part >= engine->ends;
 }
 
 static enum severity severity_of(const struct surprise *surprise)
@@ -494,15 +524,23 @@ static enum severity severity_of(const struct surprise *surprise)
 	return rule ? rule->severity : SEVERITY_NOTE;
 }
 
+/* Whether the one comes before the other. */
+static bool is_before(const struct engine *engine, const struct surprise *one, const struct surprise *other)
+{
+	bool crowded = is_crowded(engine, one), too = is_crowded(engine, other);
+
+	if (crowded != too)
+		return too;
+	return one->late != other->late ? other->late : severity_of(one) > severity_of(other);
+}
+
 static struct surprise pending_take(struct engine *engine)
 {
 	size_t worst = 0;
 
-	for (size_t i = 1; i < engine->pending_count; i++) {
-		const struct surprise *one = &engine->pending[i], *other = &engine->pending[worst];
-		if (one->late != other->late ? other->late : severity_of(one) > severity_of(other))
+	for (size_t i = 1; i < engine->pending_count; i++)
+		if (is_before(engine, &engine->pending[i], &engine->pending[worst]))
 			worst = i;
-	}
 	struct surprise taken = engine->pending[worst];
 	memmove(engine->pending + worst, engine->pending + worst + 1, (--engine->pending_count - worst) * sizeof(taken));
 	return taken;
@@ -512,8 +550,7 @@ void confirm_pending(struct engine *engine)
 {
 	const char *doing = engine->result->totals.doing;
 
-	while (engine->pending_count && !engine->stopped && !engine->broken && !engine_is_enough(engine) && !is_past(engine) &&
-		is_due(engine)) {
+	while (engine->pending_count && !engine_is_over(engine) && !engine_is_enough(engine) && is_due(engine)) {
 		own(surprise_done) struct surprise surprise = pending_take(engine);
 		uint64_t began = clock_now();
 		(void)engine_tick(engine, "making smaller");

@@ -13,7 +13,9 @@
  * which new kinds of answers come lately, but one call in ten goes to whoever had the fewest), then a value: a few
  * simple ones first, then the generator's, or one made of the recorded choices of an input that was answered in a
  * new way. Whether an answer is of a new kind is all that leads it; there is no coverage. With `sequence` calls
- * build on each other: a session is kept for so many, and what earlier answers told is put into later calls.
+ * build on each other: a session is kept for so many, and what earlier answers told is put into later calls. Without
+ * being asked for, such chains are made now and then once a subject answered something by the name that one takes it by;
+ * each begins with a new process, so there are ever fewer of them.
  *
  * Judging. The oracles see every exchange. What they find wrong has an id (finding.h); an id that was met before
  * costs nothing more. A new one is a surprise, and is dealt with before the next call begins: see confirm.c.
@@ -22,7 +24,8 @@
  * with one worker and a target that answers alike the same calls are made in the same order. With more workers the
  * order of answers, and what is learned from them, depends on time.
  *
- * The end. Time, calls, enough findings, or `stop`. Calls that are under way then are waited for, briefly. Where
+ * The end. Time, calls, enough findings, or `stop`. Calls that are under way then are waited for, briefly, and what was
+ * found by then is seen again. All of that has its time, too: what it is not enough for is told. Where
  * nothing was answered, or everything was rejected, nothing was really fuzzed: that is said instead of "no
  * findings". */
 #include <fnmatch.h>
@@ -30,6 +33,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+#include <time.h>
 
 #include "base/clock.h"
 #include "fuzz/engine.h"
@@ -42,6 +46,8 @@
 #define DEAF_EACH 5u
 #define TURN_MS 50
 #define DRAIN_NS (2 * NS_PER_S) /* for calls under way at the end */
+#define SLACK_NS (2 * NS_PER_S) /* after the end, or the tenth part of the time there is */
+#define SLACK_SHARE 10
 #define DEFAULT_FINDINGS 100u
 #define GRACE_NS (10 * NS_PER_S)
 #define GRACE_SHARE 5 /* or the fifth part of the time there is */
@@ -210,10 +216,16 @@ static void look_twice(struct engine *engine, const struct step *step)
 
 bool engine_is_enough(const struct engine *engine)
 {
-	unsigned max = engine->options->max_findings ? engine->options->max_findings : DEFAULT_FINDINGS;
+	const struct fuzz_progress *totals = &engine->result->totals;
+	unsigned max = engine->options->max_findings;
 
-	/* what was known before would end it before the first call */
-	return engine->result->totals.fresh >= max;
+	/* a limit that nobody asked for: what is known may be more, and would end every run before its first call */
+	return max ? totals->counted >= max : totals->fresh >= DEFAULT_FINDINGS;
+}
+
+bool engine_is_over(const struct engine *engine)
+{
+	return engine->stopped || engine->broken || engine->past;
 }
 
 int engine_open_again(struct engine *engine)
@@ -262,15 +274,16 @@ bool engine_tick(struct engine *engine, const char *doing)
 	if (doing)
 		totals->doing = doing;
 	if (now - engine->asked_ns < ASKED_NS && engine->asked_ns)
-		return engine->stopped;
+		return engine->stopped || engine->past;
 	engine->asked_ns = now;
+	engine->past = engine->ends && now >= engine->last;
 	if (options->stop && options->stop(options->data))
 		engine->stopped = true;
 	if (now - engine->shown_ns >= TOLD_NS) {
 		engine->shown_ns = now;
 		progress_tell(engine, now);
 	}
-	return engine->stopped;
+	return engine->stopped || engine->past;
 }
 
 void gap_add(struct fuzz_result *result, const char *format, ...)
@@ -284,6 +297,16 @@ void gap_add(struct fuzz_result *result, const char *format, ...)
 	texts_add(&result->gaps, text);
 }
 
+/* What nobody wants to hear of does not end a run. */
+static bool is_counted(const struct engine *engine, const struct finding *finding)
+{
+	const struct fuzz_options *options = engine->options;
+	const struct finding *known = options->known ? store_find(options->known, finding->id) : NULL;
+
+	return !(known && finding_is_suppressed(known, (int64_t)time(NULL))) &&
+		!(options->baseline && texts_have(options->baseline, finding->id));
+}
+
 void finding_put(struct engine *engine, struct finding *finding, bool is_new)
 {
 	struct fuzz_result *result = engine->result;
@@ -292,6 +315,7 @@ void finding_put(struct engine *engine, struct finding *finding, bool is_new)
 	result->findings[result->count++] = *finding;
 	result->totals.findings++;
 	result->totals.fresh += is_new;
+	result->totals.counted += is_counted(engine, finding);
 	result->totals.flaky += finding_is_flaky(finding);
 	for (size_t i = 0; i < result->totals.subject_count; i++) {
 		if (strcmp(result->totals.subjects[i].subject->name, finding->subject) == 0) {
@@ -364,6 +388,8 @@ void engine_init(struct engine *engine, const struct fuzz_options *options, stru
 	*result = (struct fuzz_result){0};
 	engine->started = engine->told_ns = engine->shown_ns = clock_now();
 	engine->ends = options->duration_ns ? engine->started + options->duration_ns : 0;
+	engine->last = engine->ends +
+		(options->duration_ns / SLACK_SHARE > SLACK_NS ? options->duration_ns / SLACK_SHARE : SLACK_NS);
 	engine->grace_ns = options->duration_ns && options->duration_ns / GRACE_SHARE < GRACE_NS
 		? options->duration_ns / GRACE_SHARE
 		: GRACE_NS;
@@ -439,6 +465,13 @@ static bool worker_turn(struct engine *engine, struct worker *worker, bool unsta
 	return true;
 }
 
+static uint64_t drain_end(const struct engine *engine)
+{
+	uint64_t until = clock_now() + DRAIN_NS, half = engine->ends + (engine->last - engine->ends) / 2;
+
+	return engine->ends && half < until ? half : until;
+}
+
 static void explore(struct engine *engine)
 {
 	bool unstable = oracle_in(engine->options->oracles, "unstable"), busy = true;
@@ -460,7 +493,7 @@ static void explore(struct engine *engine)
 		if (!any && loop)
 			(void)loop_turn(loop, TURN_MS);
 		if (over && !drained)
-			drained = clock_now() + DRAIN_NS;
+			drained = drain_end(engine);
 		if (over && clock_now() >= drained)
 			return;
 	}
@@ -523,6 +556,8 @@ static void nothing_check(struct engine *engine, size_t subjects)
 		why(result, "none of the subjects could be fuzzed: %s", result->gaps.items[0]);
 	else if (result->totals.subject_count == 0)
 		why(result, "no subject has such a name");
+	else if (all.calls == 0 && result->end == FUZZ_ENOUGH)
+		return; /* what is known was enough */
 	else if (all.calls == 0)
 		why(result, "no call was made in the time there was");
 	else if (all.ok + all.rejected + all.failed == 0)
@@ -571,9 +606,15 @@ static void finish(struct engine *engine)
 	if (result->totals.unconfirmed)
 		gap_add(result, "%u %s never came again, and %s not told", result->totals.unconfirmed,
 			result->totals.unconfirmed == 1 ? "surprise" : "surprises", result->totals.unconfirmed == 1 ? "is" : "are");
-	if (engine->pending_count)
-		gap_add(result, "%s%zu %s not looked into: it ended before", engine->surprises_lost ? "at least " : "",
-			engine->pending_count, engine->pending_count == 1 ? "surprise was" : "surprises were");
+	size_t waiting = engine->pending_count + engine->cut, large = 0;
+	if (waiting)
+		gap_add(result, "%s%zu %s not looked into: it ended before", engine->surprises_lost ? "at least " : "", waiting,
+			waiting == 1 ? "surprise was" : "surprises were");
+	for (size_t i = 0; i < result->count; i++)
+		large += result->findings[i].unfinished;
+	if (large)
+		gap_add(result, "%zu %s not made as small as can be: it ended before; 'hotcell findings minimise ID' goes on", large,
+			large == 1 ? "finding was" : "findings were");
 	if (is_deaf(engine))
 		gap_add(result, "it ended early: none of the first %" PRIu64 " calls was answered", result->totals.calls);
 	if (result->count > 1)
@@ -598,7 +639,7 @@ int fuzz_run(const struct fuzz_options *options, struct fuzz_result *ret, struct
 	engine_init(&engine, options, ret, err);
 	quarries_find(&engine);
 	confirm_known(&engine);
-	if (engine.quarry_count && !engine.stopped && !engine.broken && workers_open(&engine) == 0) {
+	if (engine.quarry_count && !engine_is_over(&engine) && !engine_is_enough(&engine) && workers_open(&engine) == 0) {
 		confirm_pending(&engine);
 		explore(&engine);
 		confirm_pending(&engine);

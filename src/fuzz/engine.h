@@ -48,6 +48,8 @@ void chain_harvest(struct chain *chain, const struct reply *reply);
 /* One for a member of this name; `dice` is any number. NULL: there is none. */
 const struct chain_text *chain_pick(
 	const struct chain *chain, const char *key, size_t key_len, bool number, uint64_t dice);
+/* Whether the schema, as it came, has a member for something of the chain that `input`, if given, did not say itself. */
+bool chain_fits(const struct chain *chain, const struct value *schema, const struct buf *input);
 /* The value with one of its texts or numbers replaced by one of the chain, as JSON, if the result fits the schema.
  * The value is as it was afterwards. */
 bool chain_use(const struct chain *chain, const struct schema *schema, struct value *value, struct draw *dice,
@@ -129,6 +131,8 @@ struct quarry {
 	double lately; /* new kinds of answers a call, later ones counting more */
 	bool no_malformed; /* nothing breaks its schema */
 	bool none_made; /* told that no value was found for it */
+	unsigned heard; /* answers that were looked at for that: */
+	bool gives; /* what it answers has a name that another, or it itself, takes something by */
 };
 #define KEPT_MAX 256u /* inputs of one subject */
 
@@ -146,6 +150,7 @@ struct worker {
 	struct step past[HISTORY_MAX]; /* on this process: a ring */
 	uint64_t past_count;
 	unsigned chained; /* calls of the chain so far */
+	unsigned bout; /* calls that are left of a chain among calls that are each for themselves; 0: none */
 	struct chain chain;
 };
 
@@ -177,10 +182,14 @@ struct engine {
 	struct fuzz_result *result;
 	struct err *err;
 	enum target_mode mode;
-	uint64_t started, ends; /* 0: no end */
-	uint64_t grace_ns; /* after the end, for what was found by then; and for making one finding smaller */
+	uint64_t started, ends; /* of exploring; 0: no end */
+	uint64_t last; /* of everything: what was found by the end is seen again until then, and made smaller for half of that */
+	uint64_t grace_ns; /* for making one finding smaller, if so much is left */
 	uint64_t begun, answered; /* calls; answered in any way that can be used */
 	struct draw dice;
+	struct chain heard; /* of one answer */
+	unsigned bouts; /* chains so far, where most calls are each for themselves */
+	uint64_t bout_next; /* call with which the next one begins */
 	struct quarry *quarries;
 	size_t quarry_count;
 	struct worker *workers;
@@ -194,7 +203,10 @@ struct engine {
 	struct session *again;
 	unsigned again_calls; /* of its process */
 	uint64_t again_lived; /* as the session counts them */
-	uint64_t again_ends; /* when making it smaller ends */
+	uint64_t again_until; /* when making this one smaller ends */
+	uint64_t again_ends; /* when this try at it does */
+	bool again_cut; /* it ended before it was done */
+	unsigned cut; /* surprises that were not seen again, but might have been: it ended before */
 	uint64_t again_ns; /* spent on it so far */
 	bool again_late; /* the last trial took all its time */
 	char *sha256;
@@ -203,6 +215,7 @@ struct engine {
 	uint64_t told_ns, told_calls, shown_ns, asked_ns;
 	struct buf scratch;
 	bool stopped, broken; /* broken: *err says why */
+	bool past; /* it is later than `last` */
 };
 
 void engine_init(
@@ -210,6 +223,7 @@ void engine_init(
 void engine_done(struct engine *engine);
 /* Tells how it goes, if it is time, and asks whether to stop. True: end now. */
 bool engine_tick(struct engine *engine, const char *doing);
+bool engine_is_over(const struct engine *engine); /* stopped, broken or past: no call is made any more */
 void engine_judge(struct engine *engine, const struct step *step, const struct exchange *seen, const char *before,
 	size_t before_len, struct verdicts *ret);
 bool engine_is_enough(const struct engine *engine);
@@ -261,6 +275,7 @@ bool trial_once(struct engine *engine, const struct steps *steps, const struct s
 struct tally {
 	unsigned seen, tried;
 };
+void confirm_time(struct engine *engine); /* Says how long one is made smaller, from now on. */
 /* Until it was tried so often, what the tally has already included; *ret is the last proof. The first two are on processes that
  * nobody called before; so are the others, unless it came each time: then they are on what is there. */
 void trial_count(struct engine *engine, const struct steps *steps, const struct surprise *surprise, unsigned times,

@@ -13,6 +13,12 @@
 #define KEPT_ENOUGH 16 /* inputs, with which every other value is made of kept ones; fewer tell less */
 #define MUTATE_TRIES 4
 #define CHAINED_ODDS 2 /* one call in so many takes something of an earlier answer */
+#define BOUT_CALLS 8u /* of a chain among calls that are each for themselves */
+#define BOUT_FIRST 64u /* calls between two of those, at first; each needs a new process, which may cost as much as thousands of calls */
+#define BOUT_SLOWER 8u /* after so many of them there are twice as many calls in between */
+#define BOUT_SHIFT_MAX 32u
+#define HEARD_MAX 64u /* kinds of answers of one subject that are looked at for what another takes */
+#define BOUT_ODDS 4 /* all calls of it but one in so many go to who takes what was answered */
 
 void quarry_done(struct quarry *quarry)
 {
@@ -63,6 +69,69 @@ struct quarry *quarry_choose(struct engine *engine)
 			return &engine->quarries[i];
 	}
 	return &engine->quarries[engine->quarry_count - 1];
+}
+
+/* ---- chains in between ---- */
+
+static bool is_one_by_one(const struct engine *engine)
+{
+	return engine->mode == TARGET_EXEC || engine->mode == TARGET_ARGS;
+}
+
+/* Whether one of the subjects takes something by a name that this answer has for what it made. */
+static void giver_find(struct engine *engine, struct worker *worker, const struct exchange *seen)
+{
+	struct quarry *quarry = worker->quarry;
+
+	if (engine->options->sequence || quarry->gives || quarry->heard >= HEARD_MAX || seen->reply.kind != REPLY_OK ||
+		is_one_by_one(engine))
+		return;
+	quarry->heard++;
+	chain_forget(&engine->heard);
+	chain_harvest(&engine->heard, &seen->reply);
+	for (size_t i = 0; i < engine->quarry_count && !quarry->gives; i++)
+		quarry->gives = chain_fits(&engine->heard, &engine->quarries[i].subject->input_value, &worker->now.input);
+}
+
+/* One of those that give, or that take what there is; NULL: there is none. */
+static struct quarry *bout_pick(struct engine *engine, const struct chain *taken)
+{
+	struct quarry *picked = NULL;
+
+	for (size_t i = 0, count = 0; i < engine->quarry_count; i++) {
+		struct quarry *one = &engine->quarries[i];
+		if (taken ? !chain_fits(taken, &one->subject->input_value, NULL) : !one->gives)
+			continue;
+		if (draw_raw(&engine->dice, ++count) == 0)
+			picked = one;
+	}
+	return picked;
+}
+
+/* With a process that nobody called: an id that counts what was made on it is the same when it is seen again. */
+static void bout_begin(struct engine *engine, struct worker *worker)
+{
+	unsigned shift = engine->bouts++ / BOUT_SLOWER;
+
+	engine->bout_next = engine->begun + BOUT_CALLS + ((uint64_t)BOUT_FIRST << (shift < BOUT_SHIFT_MAX ? shift : BOUT_SHIFT_MAX));
+	worker->bout = BOUT_CALLS;
+	if (worker->past_count > 0)
+		session_restart(worker->session);
+	worker->past_count = 0;
+	chain_forget(&worker->chain);
+}
+
+/* NULL: this call is for itself. */
+static struct quarry *bout_choose(struct engine *engine, struct worker *worker)
+{
+	if (!worker->bout) {
+		if (engine->options->sequence || engine->begun < FIRST_CALLS * engine->quarry_count ||
+			engine->begun < engine->bout_next || !bout_pick(engine, NULL))
+			return NULL;
+		bout_begin(engine, worker);
+	}
+	struct quarry *picked = worker->chain.count && draw_raw(&engine->dice, BOUT_ODDS) ? bout_pick(engine, &worker->chain) : NULL;
+	return picked ? picked : bout_pick(engine, NULL);
 }
 
 /* ---- which value ---- */
@@ -152,12 +221,12 @@ static int worker_make(struct engine *engine, struct worker *worker, struct quar
 	now->subject = quarry->subject;
 	now->malformed = false;
 	now->violation[0] = '\0';
-	bool malformed = options->malformed && engine->begun % options->malformed == options->malformed - 1;
+	bool malformed = options->malformed && engine->begun % options->malformed == options->malformed - 1 && !worker->bout;
 	if (!(malformed && make_malformed(worker, quarry, &made)) && make_valid(engine, quarry, &made, err) < 0)
 		return -1;
 	choices_keep(worker, &quarry->draw);
 	now->input.len = 0;
-	if (!now->malformed && worker->chain.count && draw_raw(&quarry->dice, CHAINED_ODDS) == 0 &&
+	if (!now->malformed && worker->chain.count && (worker->bout || draw_raw(&quarry->dice, CHAINED_ODDS) == 0) &&
 		chain_use(&worker->chain, quarry->subject->input, (struct value *)(uintptr_t)made.value, &quarry->dice, &now->input))
 		worker->chosen = false;
 	else
@@ -178,7 +247,7 @@ static void gap_make_failed(struct engine *engine, struct quarry *quarry, const 
 
 int explorer_begin(struct engine *engine, struct worker *worker)
 {
-	struct quarry *quarry = quarry_choose(engine);
+	struct quarry *chained = bout_choose(engine, worker), *quarry = chained ? chained : quarry_choose(engine);
 	struct err err;
 
 	if (worker_make(engine, worker, quarry, &err) < 0) {
@@ -248,12 +317,25 @@ static void learn(struct engine *engine, struct worker *worker, const struct exc
 	if (!is_new)
 		return;
 	progress->kinds++;
+	giver_find(engine, worker, seen);
 	quarry_keep(engine, quarry, worker);
 }
 
-static void remember(struct engine *engine, struct worker *worker, const struct exchange *seen)
+/* What was planted, and came back, is no name: it would be proof of something else wherever it came back again. */
+static bool tells_secrets(const struct verdicts *verdicts)
 {
-	bool one_by_one = engine->mode == TARGET_EXEC || engine->mode == TARGET_ARGS;
+	for (size_t i = 0; i < verdicts->count; i++) {
+		const char *oracle = verdicts->list[i].oracle;
+		if (strcmp(oracle, "canary") == 0 || strcmp(oracle, "secret") == 0)
+			return true;
+	}
+	return false;
+}
+
+static void remember(struct engine *engine, struct worker *worker, const struct exchange *seen, const struct verdicts *verdicts)
+{
+	bool harvest = !tells_secrets(verdicts);
+	bool one_by_one = is_one_by_one(engine);
 
 	if (seen->ended || one_by_one) {
 		worker->past_count = 0;
@@ -261,9 +343,18 @@ static void remember(struct engine *engine, struct worker *worker, const struct 
 	} else {
 		step_copy(&worker->past[worker->past_count++ % HISTORY_MAX], &worker->now);
 	}
+	if (worker->bout) {
+		if (harvest)
+			chain_harvest(&worker->chain, &seen->reply);
+		if (--worker->bout == 0 || seen->ended) {
+			worker->bout = 0;
+			chain_forget(&worker->chain);
+		}
+	}
 	if (engine->options->sequence <= 1)
 		return;
-	chain_harvest(&worker->chain, &seen->reply);
+	if (harvest)
+		chain_harvest(&worker->chain, &seen->reply);
 	if (++worker->chained < engine->options->sequence && !seen->ended)
 		return;
 	if (!seen->ended)
@@ -289,5 +380,5 @@ void worker_take(struct engine *engine, struct worker *worker, const struct exch
 		.lived = seen->calls};
 	for (size_t i = 0; i < verdicts.count; i++)
 		surprise_add(engine, &verdicts.list[i], &witness);
-	remember(engine, worker, seen);
+	remember(engine, worker, seen, &verdicts);
 }

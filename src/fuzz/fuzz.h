@@ -43,11 +43,12 @@ struct fuzz_options {
 	uint64_t duration_ns; /* 0: no limit; one of the two is there */
 	uint64_t call_ns; /* that a call may take */
 	unsigned workers; /* sessions that explore; at least 1 */
-	unsigned sequence; /* calls in a chain on one session, values of earlier answers used in later ones; 1: each alone */
+	unsigned sequence; /* calls in a chain on one session, values of earlier answers used in later ones; 1: each alone; 0: chains now and then, where one takes what another answers */
 	unsigned malformed; /* one call in so many breaks its schema; 0: none */
 	unsigned replays; /* that a surprise gets; 0: 5 */
 	unsigned max_shrink; /* calls to make one smaller; 0: 500 */
-	unsigned max_findings; /* distinct ones that are not in `known`, after which it ends; 0: 100 */
+	unsigned max_findings; /* distinct ones, those of `known` that came again included, after which it ends; 0: 100 that are not known */
+	const struct finding_texts *baseline; /* ids that do not count for that, as suppressed ones do not; may be NULL */
 	/* what findings say of how to do it again */
 	const struct finding_texts *flags, *environment_names;
 	const char *profile, *declared; /* `declared`: the file that findings point to where no trace says better; may be NULL */
@@ -76,6 +77,7 @@ struct fuzz_progress {
 	size_t subject_count;
 	uint64_t unseen; /* effects that were too many to be looked at */
 	unsigned findings, fresh, flaky, unconfirmed; /* unconfirmed: surprises that never came again */
+	unsigned counted; /* findings that max_findings is about */
 	const char *doing; /* "retrying known examples", "exploring", "making smaller", ... */
 };
 
@@ -121,7 +123,8 @@ struct repro {
 /* Replays a finding's input `times` times, each on a new process. -1 where it cannot be tried. */
 MUST_CHECK int fuzz_repro(const struct fuzz_options *options, const struct finding *finding, unsigned times, struct repro *ret, struct err *err);
 void repro_done(struct repro *repro);
-/* Makes a finding's input smaller, from the input itself: its choices are not kept. *ret_smaller: `finding` was changed. */
+/* Makes a finding's input smaller, from the input itself: its choices are not kept. *ret_smaller: its input was changed. Whether it
+ * is `unfinished` still is in the finding. */
 MUST_CHECK int fuzz_minimise(const struct fuzz_options *options, struct finding *finding, bool *ret_smaller, struct err *err);
 
 #endif

@@ -113,6 +113,7 @@ static void still_there(
 	finding.seen = known->seen;
 	finding.tried = known->tried;
 	finding.first_seen = known->first_seen;
+	finding.unfinished = known->unfinished;
 	if (known->found) {
 		finding.found = xstrdup(known->found);
 		renew(engine, known, finding.found, strlen(finding.found));
@@ -151,7 +152,7 @@ static void try_steps(struct known *it, const struct finding *known, const struc
 			still_there(engine, known, steps, &proof);
 			return;
 		}
-		if (engine->stopped || engine->broken)
+		if (engine_is_over(engine))
 			return;
 		if (left > 1 && is_over(it)) {
 			it->late++;
@@ -215,7 +216,7 @@ void confirm_known(struct engine *engine)
 			const struct finding *finding = &known->items[i];
 			if (!is_of(engine, finding) || (strcmp(finding->oracle, "hang") == 0) != hangs)
 				continue;
-			if (engine_tick(engine, "retrying known examples") || engine_open_again(engine) < 0)
+			if (engine_tick(engine, "retrying known examples") || engine_is_enough(engine) || engine_open_again(engine) < 0)
 				return;
 			if (tried++ && is_over(&it))
 				it.late++;

@@ -102,13 +102,17 @@ static int minimise(struct engine *engine, struct finding *finding, bool *ret_sm
 	trial_count(engine, &steps, &surprise, times, &tally, &proof);
 	if (engine->broken)
 		return -1;
+	if (!tally.tried && engine->past)
+		return err_set(engine->err, ETIMEDOUT, "it took longer than there was time for to see it again once");
 	if (!tally.seen)
 		return err_set(engine->err, ERR_MISSING,
 			"it did not come again in %u tries: there is nothing to make smaller", tally.tried);
 	surprise.late = engine->again_late;
+	confirm_time(engine);
 	confirm_reduce(engine, &steps, &surprise, times, &tally, &proof);
 	if (engine->broken)
 		return -1;
+	finding->unfinished = engine->again_cut;
 	own(freep) char *input = steps_text(&steps);
 	if (strlen(input) >= strlen(finding->input))
 		return 0;
@@ -132,6 +136,7 @@ int fuzz_minimise(const struct fuzz_options *options, struct finding *finding, b
 
 	*ret_smaller = false;
 	engine_init(&engine, options, &result, err);
+	engine.grace_ns = options->duration_ns ? options->duration_ns : engine.grace_ns;
 	result.totals.doing = "making smaller";
 	return minimise(&engine, finding, ret_smaller);
 }

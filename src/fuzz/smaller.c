@@ -21,11 +21,14 @@ struct smaller {
 	bool proven; /* it came on a process that nobody had called */
 };
 
+static bool is_late(const struct engine *engine)
+{
+	return engine_is_over(engine) || clock_now() >= engine->again_ends;
+}
+
 static bool is_over(const struct smaller *smaller)
 {
-	const struct engine *engine = smaller->engine;
-
-	return smaller->left == 0 || engine->broken || engine->stopped || clock_now() >= engine->again_ends;
+	return smaller->left == 0 || is_late(smaller->engine);
 }
 
 static bool comes(struct smaller *smaller)
@@ -186,8 +189,9 @@ bool confirm_shrink(struct engine *engine, struct steps *steps, const struct sur
 		.proof = proof,
 		.left = left > most ? most : left};
 
-	uint64_t until = clock_now() + engine->grace_ns, last = engine->ends + engine->grace_ns;
-	engine->again_ends = engine->ends && last < until ? last : until;
+	/* what comes of it may have to be looked for once more: a third of the time is kept for that */
+	uint64_t now = clock_now(), left_ns = engine->again_until > now ? engine->again_until - now : 0;
+	engine->again_ends = now + left_ns / 3 * 2;
 	if (steps_repeat(steps))
 		shrink_times(&smaller);
 	if (steps->count > 1)
@@ -197,5 +201,6 @@ bool confirm_shrink(struct engine *engine, struct steps *steps, const struct sur
 		shrink_choices(&smaller, surprise->choices, surprise->choice_count);
 	for (size_t i = steps->count; i-- > 0 && !is_over(&smaller);)
 		shrink_text(&smaller, i);
+	engine->again_cut |= is_late(engine);
 	return smaller.proven;
 }

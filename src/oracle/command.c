@@ -14,6 +14,7 @@
 #define SHELLS_LOOKED 32 /* of one call */
 #define PLACES_LOOKED 8 /* of a name in one text */
 #define NAME_LOOKED 255 /* bytes of one */
+#define BARE_LOOKED ((size_t)64 << 10) /* bytes of a text or an input that quotes are taken out of */
 #define COMM_LEN 15 /* of a process's name, as the kernel keeps it */
 #define SHELL_SIGNS ";|&$()`\n\r{}<>\"' \t" /* where a word of a shell's text ends */
 
@@ -113,6 +114,43 @@ static bool is_begun(const struct observation *seen, const char *text, const cha
 	return false;
 }
 
+/* ---- the same without quotes ---- */
+
+/* What a shell takes away before it looks for a program: "|'/x y'" starts "/x y". */
+static void text_bare(const char *text, struct buf *ret)
+{
+	for (; *text; text++)
+		if (!strchr("'\"\\", *text))
+			buf_char(ret, *text);
+	buf_char(ret, '\0');
+}
+
+/* The quotes around strings of JSON stay: they say where a string of the input ends. */
+static void input_bare(const struct observation *seen, struct buf *ret)
+{
+	for (size_t i = 0; i < seen->len; i++) {
+		bool taken = seen->input[i] == '\\' && i + 1 < seen->len && strchr("\"\\", seen->input[i + 1]);
+		if (!taken && seen->input[i] != '\'')
+			buf_char(ret, seen->input[i]);
+		i += taken;
+	}
+}
+
+static bool is_begun_bare(const struct observation *seen, const char *text, const char *typed)
+{
+	own(buf_done) struct buf input = {0}, bare = {0}, name = {0};
+	struct observation without = *seen;
+
+	if (!strpbrk(text, "'\"\\") || seen->len > BARE_LOOKED || strlen(text) > BARE_LOOKED)
+		return false;
+	input_bare(seen, &input);
+	text_bare(text, &bare);
+	text_bare(typed, &name);
+	without.input = input.data;
+	without.len = input.len;
+	return is_begun(&without, bare.data, name.data);
+}
+
 /* A program that a shell started, or a file that it wrote, because the input says so. */
 static bool is_shells_doing(const struct observation *seen, const struct effect *effect)
 {
@@ -128,7 +166,7 @@ static bool is_shells_doing(const struct observation *seen, const struct effect 
 	for (size_t i = 0; i < seen->effect_count && looked < SHELLS_LOOKED; i++) {
 		const char *text = shell_text(&seen->effects[i]);
 		looked += text != NULL;
-		if (text && (is_begun(seen, text, name_of(effect)) || is_begun(seen, text, typed)))
+		if (text && (is_begun(seen, text, name_of(effect)) || is_begun(seen, text, typed) || is_begun_bare(seen, text, typed)))
 			return true;
 	}
 	return false;

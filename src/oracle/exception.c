@@ -152,9 +152,19 @@ static struct span line_told(struct span line, const char *at, bool document)
 	return span_trim(told.len > LINE_TOLD ? (struct span){told.at, LINE_TOLD} : told);
 }
 
+/* "StopIteration", "shop.Broken: no such basket": what ends a traceback, whatever its type is called. */
+static bool is_type_line(struct span line)
+{
+	size_t name = 0;
+
+	while (name < line.len && in_name((unsigned char)line.at[name]))
+		name++;
+	return name > 0 && !isdigit((unsigned char)line.at[0]) && (name == line.len || line.at[name] == ':');
+}
+
 struct span exception_line(const char *text, size_t len)
 {
-	struct span left = {text, len < EXCEPTION_LOOK ? len : EXCEPTION_LOOK}, line, found = {0}, head = {0};
+	struct span left = {text, len < EXCEPTION_LOOK ? len : EXCEPTION_LOOK}, line, found = {0}, head = {0}, last = {0};
 	bool declared = false, document = len > 0 && (*text == '{' || *text == '[');
 
 	while (line_next(&left, &line)) {
@@ -167,7 +177,7 @@ struct span exception_line(const char *text, size_t len)
 		switch (line_judge(line, &at)) {
 		case LINE_HEAD:
 			head = line_told(line, span_find(line, "Traceback", 9), document);
-			found = (struct span){0};
+			found = last = (struct span){0};
 			declared = false;
 			break;
 		case LINE_DECLARED: declared = declared || !found.len; break;
@@ -176,10 +186,13 @@ struct span exception_line(const char *text, size_t len)
 			if (!found.len && !declared && !(head.len && indented))
 				found = line_told(line, at, document);
 			break;
-		case LINE_PLAIN: break;
+		case LINE_PLAIN:
+			if (head.len && !last.len && !indented && is_type_line(line))
+				last = line_told(line, line.at, document);
+			break;
 		}
 	}
-	return found.len || declared ? found : head;
+	return found.len || declared ? found : last.len ? last : head;
 }
 
 bool text_is_exception(const char *text, size_t len)

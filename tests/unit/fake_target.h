@@ -63,7 +63,7 @@ static inline void fake_subject(struct target *target, const char *name, const c
 	subject->name = xstrdup(name);
 	subject->input = schema_read(schema, strlen(schema), NULL, NULL, &err);
 	subject->generator = subject->input ? generator_open(subject->input, &options, &err) : NULL;
-	if (!subject->generator)
+	if (json_read(schema, strlen(schema), &schema_text_limits, NULL, &subject->input_value, &err) < 0 || !subject->generator)
 		subject->problem = xstrdup(err.text);
 }
 
@@ -83,6 +83,7 @@ static inline void fake_done(struct target *target)
 	for (size_t i = 0; i < target->subjects.count; i++) {
 		generator_free(target->list[i].generator);
 		schema_free(target->list[i].input);
+		value_done(&target->list[i].input_value);
 		free(target->list[i].name);
 		free(target->list[i].problem);
 	}
@@ -272,6 +273,8 @@ void oracle_judge(const struct observation *seen, oracle_set set, struct verdict
 		fake_verdict(ret, "crash", "it ended");
 	if (seen->reply.kind == REPLY_FAILED)
 		fake_verdict(ret, "exception", seen->reply.message);
+	if (seen->reply.text && memmem(seen->reply.text, seen->reply.len, "planted", 7))
+		fake_verdict(ret, "secret", "it tells what was planted");
 	if (seen->reply.kind == REPLY_LATE)
 		fake_verdict(ret, "hang", "no answer");
 	if (seen->malformed && seen->reply.kind == REPLY_OK && seen->violation)

@@ -498,6 +498,75 @@ static void what_an_answer_told_is_used_in_later_calls(void **state)
 		"[{\"subject\":\"create\",\"arguments\":{\"a\":\"\"}},{\"subject\":\"delete\",\"arguments\":{\"id\":\"n-4f7a9c\"}}]");
 }
 
+static void tells_secret(const struct fake_call *call, struct reply *reply)
+{
+	if (strcmp(call->subject, "create") == 0)
+		fake_say(call, reply, "{\"id\":\"planted-4f7a9c\"}");
+	else if (strstr(text_of(call->input, "id"), "planted"))
+		fake_fail(call, reply, "it was taken for a name");
+}
+
+static void what_was_planted_is_no_name_for_later_calls(void **state)
+{
+	own(fake_done) struct target target = {.behave = tells_secret};
+
+	(void)state;
+	fake_subject(&target, "create", text_schema, NULL);
+	fake_subject(&target, "delete", note_schema, NULL);
+	for (unsigned sequence = 0; sequence <= 8; sequence += 8) {
+		own(fuzz_result_done) struct fuzz_result result = {0};
+		struct fuzz_options options = options_for(&target, 1000);
+		options.sequence = sequence;
+		run(&options, &result);
+		assert_int_equal(result.count, 1);
+		assert_string_equal(result.findings[0].oracle, "secret");
+	}
+}
+
+/* The number of a note counts what was made on its process; one that is deleted twice is not looked for. */
+static void twice_bug(const struct fake_call *call, struct reply *reply)
+{
+	int *made = &call->session->state[0], *gone = &call->session->state[1];
+	char id[40];
+
+	(void)snprintf(id, sizeof(id), "note-%03d", *made);
+	if (strcmp(call->subject, "create") == 0) {
+		(void)snprintf(id, sizeof(id), "{\"id\":\"note-%03d\"}", ++*made);
+		fake_say(call, reply, id);
+	} else if (strcmp(call->subject, "delete") != 0 || !*made || strcmp(text_of(call->input, "id"), id) != 0) {
+		reply->kind = strcmp(call->subject, "delete") == 0 ? REPLY_REJECTED : REPLY_OK;
+	} else if (*gone == *made) {
+		fake_fail(call, reply, "gone");
+	} else {
+		*gone = *made;
+	}
+}
+
+static void chains_are_made_in_between_where_one_takes_what_another_answers(void **state)
+{
+	static const char *const others[] = {"list", "read", "write", "find", "sort"};
+
+	(void)state;
+	for (unsigned alone = 0; alone < 2; alone++) {
+		own(fake_done) struct target target = {.behave = twice_bug};
+		own(fuzz_result_done) struct fuzz_result result = {0};
+		fake_subject(&target, "create", text_schema, NULL);
+		fake_subject(&target, "delete", note_schema, NULL);
+		for (size_t i = 0; i < ARRAY_LEN(others); i++)
+			fake_subject(&target, others[i], text_schema, NULL);
+		struct fuzz_options options = options_for(&target, 1500);
+		options.sequence = alone;
+		run(&options, &result);
+		assert_int_equal(result.count, !alone);
+		if (alone)
+			continue;
+		assert_string_equal(result.findings[0].input,
+			"[{\"subject\":\"create\",\"arguments\":{\"a\":\"\"}},{\"subject\":\"delete\",\"arguments\":{\"id\":\"note-001\"}},"
+			"{\"subject\":\"delete\",\"arguments\":{\"id\":\"note-001\"}}]");
+		assert_true(result.totals.restarts < 100);
+	}
+}
+
 /* ---- malformed ---- */
 
 static void accepts_all(const struct fake_call *call, struct reply *reply)
@@ -747,7 +816,7 @@ static void one_that_is_suppressed_is_gone_and_not_fixed(void **state)
 	assert_int_equal(after.fixed.count, 2);
 }
 
-static void what_is_known_is_not_enough(void **state)
+static void what_is_known_and_came_again_counts_unless_nobody_wants_to_hear_of_it(void **state)
 {
 	own(fake_done) struct target target = {.behave = several_bugs};
 	own(fuzz_result_done) struct fuzz_result before = {0}, after = {0};
@@ -760,8 +829,26 @@ static void what_is_known_is_not_enough(void **state)
 	options.known = &known;
 	options.max_findings = 1;
 	run(&options, &after);
+	assert_int_equal(after.count, 1);
+	assert_int_equal(after.totals.calls, 0);
+	assert_int_equal(after.end, FUZZ_ENOUGH);
+	fuzz_result_done(&after);
+	/* one is suppressed, one is in the baseline, and there are not three others */
+	own(texts_done) struct finding_texts baseline = {0};
+	texts_add(&baseline, known.items[1].id);
+	known.items[0].state = FINDING_SUPPRESSED;
+	options.baseline = &baseline;
+	options.max_findings = 2;
+	run(&options, &after);
 	assert_int_equal(after.count, 3);
 	assert_int_equal(after.totals.calls, 5000);
+	assert_int_equal(after.end, FUZZ_DONE);
+	fuzz_result_done(&after);
+	/* nobody asked for an end: then only what is new counts */
+	options.max_findings = 0;
+	options.baseline = NULL;
+	options.max_calls = 100;
+	run(&options, &after);
 	assert_int_equal(after.end, FUZZ_DONE);
 }
 
@@ -1059,6 +1146,42 @@ static void many_faults_leave_time_to_explore(void **state)
 	run(&options, &result);
 	for (size_t i = 0; i < result.totals.subject_count; i++)
 		assert_true(result.totals.subjects[i].calls > 0);
+	assert_true(result.totals.ns < options.duration_ns + 2 * NS_PER_S + NS_PER_S / 4);
+}
+
+/* Long texts are wrong, and it takes its time unless it was told not to. */
+static void slow_long_bug(const struct fake_call *call, struct reply *reply)
+{
+	struct timespec while_long = {.tv_nsec = 20 * 1000 * 1000};
+
+	if (!call->session->target->echo)
+		(void)nanosleep(&while_long, NULL);
+	if (strlen(text_of(call->input, "a")) >= 12)
+		fake_fail(call, reply, "too long");
+}
+
+static void the_end_is_kept_and_what_is_not_small_by_then_says_so(void **state)
+{
+	own(fake_done) struct target target = {.behave = slow_long_bug};
+	own(fuzz_result_done) struct fuzz_result result = {0};
+	struct err err = {0};
+	bool smaller;
+
+	(void)state;
+	fake_subject(&target, "tool", text_schema, NULL);
+	struct fuzz_options options = options_for(&target, 0);
+	options.duration_ns = NS_PER_S / 2;
+	run(&options, &result);
+	assert_true(result.totals.ns < options.duration_ns + 2 * NS_PER_S + NS_PER_S / 4);
+	assert_int_equal(result.count, 1);
+	assert_true(result.findings[0].seen >= 2);
+	assert_true(result.findings[0].unfinished);
+	assert_true(has_gap(&result, "1 finding was not made as small as can be"));
+	target.echo = 1;
+	options.duration_ns = 10 * NS_PER_S;
+	assert_int_equal(fuzz_minimise(&options, &result.findings[0], &smaller, &err), 0);
+	assert_true(smaller);
+	assert_false(result.findings[0].unfinished);
 }
 
 static void late_bug(const struct fake_call *call, struct reply *reply)
@@ -1192,13 +1315,15 @@ int main(void)
 		TEST(the_same_call_is_made_twice_where_answers_are_compared),
 		TEST(a_bug_that_needs_calls_before_it_is_reduced_to_exactly_them),
 		TEST(what_an_answer_told_is_used_in_later_calls),
+		TEST(what_was_planted_is_no_name_for_later_calls),
+		TEST(chains_are_made_in_between_where_one_takes_what_another_answers),
 		TEST(what_breaks_its_schema_and_is_taken_is_found),
 		TEST(what_is_known_is_retried_first_and_what_does_it_no_more_is_fixed),
 		TEST(what_cannot_be_seen_is_not_said_to_be_fixed),
 		TEST(one_that_needs_effects_is_not_fixed_where_none_are_seen),
 		TEST(what_is_gone_from_its_input_and_comes_from_another_is_found_and_not_fixed),
 		TEST(one_that_is_suppressed_is_gone_and_not_fixed),
-		TEST(what_is_known_is_not_enough),
+		TEST(what_is_known_and_came_again_counts_unless_nobody_wants_to_hear_of_it),
 		TEST(a_capsule_is_reproduced_fixed_or_different),
 		TEST(a_capsule_is_made_smaller_without_its_choices),
 		TEST(a_run_in_which_nothing_was_fuzzed_says_so),
@@ -1209,6 +1334,7 @@ int main(void)
 		TEST(calls_and_findings_are_limited),
 		TEST(a_smaller_input_is_looked_for_no_longer_than_allowed),
 		TEST(many_faults_leave_time_to_explore),
+		TEST(the_end_is_kept_and_what_is_not_small_by_then_says_so),
 		TEST(hangs_wait_for_the_end_and_are_tried_less_often),
 		TEST(the_same_seed_makes_the_same_calls),
 		TEST(calls_go_where_something_new_comes_of_them_and_nobody_is_starved),

@@ -382,7 +382,10 @@ static void what_a_shell_was_made_to_start_is_told_from_what_it_was_to_start(voi
 		{"{\"p\":\"&\\u0002/\\u00e4:x\"}", "echo &\002/\xc3\xa4:x.", "/srv/\002/\xc3\xa4:x.", "command: the argument reached a shell"},
 		{"{\"p\":\"\\nN/\\n\"}", "echo \nN/\n:", "/srv/N", "command: the argument reached a shell", "N/"},
 		{"{\"p\":\"\\n/\"}", "echo \n/:", "/:", "command: the argument reached a shell", "/:"},
+		{"{\"p\":\"|'/C x'!A\"}", "echo |'/C x'!A:", "/C x!A:", "command: the argument reached a shell", "/C x!A:"},
+		{"{\"p\":\"; \\\"/a b\\\"\\\\c\"}", "echo ; \"/a b\"\\c:", "/a bc:", "command: the argument reached a shell", "/a bc:"},
 		/* the text starts it, whatever the input is */
+		{"{\"p\":\"/C x\"}", "echo a | '/C x'", "/C x", "spawn: a program was started: C x\nspawn: a program was started: sh", "/C x"},
 		{"{\"p\":\"id\"}", "echo a; id", "/usr/bin/id", "spawn: a program was started: id\nspawn: a program was started: sh"},
 		{"{\"p\":\"; identify\"}", "echo '; identify'; id", "/usr/bin/id", "spawn: a program was started: id\nspawn: a program was started: sh"},
 	};

@@ -11,6 +11,7 @@
 
 #include "base/json.h"
 #include "base/own.h"
+#include "oracle/look.h"
 #include "oracle/oracle.h"
 
 #define TEST(name) cmocka_unit_test(name)
@@ -350,6 +351,27 @@ static void exceptions_are_told_from_sentences(void **state)
 			fail_msg("'%s' is %s", cases[i].text, cases[i].exception ? "an exception" : "none");
 }
 
+static void an_exception_is_told_by_its_last_line(void **state)
+{
+#define TRACED "Traceback (most recent call last):\n  File \"a.py\", line 1, in f\n    raise Broken: x\n"
+	static const struct {
+		const char *text, *told;
+	} cases[] = {
+		{TRACED "ValueError: no such thing\n", "ValueError: no such thing"},
+		{TRACED "shop.Broken: no basket\nand more of it\n", "shop.Broken: no basket"},
+		{"it failed\n" TRACED "StopIteration\n", "StopIteration"},
+		{TRACED, "Traceback (most recent call last):"},
+		{TRACED "KeyError: 'a'\n\nDuring handling of the above exception, another exception occurred:\n\n" TRACED "Odd: b\n", "Odd: b"},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		struct span line = exception_line(cases[i].text, strlen(cases[i].text));
+		if (line.len != strlen(cases[i].told) || memcmp(line.at, cases[i].told, line.len) != 0)
+			fail_msg("'%s' is told as '%.*s'", cases[i].text, (int)line.len, line.at);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -359,6 +381,7 @@ int main(void)
 		TEST(what_is_no_trace_has_no_frames),
 		TEST(a_trace_without_end_is_bounded),
 		TEST(exceptions_are_told_from_sentences),
+		TEST(an_exception_is_told_by_its_last_line),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
