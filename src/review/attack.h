@@ -40,6 +40,7 @@ struct review_try {
 	char mark[40]; /* "@..." */
 	char *dir; /* {dir} */
 	void *own; /* the row's, between its functions; before() makes it, judge() frees it */
+	void (*forget)(struct review_try *try); /* frees it where judge() is never called: stopped in between; or NULL */
 	bool (*enter)(const struct review_try *try); /* in the process that becomes hotcell, at once: into a network, say. Or NULL */
 
 	/* Of the run that is on, or was last. */

@@ -143,6 +143,13 @@ static void attributes_judge(struct review_try *try)
 
 /* ---- sockets in a mount ---- */
 
+static void sockets_forget(struct review_try *try)
+{
+	fd_close(try->own);
+	free(try->own);
+	try->own = NULL;
+}
+
 static void sockets_before(struct review_try *try)
 {
 	own(freep) char *path = props_path(try, "agent.sock");
@@ -160,16 +167,16 @@ static void sockets_before(struct review_try *try)
 	}
 	try->own = xcalloc(1, sizeof(int));
 	*(int *)try->own = fd_take(&fd);
+	try->forget = sockets_forget;
 }
 
 static void sockets_judge(struct review_try *try)
 {
-	own(freep) int *listener = try->own;
-	own(fd_closep) int fd = *listener;
-	own(fd_closep) int came = accept4(fd, NULL, NULL, SOCK_CLOEXEC);
+	own(fd_closep) int came = accept4(*(const int *)try->own, NULL, NULL, SOCK_CLOEXEC);
 
 	if (came >= 0)
 		try_escaped(try, "it reached a socket of the host in a folder that it was shown");
+	sockets_forget(try);
 }
 
 /* ---- cells side by side ---- */

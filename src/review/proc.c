@@ -186,6 +186,7 @@ static void remember_below(struct review_try *try)
 	below->cgroup = look_cgroup(try);
 	forget_below(try);
 	try->own = below;
+	try->forget = forget_below;
 }
 
 static void during_hidden(struct review_try *try)

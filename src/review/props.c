@@ -194,10 +194,21 @@ struct kept {
 	size_t count;
 };
 
+static void kept_forget(struct review_try *try)
+{
+	struct kept *kept = try->own;
+
+	for (size_t i = 0; kept && i < kept->count; i++)
+		free(kept->paths[i]);
+	free(kept);
+	try->own = NULL;
+}
+
 void props_keep(struct review_try *try, char *path)
 {
 	struct kept *kept = try->own ? try->own : (try->own = xcalloc(1, sizeof(*kept)));
 
+	try->forget = kept_forget;
 	if (kept->count < KEPT_MAX && stat(path, &kept->was[kept->count]) == 0)
 		kept->paths[kept->count++] = path;
 	else
@@ -212,15 +223,14 @@ static bool is_same_file(const struct stat *a, const struct stat *b)
 
 void props_kept(struct review_try *try)
 {
-	own(freep) struct kept *kept = try->own;
+	const struct kept *kept = try->own;
 	struct stat now;
 
 	for (size_t i = 0; kept && i < kept->count; i++) {
 		if (stat(kept->paths[i], &now) < 0 || !is_same_file(&kept->was[i], &now))
 			try_escaped(try, "'%s' on the host was changed", kept->paths[i]);
-		free(kept->paths[i]);
 	}
 	if (!kept || !kept->count)
 		try_failed(try, "nothing of the host was looked at before");
-	try->own = NULL;
+	kept_forget(try);
 }

@@ -609,6 +609,8 @@ void try_done(struct review_try *try)
 {
 	struct err err;
 
+	if (try->own && try->forget)
+		try->forget(try);
 	if (try->dir)
 		(void)!fs_remove_tree(AT_FDCWD, try->dir, &err);
 	free(try->dir);
