@@ -8,6 +8,7 @@
 #define LATE_SHRINK 30u /* calls where each costs all the time a call may take */
 #define REPEATED_SHRINK 60u /* where each is many calls */
 #define SURE_TRIES 8u /* of a smaller input, that all have to come, where others came sometimes */
+#define SURE_SHARE 4u /* times as many calls then: fewer of them are one input each */
 #define FLAKY_TRIES 3u /* of a smaller input, before it is given up */
 
 struct smaller {
@@ -180,7 +181,7 @@ static void shrink_times(struct smaller *smaller)
 bool confirm_shrink(struct engine *engine, struct steps *steps, const struct surprise *surprise, struct shrinking how,
 	struct verdict *proof)
 {
-	unsigned left = engine->options->max_shrink ? engine->options->max_shrink : DEFAULT_SHRINK;
+	unsigned left = engine->options->max_shrink ? engine->options->max_shrink : DEFAULT_SHRINK * (how.sure ? SURE_SHARE : 1);
 	unsigned most = surprise->late ? LATE_SHRINK : steps_repeat(steps) ? REPEATED_SHRINK : left;
 	struct smaller smaller = {.engine = engine,
 		.steps = steps,
