@@ -45,6 +45,7 @@ SHARED_OUT = (
     "test_campaign_verbs.py",
     "test_corpus.py",
     "test_example_tutor.py",
+    "test_fuzz.py",
     "test_fuzz_afl.py",
     "test_fuzz_bad_targets.py",
     "test_fuzz_coverage.py",
