@@ -101,12 +101,12 @@ static void on_progress(void *data, const struct function_progress *progress)
 
 	function_history_add(&it->history, progress);
 	const struct function_look look = look_of(it);
-	if (it->cli->stats_json && (is_due(&it->stats_ns, STATS_NS, now) || progress->covered))
-		put_stats(progress, look);
-	if (is_due(&it->status_ns, STATS_NS, now)) {
+	if (is_due(&it->status_ns, STATS_NS, now)) { /* first: who has read a line of statistics is told as much by `hotcell status` */
 		function_status_write(progress, &look, (int)getpid(), &status);
 		function_status_put(progress->folder, &status, &it->status_lock);
 	}
+	if (it->cli->stats_json && (is_due(&it->stats_ns, STATS_NS, now) || progress->covered))
+		put_stats(progress, look);
 	if (it->cli->run.quiet || now - it->shown_ns < (it->live ? FRAME_NS : LINE_NS))
 		return;
 	it->shown_ns = now;
