@@ -299,6 +299,24 @@ bool injections_tell(const struct injections *injected, const struct observation
 	return false;
 }
 
+/* A name that a shell made of a text with signs of the input's in it: "$0/x" starts "x" of a folder "sh". Each input gives another
+ * one, and none of them is a fault of its own. */
+static bool is_made_up(const struct observation *seen, const struct effect *effect)
+{
+	bool expands = false;
+
+	if (!effect->by || !is_shell(effect->by))
+		return false;
+	for (size_t i = 0; i < seen->effect_count; i++) {
+		const char *text = shell_text(&seen->effects[i]);
+		if (text && strstr(text, name_of(effect)))
+			return false;
+		for (const char *sign = "$`\\'*?~"; text && *sign; sign++)
+			expands |= strchr(text, *sign) && memchr(seen->input, *sign, seen->len);
+	}
+	return expands;
+}
+
 void judge_spawn(const struct observation *seen, struct verdicts *ret)
 {
 	own(injections_done) struct injections injected = {0};
@@ -312,6 +330,7 @@ void judge_spawn(const struct observation *seen, struct verdicts *ret)
 		if (effect->kind != CELL_EFFECT_EXEC || injected.kinds[i] != INJECTED_NOT || is_its_work(seen, effect) ||
 			(shell && shell_text(effect)) || injections_tell(&injected, seen, effect, ret))
 			continue;
-		prove_words(verdict_once(ret, "spawn", "a program was started: %s", name_of(effect)), effect);
+		prove_words(verdict_once(ret, "spawn", "a program was started: %s",
+			is_made_up(seen, effect) ? "by a name that a shell made" : name_of(effect)), effect);
 	}
 }

@@ -384,6 +384,10 @@ static void what_a_shell_was_made_to_start_is_told_from_what_it_was_to_start(voi
 		{"{\"p\":\"\\n/\"}", "echo \n/:", "/:", "command: the argument reached a shell", "/:"},
 		{"{\"p\":\"|'/C x'!A\"}", "echo |'/C x'!A:", "/C x!A:", "command: the argument reached a shell", "/C x!A:"},
 		{"{\"p\":\"; \\\"/a b\\\"\\\\c\"}", "echo ; \"/a b\"\\c:", "/a bc:", "command: the argument reached a shell", "/a bc:"},
+		/* names that nobody wrote are not told apart; one that the target's own script starts has its name */
+		{"{\"p\":\"|$0/X\\\\\"}", "echo |$0/X\\:", "/srv/sh/X:", "spawn: a program was started: by a name that a shell made\nspawn: a program was started: sh", "sh/X:"},
+		{"{\"p\":\"|$00\"}", "echo |$00:", "/srv/sh0:", "spawn: a program was started: by a name that a shell made\nspawn: a program was started: sh", "sh0:"},
+		{"{\"p\":\"x\"}", "./build.sh $PWD x", "/usr/bin/gcc", "spawn: a program was started: gcc\nspawn: a program was started: sh", "gcc"},
 		/* the text starts it, whatever the input is */
 		{"{\"p\":\"/C x\"}", "echo a | '/C x'", "/C x", "spawn: a program was started: C x\nspawn: a program was started: sh", "/C x"},
 		{"{\"p\":\"id\"}", "echo a; id", "/usr/bin/id", "spawn: a program was started: id\nspawn: a program was started: sh"},
