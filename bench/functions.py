@@ -177,6 +177,38 @@ def take_turns(engines, is_over):
     return stopped
 
 
+class Made:
+    """What was built once, by hand and by hotcell, for all rounds."""
+
+    SEED = re.compile(r"-?-seed=(\d+)")
+
+    def __init__(self, seconds, commands, place):
+        self.seconds, self.commands, self.place = seconds, commands, place
+        self.corpus, self.begin, self.cache = pathlib.Path(commands["corpus"]), place / "begin", place / "cache"
+        shutil.copytree(self.corpus, self.begin)
+
+    def again(self, number):
+        """The commands of a round, which begins with what the first one began with and another seed."""
+        shutil.rmtree(self.corpus)
+        shutil.copytree(self.begin, self.corpus)
+        return {**self.commands, "run": [self.seeded(word, number) for word in self.commands["run"]]}
+
+    def seeded(self, word, number):
+        found = self.SEED.fullmatch(word)
+        return word[:found.start(1)] + str(int(found[1]) + number) if found else word
+
+    def give_cache(self, state):
+        if self.cache.is_dir():
+            shutil.copytree(self.cache, state / "state" / "cache", symlinks=True)
+
+    def keep_cache(self, state):
+        if (state / "state" / "cache").is_dir() and not self.cache.is_dir():
+            (state / "state" / "cache").rename(self.cache)
+
+    def remove(self):
+        shutil.rmtree(self.place, ignore_errors=True)
+
+
 class Functions:
     def __init__(self, hotcell, stage):
         self.hotcell, self.stage, self.made = hotcell, stage, 0
@@ -249,16 +281,22 @@ class Functions:
         return said["targets"][0]
 
     def rates(self, target, rounds, seconds):
-        """In short turns; of each the executions a second of every round, and the set-up until the first one."""
+        """In short turns; of each the executions a second of every round, and the set-up until the first one, which is that of
+        the first round: the others have what it built, and so are many."""
         found = {"bare": [], "cell": [], "bare_setup": [], "cell_setup": []}
         seeds = self.seeds(target, seconds)
-        for number in range(rounds):
-            built, engine, said, stopped = self.side_by_side(target, "--duration", f"{seconds}s", "--seed", number + 1,
-                                                             *seeds)
-            found["bare"].append(engine.execs / (engine.seconds - engine.ready - stopped["bare"]))
-            found["bare_setup"].append(built + engine.ready)
-            found["cell"].append(said["execs"] / ((said["fuzzed_ms"] - said["first_exec_ms"]) / 1000 - stopped["cell"]))
-            found["cell_setup"].append((said["begun_ms"] + said["first_exec_ms"]) / 1000)
+        limits = lambda number: ("--duration", f"{seconds}s", "--seed", number + 1, *seeds)
+        made = Made(*self.built(target, *limits(0)))
+        try:
+            for number in range(rounds):
+                engine, said, stopped = self.side_by_side(target, made, number, *limits(number))
+                found["bare"].append(engine.execs / (engine.seconds - engine.ready - stopped["bare"]))
+                found["cell"].append(said["execs"] / ((said["fuzzed_ms"] - said["first_exec_ms"]) / 1000 - stopped["cell"]))
+                if number == 0:
+                    found["bare_setup"].append(made.seconds + engine.ready)
+                    found["cell_setup"].append((said["begun_ms"] + said["first_exec_ms"]) / 1000)
+        finally:
+            made.remove()
         return found
 
     def seeds(self, target, seconds):
@@ -272,11 +310,10 @@ class Functions:
         shutil.rmtree(place, ignore_errors=True)
         return ["--seed-corpus", kept] if any(kept.iterdir()) else []
 
-    def side_by_side(self, target, *limits):
-        """Both at once, one running and one stopped; what the build took, the engine by hand, hotcell's JSON, and for how long
-        each was stopped."""
-        built, commands, place = self.built(target, *limits)
-        state = self.folder()
+    def side_by_side(self, target, made, number, *limits):
+        """Both at once, one running and one stopped; the engine by hand, hotcell's JSON, and for how long each was stopped."""
+        commands, state = made.again(number), self.folder()
+        made.give_cache(state)
         hotcell = subprocess.Popen(self.command(target, state, "--json", "--quiet", *self.free, "--no-deepen", *limits),
                                    stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
         try:
@@ -291,13 +328,14 @@ class Functions:
             time.sleep(SETTLE)
             inside.look()
             stopped = take_turns({"bare": engine.send, "cell": inside.send}, lambda: ended.done() or not inside.lives())
-            return built, ended.result(), self.judged(*said.result()), stopped
+            said = self.judged(*said.result())
+            made.keep_cache(state)
+            return ended.result(), said, stopped
         finally:
             if hotcell.poll() is None:
                 hotcell.kill()
             told.shutdown()
-            for folder in (place, state):
-                shutil.rmtree(folder, ignore_errors=True)
+            shutil.rmtree(state, ignore_errors=True)
 
     def proven(self, target, *limits):
         """hotcell until the planted bug is a finding: seconds of the engine until it met it, and of the whole."""
@@ -326,10 +364,14 @@ class Functions:
         found = {"bare": [], "cell": []}
         target = f"bench/functions/operations.py:{operation}"
         seeds = [] if operation == "crash" else self.seeds(target, SEEDING)
-        for number in range(rounds):
-            _, engine, said, stopped = self.side_by_side(target, "--max-execs", count, "--seed", number + 1, *seeds)
-            found["bare"].append((engine.seconds - engine.ready - stopped["bare"]) / engine.execs)
-            found["cell"].append(((said["fuzzed_ms"] - said["first_exec_ms"]) / 1000 - stopped["cell"]) / said["execs"])
+        made = Made(*self.built(target, "--max-execs", count, "--seed", 1, *seeds))
+        try:
+            for number in range(rounds):
+                engine, said, stopped = self.side_by_side(target, made, number, "--max-execs", count, "--seed", number + 1, *seeds)
+                found["bare"].append((engine.seconds - engine.ready - stopped["bare"]) / engine.execs)
+                found["cell"].append(((said["fuzzed_ms"] - said["first_exec_ms"]) / 1000 - stopped["cell"]) / said["execs"])
+        finally:
+            made.remove()
         return found
 
 

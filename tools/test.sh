@@ -87,14 +87,16 @@ build() { # FOLDER OPTION...
 }
 
 build_plain() { build build -Dtests=true; }
-build_asan() { build build-asan -Dtests=true -Db_sanitize=address,undefined; }
-build_weak() { # only to be attacked: the time to optimise it is not worth it
-	part=hotcell build build-weak -Dweaken=true -Doptimization=1 || return 1
+# What is only tried out is optimised little, and knows its lines but not its variables: half of the time to build it.
+lightly=(-Doptimization=1 -Ddebug=false -Dc_args=-g1)
+build_asan() { build build-asan -Dtests=true -Db_sanitize=address,undefined "${lightly[@]}"; }
+build_weak() {
+	part=hotcell build build-weak -Dweaken=true "${lightly[@]}" || return 1
 	! nm build/hotcell | grep -q weaken
 }
 build_fuzz() (
 	export CC=clang
-	build build-fuzz -Dfuzz=true -Db_sanitize=address,undefined -Db_lundef=false
+	part=harnesses build build-fuzz -Dfuzz=true -Db_sanitize=address,undefined -Db_lundef=false "${lightly[@]}"
 )
 
 # ---- checks ----

@@ -14,8 +14,9 @@
 #define HEALTHY_NS (4 * NS_PER_S) /* by then a healthy cell must have done its work */
 #define GONE_NS (15 * NS_PER_S) /* for all to have ended on their clocks */
 #define ATTEMPTS 3 /* a machine may be busy with something else: only what never works is the crowd's doing */
+#define CLOCK_S 4 /* of the first attempt's cells; twice as much each time: a slow machine takes long to start them all */
 
-static const char crowd_flags[] = "-q -t 4s -m 48M -p 30 -c 0.2 --disk 8M --tmp-size 8M --max-output 4M";
+static const char crowd_flags[] = "-q -t %us -m 48M -p 30 -c 0.2 --disk 8M --tmp-size 8M --max-output 4M";
 static const char *const crowd_programs[] = {
 	"exhaust forkbomb", "exhaust memory 2000", "exhaust print 1", "exhaust fill filler", "exhaust inodes many",
 	"exhaust burn 5000 8", "exhaust swarm 5000", "exhaust sysv 512", "exhaust churn 5000", "bypass hang",
@@ -28,11 +29,13 @@ struct crowd {
 	bool worked; /* the healthy one did, in time */
 };
 
-static void crowd_start(struct review_try *try, struct crowd *crowd)
+static void crowd_start(struct review_try *try, struct crowd *crowd, unsigned seconds)
 {
+	own(freep) char *flags = xfmt(crowd_flags, seconds);
+
 	while (crowd->count < CROWD) {
 		const char *program = crowd_programs[crowd->count % ARRAY_LEN(crowd_programs)];
-		pid_t pid = try_beside(try, &(struct try_command){.flags = crowd_flags, .program = program});
+		pid_t pid = try_beside(try, &(struct try_command){.flags = flags, .program = program});
 		if (pid < 0)
 			return;
 		crowd->pids[crowd->count++] = pid;
@@ -60,9 +63,9 @@ static size_t crowd_left(struct crowd *crowd)
 	return crowd->count = left;
 }
 
-static void crowd_end(struct review_try *try, struct crowd *crowd)
+static void crowd_end(struct review_try *try, struct crowd *crowd, unsigned seconds)
 {
-	uint64_t until = clock_now() + GONE_NS;
+	uint64_t until = clock_now() + GONE_NS + seconds * NS_PER_S;
 
 	while (crowd_left(crowd) > 0 && clock_now() < until)
 		(void)usleep(20000);
@@ -81,23 +84,23 @@ static bool crowd_was_one(const struct crowd *crowd)
 }
 
 /* A healthy cell does its work while the crowd is there. */
-static void crowd_try(struct review_try *try, struct crowd *ret)
+static void crowd_try(struct review_try *try, struct crowd *ret, unsigned seconds)
 {
 	*ret = (struct crowd){0};
-	crowd_start(try, ret);
+	crowd_start(try, ret, seconds);
 	uint64_t begun = clock_now();
 	bool ran = try_run(try, &(struct try_command){.flags = "-m 64M", .program = "exhaust pace 10"}) == 0;
 	ret->worked = ran && clock_now() - begun < HEALTHY_NS && try_said(try, "healthy");
 	ret->among = crowd_left(ret);
-	crowd_end(try, ret);
+	crowd_end(try, ret, seconds);
 }
 
 void crowd_alone(struct review_try *try)
 {
 	struct crowd crowd = {0};
 
-	for (int i = 0; i < ATTEMPTS && !(crowd.worked && crowd_was_one(&crowd)) && try->verdict == REVIEW_HELD; i++)
-		crowd_try(try, &crowd);
+	for (unsigned i = 0; i < ATTEMPTS && !(crowd.worked && crowd_was_one(&crowd)) && try->verdict == REVIEW_HELD; i++)
+		crowd_try(try, &crowd, CLOCK_S << i);
 	if (crowd.cells < CROWD_LEAST)
 		try_failed(try, "only %zu of %d hostile cells came about", crowd.cells, CROWD);
 	else if (!crowd.worked)

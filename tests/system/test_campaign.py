@@ -199,10 +199,15 @@ def test_secrets_are_nowhere(place):
 # ---- ends and new beginnings ----
 
 
+def slow_one(place, runs):
+    return Supervisor(place, "--name", "slow", "--runs", str(runs), "--workers", "2", "--plain",
+                      *shell("sleep 0.5; echo $HOTCELL_RUN"))
+
+
 @pytest.fixture
 def slow(place):
     """A campaign of ten runs, each of half a second, by two workers."""
-    with Supervisor(place, "--name", "slow", "--runs", "10", "--workers", "2", "--plain", *shell("sleep 0.5; echo $HOTCELL_RUN")) as it:
+    with slow_one(place, 10) as it:
         it.wait_for(r"\[003\] Starting")
         yield it
 
@@ -294,7 +299,15 @@ def test_a_done_campaign_is_not_resumed(place):
     assert "done" in refused(campaign(place, "x", verb="resume"))
 
 
-def test_pause_resume_and_stop_reach_the_supervisor(place, slow):
+@pytest.fixture
+def long_one(place):
+    """One that is not over before its test has asked and told it much."""
+    with slow_one(place, 200) as it:
+        it.wait_for(r"\[003\] Starting")
+        yield it
+
+
+def test_pause_resume_and_stop_reach_the_supervisor(place, long_one):
     assert campaign(place, "slow", verb="pause").code == 0
     assert status(place, "slow")["state"] == "paused"
     eventually(lambda: status(place, "slow")["derived"]["running"] == 0, 5)
@@ -304,7 +317,7 @@ def test_pause_resume_and_stop_reach_the_supervisor(place, slow):
     assert campaign(place, "slow", verb="resume").code == 0
     eventually(lambda: status(place, "slow")["derived"]["complete"] > complete, 5)
     assert campaign(place, "slow", verb="stop").code == 0
-    assert slow.finish() == 130
+    assert long_one.finish() == 130
     assert status(place, "slow")["state"] == "stopped"
 
 

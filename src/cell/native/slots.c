@@ -309,6 +309,16 @@ static void kind_doubt(struct kind *kind)
 		kind->warm = 0;
 }
 
+/* Init tells that its program runs only after a moment: one that takes all memory before that may take init with it. */
+static bool slot_ran_out(const struct slot *slot)
+{
+	uint64_t peak = 0, kills = 0, now = 0;
+
+	if (slot->cgroup != NULL)
+		cgroup_slot_usage(slot->cgroup, &peak, &kills, &now);
+	return kills > 0;
+}
+
 static void on_gone(void *data, int fd, uint32_t events)
 {
 	struct slot *slot = data;
@@ -323,7 +333,7 @@ static void on_gone(void *data, int fd, uint32_t events)
 	if (run != NULL && !run->reported)
 		slot->fresh_net = true; /* nobody looked whether it was left clean */
 	if (run != NULL && !run->over) {
-		if (run->started || run->killed) {
+		if (run->started || run->killed || slot_ran_out(slot)) {
 			run_ended(run);
 		} else {
 			struct err err;
