@@ -1,5 +1,6 @@
 /* The only file that knows c-ares. It is asked for name servers alone: /etc/hosts is read here, once, since it cannot be
- * opened later; and answers are kept for as long as they say, for at most a minute, because each tunnel asks. */
+ * opened later; answers are kept for as long as they say, for at most a minute, because each tunnel asks; and many that ask for
+ * one name at once are one question: else one cell could drown the name server of all. */
 #include "door/resolve.h"
 
 #include <ares.h>
@@ -37,6 +38,13 @@ struct watch { /* a socket of c-ares in our loop */
 	struct watch *next;
 };
 
+struct question { /* what c-ares was asked, and who waits for it */
+	struct resolver *resolver;
+	char host[HOST_MAX + 1];
+	struct lookup *waiting;
+	struct question *next;
+};
+
 struct resolver {
 	struct loop *loop;
 	ares_channel channel;
@@ -46,6 +54,7 @@ struct resolver {
 	size_t host_count;
 	struct host cache[CACHE_MAX];
 	size_t cache_next;
+	struct question *questions; /* those without an answer */
 };
 
 struct lookup {
@@ -53,10 +62,10 @@ struct lookup {
 	char host[HOST_MAX + 1];
 	uint16_t port;
 	struct loop_source *soon; /* the answer is known, and told from the loop */
-	const struct host *known;
 	union address found[RESOLVE_MAX];
 	size_t count;
-	bool asked; /* c-ares has it, and will call back even if it is cancelled */
+	bool asked; /* it waits for a question, whose answer frees it even if it is cancelled */
+	struct lookup *next; /* that waits for the same */
 	lookup_fn *fn; /* NULL: cancelled */
 	void *data;
 };
@@ -237,7 +246,7 @@ static void tell(struct lookup *lookup, const union address *found, size_t count
 
 static void on_answer(void *data, int status, int timeouts, struct ares_addrinfo *info)
 {
-	struct lookup *lookup = data;
+	struct question *question = data, **at = &question->resolver->questions;
 	union address found[RESOLVE_MAX];
 	size_t count = 0;
 	int ttl = CACHE_TTL_MAX;
@@ -254,17 +263,35 @@ static void on_answer(void *data, int status, int timeouts, struct ares_addrinfo
 	if (info != NULL)
 		ares_freeaddrinfo(info);
 	if (count > 0 && status == ARES_SUCCESS)
-		host_keep(lookup->resolver, lookup->host, found, count, ttl);
-	tell(lookup, found, count, count > 0 ? "" : why_not(status));
+		host_keep(question->resolver, question->host, found, count, ttl);
+	while (*at != question)
+		at = &(*at)->next;
+	*at = question->next; /* who asks from now on asks anew */
+	for (struct lookup *lookup = question->waiting, *next; lookup != NULL; lookup = next) {
+		next = lookup->next;
+		tell(lookup, found, count, count > 0 ? "" : why_not(status));
+	}
+	free(question);
 }
 
 /* ---- asking ---- */
 
+static void question_ask(struct resolver *resolver, struct lookup *lookup)
+{
+	struct ares_addrinfo_hints hints = { .ai_family = AF_UNSPEC, .ai_socktype = SOCK_STREAM, .ai_flags = ARES_AI_NOSORT };
+	struct question *question = xcalloc(1, sizeof(*question));
+
+	*question = (struct question){ .resolver = resolver, .waiting = lookup, .next = resolver->questions };
+	(void)strcpy(question->host, lookup->host);
+	resolver->questions = question;
+	ares_getaddrinfo(resolver->channel, question->host, NULL, &hints, on_answer, question);
+	timer_set(resolver);
+}
+
 static void on_soon(void *data)
 {
 	struct lookup *lookup = data;
-	struct resolver *resolver = lookup->resolver;
-	struct ares_addrinfo_hints hints = { .ai_family = AF_UNSPEC, .ai_socktype = SOCK_STREAM, .ai_flags = ARES_AI_NOSORT };
+	struct question *question = lookup->resolver->questions;
 
 	if (lookup->count > 0) {
 		tell(lookup, lookup->found, lookup->count, "");
@@ -272,8 +299,14 @@ static void on_soon(void *data)
 	}
 	lookup->soon = loop_remove(lookup->soon);
 	lookup->asked = true;
-	ares_getaddrinfo(resolver->channel, lookup->host, NULL, &hints, on_answer, lookup);
-	timer_set(resolver);
+	while (question != NULL && strcmp(question->host, lookup->host) != 0)
+		question = question->next;
+	if (question == NULL) {
+		question_ask(lookup->resolver, lookup);
+		return;
+	}
+	lookup->next = question->waiting;
+	question->waiting = lookup;
 }
 
 struct lookup *lookup_start(struct resolver *resolver, const char *host, uint16_t port, lookup_fn *fn, void *data)

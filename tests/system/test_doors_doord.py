@@ -156,6 +156,23 @@ def test_with_few_descriptors_all_is_served_in_turn(net, place):
     assert len(far.calls) == 200 and ran.own == []
 
 
+def test_many_that_ask_for_one_name_at_once_are_one_question(net, place):
+    """Else one cell drowns the name server of all. The first question is not answered, so that all wait for it."""
+    code = """
+    def one(number):
+        answers[number] = through("good.test:8080", b"hello")
+    answers = [None] * 60
+    threads = [threading.Thread(target=one, args=(number,)) for number in range(len(answers))]
+    [thread.start() for thread in threads]
+    [thread.join() for thread in threads]
+    tell(answers)
+    """
+    with Names(net, {"good.test": [None, [PUBLIC]]}) as names, Far(net, port=8080) as far:
+        ran = doors.run(net, place, ["--allow", "good.test:8080", *names.option], code)
+    assert ran.told == [[200, "hello"]] * 60 and len(far.calls) == 60, ran
+    assert 2 <= names.times("good.test") < 20, names.asked
+
+
 def test_who_comes_and_goes_at_any_moment_does_no_harm(net, place):
     """Clients and servers that end in every way, in the midst of everything."""
     code = """
