@@ -187,39 +187,55 @@ unit() { # LABEL LOG
 	fi
 }
 
-units() { # FOLDER WHAT
-	local program logs found=0
+# The unit tests of these folders, three at once: many of them wait more than they do.
+units() { # FOLDER WHAT ...
+	local program logs found
 	logs=$(mktemp -d "$stage/units.XXXXXX")
-	for program in "$1"/tests/*_test; do
-		[ -x "$program" ] || continue
-		while [ "$(jobs -rp | wc -l)" -ge 2 ]; do wait -n; done
-		unit_run "$program" "$logs/$(basename "$program" _test)" &
+	for program in $(units_of "$@"); do
+		while [ "$(jobs -rp | wc -l)" -ge 3 ]; do wait -n; done
+		unit_run "$program" "$logs/${program//\//-}" &
 	done
 	wait
-	for program in "$1"/tests/*_test; do
-		[ -x "$program" ] || continue
-		found=1
-		unit "$(basename "$program" _test)$2" "$logs/$(basename "$program" _test)"
+	while [ $# -gt 0 ]; do
+		found=0
+		for program in $(units_of "$1" ""); do
+			found=1
+			unit "$(basename "$program" _test)$2" "$logs/${program//\//-}"
+		done
+		[ $found -eq 1 ] || { echo "FAIL  no unit tests in $1"; fail 1 "unit tests$2: none built"; }
+		shift 2
 	done
-	[ $found -eq 1 ] || { echo "FAIL  no unit tests in $1"; fail 1 "unit tests$2: none built"; }
+}
+
+units_of() { # FOLDER WHAT ...
+	local program
+	for (( ; $# > 0; )); do
+		for program in "$1"/tests/*_test; do
+			[ ! -x "$program" ] || echo "$program"
+		done
+		shift 2
+	done
 }
 
 # ---- fuzz corpora ----
 
-replay() { # PROGRAM
-	local name
-	name=$(basename "$1")
-	name=${name#fuzz_}
-	[ -n "$(ls -A "tests/fuzz/corpus/$name" 2>/dev/null)" ] || { echo "no corpus in tests/fuzz/corpus/$name"; return 1; }
-	timeout -k 5 120 "$1" -runs=0 -timeout=10 "tests/fuzz/corpus/$name"
+replay() { # PROGRAM NAME
+	[ -n "$(ls -A "tests/fuzz/corpus/$2" 2>/dev/null)" ] || { echo "no corpus in tests/fuzz/corpus/$2"; return 1; }
+	timeout -k 5 120 "$1" "tests/fuzz/corpus/$2"
+}
+
+replay_by_libfuzzer() { # PROGRAM NAME
+	timeout -k 5 120 "$1" -runs=0 -timeout=10 "tests/fuzz/corpus/$2"
 }
 
 fuzz_corpora() {
-	local program
-	check "fuzz harnesses build (clang, ASan, UBSan)" build_fuzz || return
-	for program in build-fuzz/tests/fuzz_*; do
-		[ -f "$program" ] && [ -x "$program" ] || continue
-		check "corpus of $(basename "$program") replays" replay "$program"
+	local program name
+	[ -z "${long:-}" ] || check "fuzz harnesses build (clang, libFuzzer, ASan, UBSan)" build_fuzz
+	for program in tests/fuzz/fuzz_*.c; do
+		name=$(basename "$program" .c)
+		name=${name#fuzz_}
+		check "corpus of $name replays" replay "build-asan/tests/replay_$name" "$name"
+		[ -z "${long:-}" ] || check "corpus of $name replays by libFuzzer" replay_by_libfuzzer "build-fuzz/tests/fuzz_$name" "$name"
 	done
 }
 
@@ -298,7 +314,7 @@ suite_sum() { # LABEL FOLDER
 # Suites at once, three words each: LABEL WHO PRETEND. The first is shown as it goes, the others when they have ended.
 system() {
 	local work labels=() works=() i
-	heading "system tests: $1${4:+; $4}"
+	heading "system tests: $1${4:+; $4}${7:+; $7}${10:+; ${10}}"
 	while [ $# -gt 0 ]; do
 		work=$(mktemp -d "$stage/work.XXXXXX")
 		if [ ${#works[@]} -eq 0 ]; then
@@ -326,8 +342,8 @@ system_all() { # BINARY
 	fi
 	system "as root" root "" "as an ordinary user" user ""
 	[ -z "${asan:-}" ] || return
-	system "as root, no-cgroup" root no-cgroup "as an ordinary user without user namespaces" user no-userns
-	system "as root, no-landlock" root no-landlock "as root, no-userns" root no-userns
+	system "as root, no-cgroup" root no-cgroup "as root, no-landlock" root no-landlock "as root, no-userns" root no-userns \
+		"as an ordinary user without user namespaces" user no-userns
 }
 
 # ---- programs that print "ok ..." and "not ok ..." lines ----
@@ -413,6 +429,7 @@ schema_makes() {
 
 # ---- the whole ----
 
+[ "$mode" = --long ] && long=3600
 heading "builds"
 if [ "$mode" != --asan ]; then
 	check "hotcell builds without a warning" build_plain || sum
@@ -446,8 +463,7 @@ check "completion scripts parse" completion_parses
 check "scripts parse" scripts_parse
 
 heading "unit tests"
-units build ""
-units build-asan " (sanitized)"
+units build "" build-asan " (sanitized)"
 
 heading "fuzz corpora"
 fuzz_corpora
@@ -456,7 +472,6 @@ lines "JSON-Schema-Test-Suite" schema_checks
 lines "values made from its schemas, judged by another validator" schema_makes
 
 [ "$mode" = --quick ] && sum
-[ "$mode" = --long ] && long=3600
 system_all build/hotcell
 lines "every protection is missed when it is left out, as root and as an ordinary user" self_check
 lines "after 10,000 cells nothing is left, as root and as an ordinary user" soak 10000

@@ -169,7 +169,7 @@ static void an_unknown_name_is_answered_with_what_there_is(void **state)
 {
 	struct world *world = *state;
 	struct campaign_record back;
-	char name[8];
+	char name[16];
 
 	assert_int_equal(ledger_campaign_get(world->ledger, "night", &back, &world->err), -1);
 	assert_says(world, ERR_USAGE,
@@ -413,7 +413,12 @@ static void what_a_supervisor_shows_comes_back(void **state)
 	assert_int_equal(back.cpu_milli, live.cpu_milli);
 	assert_memory_equal(back.done, live.done, sizeof(live.done));
 	assert_int_equal(back.worker_count, 2);
-	assert_memory_equal(back.workers, workers, sizeof(workers));
+	for (size_t i = 0; i < ARRAY_LEN(workers); i++) {
+		assert_int_equal(back.workers[i].worker, workers[i].worker);
+		assert_int_equal(back.workers[i].number, workers[i].number);
+		assert_int_equal(back.workers[i].since_ms, workers[i].since_ms);
+		assert_int_equal(back.workers[i].memory, workers[i].memory);
+	}
 	assert_string_equal(back.alerts, "memory,orphans");
 	live = (struct ledger_live){.at_ms = 2};
 	assert_done(world, ledger_live_put(world->ledger, 1, &live, &world->err));
