@@ -7,10 +7,11 @@
  *	work cpu COUNT		rounds of integer hashing, no calls
  *	work sleep 0		prints a line and sleeps until killed: a live cell
  *
- * A third argument "filtered" first loads a system call filter that allows everything: the floor
- * below which no sandbox with any filter at all can be. */
+ * A third argument "filtered" first loads a system call filter that allows everything: the floor below which no sandbox
+ * with any filter at all can be; "guarded", Landlock as well, for writing alone, as a cell has it. */
 #include <fcntl.h>
 #include <linux/filter.h>
+#include <linux/landlock.h>
 #include <linux/seccomp.h>
 #include <spawn.h>
 #include <stdint.h>
@@ -118,10 +119,30 @@ static int filter_everything_allowed(void)
 		: prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &filter);
 }
 
+/* Writing is ruled, reading is not. A kernel without Landlock has no price for it. */
+static int rule_writing(void)
+{
+	static const char *const writable[] = {"/tmp", "/dev"};
+	uint64_t access = LANDLOCK_ACCESS_FS_WRITE_FILE | LANDLOCK_ACCESS_FS_REMOVE_FILE | LANDLOCK_ACCESS_FS_MAKE_REG;
+	int rules = (int)syscall(SYS_landlock_create_ruleset, &(struct landlock_ruleset_attr){.handled_access_fs = access},
+		sizeof(uint64_t), 0);
+
+	if (rules < 0)
+		return 0;
+	for (size_t i = 0; i < sizeof(writable) / sizeof(*writable); i++) {
+		struct landlock_path_beneath_attr rule = {access, open(writable[i], O_PATH | O_CLOEXEC)};
+		if (syscall(SYS_landlock_add_rule, rules, LANDLOCK_RULE_PATH_BENEATH, &rule, 0) < 0)
+			return -1;
+	}
+	return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0 ? -1 : (int)syscall(SYS_landlock_restrict_self, rules, 0);
+}
+
 int main(int argc, char **argv)
 {
-	if (argc == 4 && strcmp(argv[3], "filtered") == 0 && filter_everything_allowed() < 0) {
-		perror("filter");
+	const char *under = argc == 4 ? argv[3] : "";
+
+	if ((strcmp(under, "guarded") == 0 && rule_writing() < 0) || (*under && filter_everything_allowed() < 0)) {
+		perror(under);
 		return 1;
 	}
 	for (size_t i = 0; argc >= 3 && i < sizeof(kinds) / sizeof(*kinds); i++) {
@@ -135,6 +156,6 @@ int main(int argc, char **argv)
 		printf("%llu\n", (unsigned long long)(now_ns() - start));
 		return 0;
 	}
-	fputs("usage: work syscalls|programs|getpid|cpu|sleep COUNT [filtered]\n", stderr);
+	fputs("usage: work syscalls|programs|getpid|cpu|sleep COUNT [filtered|guarded]\n", stderr);
 	return 2;
 }

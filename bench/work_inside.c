@@ -28,11 +28,12 @@ int measure_work(const struct bench_options *options, char *const *command, stru
 	own(freep) char *rounds = xfmt("%llu", (unsigned long long)options->count);
 	const char *const plain[] = {options->work, options->kind, rounds, NULL};
 	const char *const filtered[] = {options->work, options->kind, rounds, "filtered", NULL};
+	const char *const guarded[] = {options->work, options->kind, rounds, "guarded", NULL};
 	const char *const inside[] = {BENCH_PROGRAM, options->kind, rounds, NULL};
 	own(bench_pool_done) struct bench_pool pool = {0};
 	own(bench_cell_done) struct bench_cell cell = {.pool = &pool};
-	own(samples_done) struct samples in = {0}, out = {0}, floor = {0}, ratio = {0},
-					 floor_ratio = {0};
+	own(samples_done) struct samples in = {0}, out = {0}, floor = {0}, guard = {0}, ratio = {0},
+					 floor_ratio = {0}, guard_ratio = {0};
 	struct cell_mount mount;
 	int pipe_fd[2];
 
@@ -50,17 +51,21 @@ int measure_work(const struct bench_options *options, char *const *command, stru
 	for (unsigned round = 0; round < options->rounds; round++) {
 		if (plain_run(plain, into, err) < 0 || take_number(from, &out, err) < 0 ||
 			bench_cell_run(&cell, err) < 0 || take_number(from, &in, err) < 0 ||
-			plain_run(filtered, into, err) < 0 || take_number(from, &floor, err) < 0)
+			plain_run(filtered, into, err) < 0 || take_number(from, &floor, err) < 0 ||
+			plain_run(guarded, into, err) < 0 || take_number(from, &guard, err) < 0)
 			return -1;
 		/* neighbours in time, so that what the machine does besides hits both */
 		samples_add(&ratio, in.ns[round] * PARTS / out.ns[round]);
 		samples_add(&floor_ratio, floor.ns[round] * PARTS / out.ns[round]);
+		samples_add(&guard_ratio, guard.ns[round] * PARTS / out.ns[round]);
 		bench_pool_rest(&pool, 10);
 	}
 	samples_json(&out, json, "outside");
 	samples_json(&in, json, "inside");
 	samples_json(&floor, json, "filtered");
+	samples_json(&guard, json, "guarded");
 	json_put_real(json, "ratio", (double)samples_at(&ratio, 0.5) / PARTS, 4);
 	json_put_real(json, "filtered_ratio", (double)samples_at(&floor_ratio, 0.5) / PARTS, 4);
+	json_put_real(json, "guarded_ratio", (double)samples_at(&guard_ratio, 0.5) / PARTS, 4);
 	return 0;
 }
