@@ -40,15 +40,15 @@ def seek(folder, wanted, *command):
     return wanted
 
 
+def test_a_minute_finds_every_planted_fault_of_the_server(place):
+    folder = copy(place)
+    assert ("exception", "finish_lesson") in planted("server")  # of calls that build on each other
+    assert not seek(folder, planted("server"), "mcp", "--malformed", "--", "python3", "mcp_server.py")
+
+
 def test_one_run_of_a_minute_finds_every_planted_fault_of_the_tool(place):
     folder = copy(place)
     ran = hotcell("fuzz", "tool", *OPTIONS, "--duration", "60s", "--seed", "3", "--schema", "schema.json", "--output-schema",
                   "output-schema.json", "--malformed", "--", "python3", "tutor.py", cwd=folder, timeout=150)
     assert ran.code == 1, ran
     assert not planted("tool") - found(ran)
-
-
-def test_a_minute_finds_every_planted_fault_of_the_server(place):
-    folder = copy(place)
-    assert ("exception", "finish_lesson") in planted("server")  # of calls that build on each other
-    assert not seek(folder, planted("server"), "mcp", "--malformed", "--", "python3", "mcp_server.py")
