@@ -294,7 +294,7 @@ suite() { # FOLDER WHO PRETEND
 		env -i PATH="$PATH:/usr/sbin:/sbin" HOME="$work/home" LC_ALL=C.UTF-8 TERM=xterm \
 		PYTHONPATH="$stage/site" PYTHONDONTWRITEBYTECODE=1 HOTCELL="$work/build/hotcell" \
 		${pretend:+HOTCELL_PRETEND="$pretend"} ${long:+HOTCELL_LONG=1} ${asan:+ASAN_OPTIONS="$asan"} \
-		"$python" -m pytest -q --timeout="${long:-180}" --tb=short --durations=12 --junitxml="$work/home/result.xml" "${less[@]}" "${what[@]}" || status=$?
+		"$python" -m pytest -q --timeout="${long:-${patience:-180}}" --tb=short --durations=12 --junitxml="$work/home/result.xml" "${less[@]}" "${what[@]}" || status=$?
 	echo $status >"$work/status"
 }
 
@@ -441,7 +441,7 @@ fi
 check "hotcell builds with AddressSanitizer and UBSan" build_asan || sum
 
 if [ "$mode" = --asan ]; then
-	asan=detect_leaks=1
+	asan=detect_leaks=1 patience=600
 	heading "unit tests, sanitized"
 	units build-asan " (sanitized)"
 	system_all build-asan/hotcell

@@ -211,7 +211,7 @@ static void attend(struct doing *doing)
 			doing->killed = true;
 			child_signal(&doing->child, SIGKILL);
 		}
-		if (doing->job->watch && now_ms() - watched >= WATCH_MS) {
+		if (doing->job->watch && !doing->stopped && now_ms() - watched >= WATCH_MS) {
 			watched = now_ms();
 			watch(doing, NULL);
 		}

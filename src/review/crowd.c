@@ -11,10 +11,11 @@
 #define CROWD 100
 #define CROWD_LEAST 80 /* so many must have had a cell, or it was no crowd */
 #define AMONG_LEAST 20 /* so many must be there still when the healthy one is done: half of the programs end early */
-#define HEALTHY_NS (4 * NS_PER_S) /* by then a healthy cell must have done its work */
 #define GONE_NS (15 * NS_PER_S) /* for all to have ended on their clocks */
 #define ATTEMPTS 3 /* a machine may be busy with something else: only what never works is the crowd's doing */
-#define CLOCK_S 4 /* of the first attempt's cells; twice as much each time: a slow machine takes long to start them all */
+/* Of the first attempt's cells, and as long a healthy one may take; twice as much each time: a slow machine takes long to start
+ * them all. */
+#define CLOCK_S 4
 
 static const char crowd_flags[] = "-q -t %us -m 48M -p 30 -c 0.2 --disk 8M --tmp-size 8M --max-output 4M";
 static const char *const crowd_programs[] = {
@@ -90,7 +91,7 @@ static void crowd_try(struct review_try *try, struct crowd *ret, unsigned second
 	crowd_start(try, ret, seconds);
 	uint64_t begun = clock_now();
 	bool ran = try_run(try, &(struct try_command){.flags = "-m 64M", .program = "exhaust pace 10"}) == 0;
-	ret->worked = ran && clock_now() - begun < HEALTHY_NS && try_said(try, "healthy");
+	ret->worked = ran && clock_now() - begun < seconds * NS_PER_S && try_said(try, "healthy");
 	ret->among = crowd_left(ret);
 	crowd_end(try, ret, seconds);
 }

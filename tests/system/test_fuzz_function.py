@@ -537,3 +537,23 @@ def test_statistics_come_as_a_line_a_second(tmp_path):
     lines = [json.loads(line) for line in ran.lines]
     assert len(lines) >= 4 and lines[-1]["exit"] == 0
     assert lines[-2]["execs"] > 0 and lines[-2]["targets"][0]["name"] == "t.py:f"
+
+
+def test_a_target_whose_turn_did_not_come_is_not_clean(place):
+    for name in ("a", "b", "c", "d"):
+        make(place, f"fuzz_{name}.c", "int LLVMFuzzerTestOneInput(const unsigned char *data, unsigned long size) { return 0; }\n")
+    ran = fuzz(place, ".", "--max-execs", "10", "--workers", "1")
+    problems = [each["problems"] for each in said(ran)["targets"]]
+    assert ran.code == 4 and problems[0] == [], ran
+    assert problems[1:] == [["it had no turn: what may be executed was used up before it"]] * 3
+
+
+def test_what_means_nothing_to_a_language_is_a_remark(place):
+    make(place, "t.cc", "#include <string_view>\nint f(std::string_view text) { return text.size() == 3; }\n")
+    ran = fuzz(place, "t.cc:f", "--max-execs", "1000", "--expect", "out_of_range")
+    assert ran.code == 0, ran
+    assert said(ran)["gaps"] == ["t.cc:f: --expect means nothing to C++, and was passed over"]
+    make(place, "t.py", "def f(text: str):\n    return len(text)\n")
+    ran = fuzz(place, "t.py:f", "--max-execs", "1000", "--sanitizer", "memory", "--fuzzer", "afl++")
+    assert ran.code == 0, ran
+    assert said(ran)["gaps"] == [f"t.py:f: {option} means nothing to Python, and was passed over" for option in ("--sanitizer", "--fuzzer afl++")]

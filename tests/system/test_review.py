@@ -25,7 +25,10 @@ OPEN = ["--backend", "none", *FEW, "--only", "kernel.namespaces"] # where some o
 LEVELS = {"ESCAPED": "error", "degraded": "warning", "failed": "note"}
 
 
-def review(*args, timeout=170, **more):
+PATIENCE = 500 if "ASAN_OPTIONS" in os.environ else 170  # a crowd of a hundred sanitized ones takes its time
+
+
+def review(*args, timeout=PATIENCE, **more):
     return hotcell("review", *args, timeout=timeout, **more)
 
 

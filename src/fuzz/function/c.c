@@ -387,7 +387,9 @@ static void put_build(const struct function_target *target, const struct functio
 		LIST(cxx ? "clang++" : "clang", "-g", "-O1", "-fno-omit-frame-pointer", "-Wno-everything", options->serve ? served_by[options->sanitizer] : sanitizers[options->sanitizer],
 			"-fno-sanitize-recover=undefined", folder, "-I" FUNCTION_ROOT "/include", "-I" FUNCTION_ROOT, "-o",
 			FUNCTION_WORK "/harness", source, "-lm", "-lpthread"));
-	if (!cxx) /* it would return an int, whatever it returns: pointers lose their upper half */
+	if (cxx) /* as others' compilers have it by themselves; that of clang 14 is older */
+		texts_add(&ret->build, "-std=gnu++17");
+	else /* it would return an int, whatever it returns: pointers lose their upper half */
 		texts_add(&ret->build, "-Werror=implicit-function-declaration");
 }
 
@@ -474,6 +476,7 @@ const struct language language_c = {
 	.roots = ROOTS,
 	.names = c_names,
 	.is_harness_file = path_is_harness,
+	.takes = TAKES_SANITIZER | TAKES_AFL,
 	.plan = c_plan,
 	.core = "faults",
 };
@@ -486,6 +489,7 @@ const struct language language_cxx = {
 	.roots = ROOTS,
 	.names = c_names,
 	.is_harness_file = path_is_harness,
+	.takes = TAKES_SANITIZER | TAKES_AFL,
 	.plan = cxx_plan,
 	.core = "faults",
 };

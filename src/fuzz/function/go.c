@@ -310,6 +310,7 @@ const struct language language_go = {
 	.roots = LIST("go.mod"),
 	.names = go_names,
 	.is_harness_file = go_is_harness_file,
+	.takes = TAKES_EXPECT,
 	.plan = go_plan,
 	.core = "aborts",
 	.own_root = true,

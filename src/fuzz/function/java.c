@@ -315,5 +315,6 @@ const struct language language_java = {
 	.roots = LIST("pom.xml", "build.gradle", "build.gradle.kts"),
 	.names = java_names,
 	.is_harness_file = is_harness_file,
+	.takes = TAKES_EXPECT,
 	.plan = java_plan,
 };

@@ -309,5 +309,6 @@ const struct language language_javascript = {
 	.roots = LIST("package.json"),
 	.names = javascript_names,
 	.is_harness_file = is_harness_file,
+	.takes = TAKES_EXPECT,
 	.plan = javascript_plan,
 };

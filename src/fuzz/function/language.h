@@ -63,6 +63,9 @@ struct function_plan {
 };
 void function_plan_done(struct function_plan *plan);
 
+/* Options that mean something to a language. */
+enum { TAKES_EXPECT = 1 << 0, TAKES_SANITIZER = 1 << 1, TAKES_AFL = 1 << 2 };
+
 struct language {
 	const char *name;
 	const char *title; /* for people: "Python" */
@@ -74,6 +77,7 @@ struct language {
 	bool (*is_harness_file)(const char *path); /* by its name: discovery looks in these first */
 	bool own_root; /* of what a folder holds, too, the project is the one that a root's file marks */
 	bool many; /* a file may hold many harnesses, each named */
+	unsigned takes; /* the others are told to be passed over */
 	const char *core; /* what ends its processes: "faults", or "aborts" alone, where faults become something else; NULL: there are no cores */
 	/* NULL: targets of it are known, and not fuzzed yet. */
 	int (*plan)(const struct function_target *target, const struct function_options *options, const char *text, size_t len,

@@ -183,5 +183,6 @@ const struct language language_python = {
 	.roots = LIST("pyproject.toml", "setup.py", "setup.cfg"),
 	.names = python_names,
 	.is_harness_file = path_is_harness,
+	.takes = TAKES_EXPECT,
 	.plan = python_plan,
 };

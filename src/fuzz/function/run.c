@@ -248,9 +248,30 @@ static void prepare(struct fuzzing *it, size_t index)
 	fuzzing_problem(it, index, "it cannot be built:\n%s", buf_text(&shown));
 }
 
+static void tell_passed_over(struct fuzzing *it, const struct place *place)
+{
+	const struct function_options *options = it->options;
+	const struct {
+		bool given;
+		unsigned takes;
+		const char *option;
+	} rows[] = {
+		{options->expect && *options->expect, TAKES_EXPECT, "--expect"},
+		{options->sanitizer != SANITIZER_DEFAULT, TAKES_SANITIZER, "--sanitizer"},
+		{options->afl, TAKES_AFL, "--fuzzer afl++"},
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(rows) && place->language; i++)
+		if (rows[i].given && !(place->language->takes & rows[i].takes))
+			fuzzing_gap(it, "%s: %s means nothing to %s, and was passed over", place->target->name, rows[i].option,
+				place->language->title);
+}
+
 void fuzzing_prepare(struct fuzzing *it, size_t index)
 {
 	prepare(it, index);
+	if (!it->places[index].out)
+		tell_passed_over(it, &it->places[index]);
 	if (it->options->core && !it->places[index].out && !it->stopped)
 		core_prepare(it, index);
 }
@@ -314,6 +335,18 @@ static bool is_enough(const struct fuzzing *it)
 	return it->options->max_findings && it->result->count >= it->options->max_findings;
 }
 
+/* What was never called is not clean. */
+static void tell_unfuzzed(struct fuzzing *it)
+{
+	const char *why = is_enough(it) ? "as many findings as are asked for came before it"
+		: it->deadline_ns <= clock_now() ? "the time was over before it; --duration gives more"
+						 : "what may be executed was used up before it";
+
+	for (size_t i = 0; i < it->place_count && !it->stopped; i++)
+		if (!it->places[i].out && !it->result->totals[i].first_exec_ns)
+			fuzzing_problem(it, i, "it had no turn: %s", why);
+}
+
 static void explore(struct fuzzing *it)
 {
 	const struct function_options *options = it->options;
@@ -333,6 +366,7 @@ static void explore(struct fuzzing *it)
 	it->over = true;
 	deepening_stop(it);
 	workers_stop(it);
+	tell_unfuzzed(it);
 	for (size_t i = 0; i < it->place_count; i++)
 		if (it->places[i].begun_ns && it->places[i].plan.goes_on)
 			crash_look(it, i);

@@ -159,6 +159,7 @@ const struct language language_rust = {
 	.own_root = true,
 	.names = rust_names,
 	.is_harness_file = is_harness_file,
+	.takes = TAKES_EXPECT | TAKES_SANITIZER,
 	.plan = rust_plan,
 	.core = "faults",
 };
