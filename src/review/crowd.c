@@ -11,13 +11,11 @@
 #define CROWD 100
 #define CROWD_LEAST 80 /* so many must have had a cell, or it was no crowd */
 #define AMONG_LEAST 20 /* so many must be there still when the healthy one is done: half of the programs end early */
+#define HEALTHY_NS (4 * NS_PER_S) /* by then a healthy cell must have done its work */
 #define GONE_NS (15 * NS_PER_S) /* for all to have ended on their clocks */
 #define ATTEMPTS 3 /* a machine may be busy with something else: only what never works is the crowd's doing */
-/* Of the first attempt's cells, and as long a healthy one may take; twice as much each time: a slow machine takes long to start
- * them all. */
-#define CLOCK_S 4
 
-static const char crowd_flags[] = "-q -t %us -m 48M -p 30 -c 0.2 --disk 8M --tmp-size 8M --max-output 4M";
+static const char crowd_flags[] = "-q -t 4s -m 48M -p 30 -c 0.2 --disk 8M --tmp-size 8M --max-output 4M";
 static const char *const crowd_programs[] = {
 	"exhaust forkbomb", "exhaust memory 2000", "exhaust print 1", "exhaust fill filler", "exhaust inodes many",
 	"exhaust burn 5000 8", "exhaust swarm 5000", "exhaust sysv 512", "exhaust churn 5000", "bypass hang",
@@ -30,13 +28,11 @@ struct crowd {
 	bool worked; /* the healthy one did, in time */
 };
 
-static void crowd_start(struct review_try *try, struct crowd *crowd, unsigned seconds)
+static void crowd_start(struct review_try *try, struct crowd *crowd)
 {
-	own(freep) char *flags = xfmt(crowd_flags, seconds);
-
 	while (crowd->count < CROWD) {
 		const char *program = crowd_programs[crowd->count % ARRAY_LEN(crowd_programs)];
-		pid_t pid = try_beside(try, &(struct try_command){.flags = flags, .program = program});
+		pid_t pid = try_beside(try, &(struct try_command){.flags = crowd_flags, .program = program});
 		if (pid < 0)
 			return;
 		crowd->pids[crowd->count++] = pid;
@@ -64,9 +60,9 @@ static size_t crowd_left(struct crowd *crowd)
 	return crowd->count = left;
 }
 
-static void crowd_end(struct review_try *try, struct crowd *crowd, unsigned seconds)
+static void crowd_end(struct review_try *try, struct crowd *crowd)
 {
-	uint64_t until = clock_now() + GONE_NS + seconds * NS_PER_S;
+	uint64_t until = clock_now() + GONE_NS;
 
 	while (crowd_left(crowd) > 0 && clock_now() < until)
 		(void)usleep(20000);
@@ -85,23 +81,23 @@ static bool crowd_was_one(const struct crowd *crowd)
 }
 
 /* A healthy cell does its work while the crowd is there. */
-static void crowd_try(struct review_try *try, struct crowd *ret, unsigned seconds)
+static void crowd_try(struct review_try *try, struct crowd *ret)
 {
 	*ret = (struct crowd){0};
-	crowd_start(try, ret, seconds);
+	crowd_start(try, ret);
 	uint64_t begun = clock_now();
 	bool ran = try_run(try, &(struct try_command){.flags = "-m 64M", .program = "exhaust pace 10"}) == 0;
-	ret->worked = ran && clock_now() - begun < seconds * NS_PER_S && try_said(try, "healthy");
+	ret->worked = ran && clock_now() - begun < HEALTHY_NS && try_said(try, "healthy");
 	ret->among = crowd_left(ret);
-	crowd_end(try, ret, seconds);
+	crowd_end(try, ret);
 }
 
 void crowd_alone(struct review_try *try)
 {
 	struct crowd crowd = {0};
 
-	for (unsigned i = 0; i < ATTEMPTS && !(crowd.worked && crowd_was_one(&crowd)) && try->verdict == REVIEW_HELD; i++)
-		crowd_try(try, &crowd, CLOCK_S << i);
+	for (int i = 0; i < ATTEMPTS && !(crowd.worked && crowd_was_one(&crowd)) && try->verdict == REVIEW_HELD; i++)
+		crowd_try(try, &crowd);
 	if (crowd.cells < CROWD_LEAST)
 		try_failed(try, "only %zu of %d hostile cells came about", crowd.cells, CROWD);
 	else if (!crowd.worked)

@@ -38,17 +38,12 @@ def pytest_sessionstart(session):
         pytest.exit(f"no hotcell at {harness.HOTCELL}: build it, or set HOTCELL", returncode=3)
 
 
-# What is above cells, and minutes of others' programs, to which it is all one who started hotcell: root does every second
-# test of these files, an ordinary user the others, and `make test-long` all as both.
+# Minutes of others' programs, to which it is all one who started hotcell: root does every second test of these files, an ordinary
+# user the others, and `make test-long` all as both.
 SHARED_OUT = (
     "test_api.py",
-    "test_audit.py",
-    "test_campaign.py",
     "test_campaign_verbs.py",
     "test_corpus.py",
-    "test_doors_claude.py",
-    "test_doors_clients.py",
-    "test_doors_traffic.py",
     "test_example_tutor.py",
     "test_fuzz.py",
     "test_fuzz_afl.py",
@@ -64,8 +59,6 @@ SHARED_OUT = (
     "test_fuzz_servers.py",
     "test_fuzz_view.py",
     "test_fuzz_ways.py",
-    "test_manifest.py",
-    "test_profile.py",
 )
 
 

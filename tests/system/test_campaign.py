@@ -199,17 +199,17 @@ def test_secrets_are_nowhere(place):
 # ---- ends and new beginnings ----
 
 
-def slow_one(place, runs):
-    return Supervisor(place, "--name", "slow", "--runs", str(runs), "--workers", "2", "--plain",
-                      *shell("sleep 0.5; echo $HOTCELL_RUN"))
+def begun(place, runs):
+    """A campaign of runs of half a second each, by two workers, of which two are over."""
+    with Supervisor(place, "--name", "slow", "--runs", str(runs), "--workers", "2", "--plain",
+                    *shell("sleep 0.5; echo $HOTCELL_RUN")) as it:
+        it.wait_for(r"\[003\] Starting")
+        yield it
 
 
 @pytest.fixture
 def slow(place):
-    """A campaign of ten runs, each of half a second, by two workers."""
-    with slow_one(place, 10) as it:
-        it.wait_for(r"\[003\] Starting")
-        yield it
+    yield from begun(place, 10)
 
 
 def test_the_first_interrupt_drains_and_says_what_it_waits_for(place, slow):
@@ -302,9 +302,7 @@ def test_a_done_campaign_is_not_resumed(place):
 @pytest.fixture
 def long_one(place):
     """One that is not over before its test has asked and told it much."""
-    with slow_one(place, 200) as it:
-        it.wait_for(r"\[003\] Starting")
-        yield it
+    yield from begun(place, 200)
 
 
 def test_pause_resume_and_stop_reach_the_supervisor(place, long_one):

@@ -133,6 +133,19 @@ def test_ten_thousand_connections_of_one_cell_leave_another_its_own(net, place, 
     assert len(recorded[0]) >= most and len(recorded[1]) == 50
 
 
+def at_once(count):
+    """A script that calls so many times at once, and tells the answers."""
+    return f"""
+    def one(number):
+        answers[number] = through("good.test:8080", b"hello")
+    answers = [None] * {count}
+    threads = [threading.Thread(target=one, args=(number,)) for number in range(len(answers))]
+    [thread.start() for thread in threads]
+    [thread.join() for thread in threads]
+    tell(answers)
+    """
+
+
 def test_with_few_descriptors_all_is_served_in_turn(net, place):
     """More connections than it has descriptors, in a cell that has as few."""
 
@@ -140,35 +153,17 @@ def test_with_few_descriptors_all_is_served_in_turn(net, place):
         net.enter()
         resource.setrlimit(resource.RLIMIT_NOFILE, (256, 256))
 
-    code = """
-    def one(number):
-        answers[number] = through("good.test:8080", b"hello")
-    answers = [None] * 200
-    threads = [threading.Thread(target=one, args=(number,)) for number in range(len(answers))]
-    [thread.start() for thread in threads]
-    [thread.join() for thread in threads]
-    tell(answers)
-    """
     options = ["--allow", "good.test:8080", "--open-files", "256", "--processes", "250"]
     with Names(net, {"good.test": [[PUBLIC]]}, ttl=60) as names, Far(net, port=8080) as far:
-        ran = harness.run(*doors.arguments(place, [*options, *names.option], code), preexec_fn=few)
+        ran = harness.run(*doors.arguments(place, [*options, *names.option], at_once(200)), preexec_fn=few)
     assert ran.code == 0 and json.loads(ran.out) == [[200, "hello"]] * 200, ran
     assert len(far.calls) == 200 and ran.own == []
 
 
 def test_many_that_ask_for_one_name_at_once_are_one_question(net, place):
     """Else one cell drowns the name server of all. The first question is not answered, so that all wait for it."""
-    code = """
-    def one(number):
-        answers[number] = through("good.test:8080", b"hello")
-    answers = [None] * 60
-    threads = [threading.Thread(target=one, args=(number,)) for number in range(len(answers))]
-    [thread.start() for thread in threads]
-    [thread.join() for thread in threads]
-    tell(answers)
-    """
     with Names(net, {"good.test": [None, [PUBLIC]]}) as names, Far(net, port=8080) as far:
-        ran = doors.run(net, place, ["--allow", "good.test:8080", *names.option], code)
+        ran = doors.run(net, place, ["--allow", "good.test:8080", *names.option], at_once(60))
     assert ran.told == [[200, "hello"]] * 60 and len(far.calls) == 60, ran
     assert 2 <= names.times("good.test") < 20, names.asked
 
