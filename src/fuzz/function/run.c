@@ -261,7 +261,7 @@ static void tell_passed_over(struct fuzzing *it, const struct place *place)
 		{options->afl, TAKES_AFL, "--fuzzer afl++"},
 	};
 
-	for (size_t i = 0; i < ARRAY_LEN(rows) && place->language; i++)
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++)
 		if (rows[i].given && !(place->language->takes & rows[i].takes))
 			fuzzing_gap(it, "%s: %s means nothing to %s, and was passed over", place->target->name, rows[i].option,
 				place->language->title);
