@@ -409,6 +409,8 @@ static const struct cli_option engine_table[] = {
 		.help = "time that one input may take; one that takes more is left out"},
 	{.name = "sanitizer", .value = "NAME", .kind = CLI_TEXT, OWN(sanitizer), .hint = CLI_HINT_CHOICE,
 		.choices = "address undefined memory none", .fallback = "address and undefined", .help = "what C and C++ are built with"},
+	{.name = "cflag", .value = "FLAG", .kind = CLI_LIST, OWN(build_flags),
+		.help = "a word for the compiler and the linker of C and C++ (-DNAME, -Isrc, -lz), seen from the project's top; may be given again"},
 	{.name = "venv", .value = "DIR", .kind = CLI_TEXT, OWN(venv), .hint = CLI_HINT_FOLDER, .fallback = "$VIRTUAL_ENV, or ./.venv, or none",
 		.help = "the Python environment that has Atheris and what the target imports"},
 	{.name = "engine", .value = "LANGUAGE=DIR", .kind = CLI_LIST, OWN(engines),

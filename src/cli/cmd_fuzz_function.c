@@ -494,6 +494,8 @@ static const struct cli_option table[] = {
 	{.name = "sanitizer", .value = "NAME", .kind = CLI_TEXT, OWN(sanitizer), .hint = CLI_HINT_CHOICE,
 	 .choices = "address undefined memory none", .fallback = "address and undefined",
 	 .help = "what C and C++ are built with"},
+	{.name = "cflag", .value = "FLAG", .kind = CLI_LIST, OWN(build_flags),
+	 .help = "a word for the compiler and the linker of C and C++ (-DNAME, -Isrc, -lz), seen from the project's top; may be given again"},
 	{.name = "fuzzer", .value = "NAME", .kind = CLI_TEXT, OWN(fuzzer), .hint = CLI_HINT_CHOICE,
 	 .choices = "libfuzzer afl++", .fallback = "libfuzzer",
 	 .help = "what explores C and C++"},

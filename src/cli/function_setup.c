@@ -290,6 +290,7 @@ int function_setup_build(struct function_setup *ret, const struct function_cli *
 		.sanitizer = sanitizer_of(cli->sanitizer),
 		.afl = cli->fuzzer && strcmp(cli->fuzzer, "afl++") == 0,
 		.expect = cli->expect.items,
+		.build_flags = cli->build_flags.items,
 		.no_deepen = cli->no_deepen,
 		.core = cli->core,
 		.serve = cli->schema != NULL,

@@ -55,6 +55,7 @@ static const struct {
 	{"crash", "shift exponent", NULL, {SEVERITY_MEDIUM, 1335, counts}},
 	{"crash", "pointer index expression", NULL, {SEVERITY_MEDIUM, 468, counts}},
 	{"crash", "undefined behaviour: ", NULL, {SEVERITY_MEDIUM, 758, "what it does is up to the compiler"}},
+	{"crash", "assertion failed", NULL, {SEVERITY_MEDIUM, 617, ends}},
 	{"crash", "a signal ended it", " in __assert_fail", {SEVERITY_MEDIUM, 617, ends}},
 	{"crash", "a signal ended it", " in abort", {SEVERITY_MEDIUM, 617, ends}},
 	{"crash", "it ended the process", NULL, {SEVERITY_HIGH, 382, ends}},

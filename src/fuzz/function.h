@@ -67,6 +67,7 @@ struct function_options {
 	const char *seed_corpus; /* a folder; NULL: none */
 	const char *dict; /* a file in AFL's and libFuzzer's form; NULL: none but ours */
 	enum sanitizer sanitizer;
+	const char *const *build_flags; /* words for the compiler of C and C++; NULL-terminated; NULL: none */
 	bool afl; /* AFL++ explores C and C++, and not libFuzzer */
 	const char *const *expect; /* names of errors that are declared, and no findings; NULL-terminated */
 	const struct function_engine *engines; /* ends with a language of NULL; NULL: none */

@@ -48,6 +48,7 @@ SHARED_OUT = (
     "test_fuzz.py",
     "test_fuzz_afl.py",
     "test_fuzz_bad_targets.py",
+    "test_fuzz_c.py",
     "test_fuzz_coverage.py",
     "test_fuzz_deep.py",
     "test_fuzz_function.py",

@@ -10,7 +10,7 @@
 
 #include "base/term.h"
 
-extern const char c_watch[], c_watch_end[]; /* the file beside this one */
+extern const char c_watch[], c_watch_end[], c_build[], c_build_end[]; /* the files beside this one */
 
 #define LIST(...) ((const char *const[]){__VA_ARGS__, NULL})
 #define HARNESS_NAME "LLVMFuzzerTestOneInput"
@@ -224,6 +224,7 @@ static const char harness_tools_cxx[] =
 
 struct harness {
 	const struct function_target *target;
+	const char *const *expect; /* types of C++ that it may throw */
 	struct buf make, parts, call, drop; /* numbers first: they come from the other end than parts */
 	struct err *err;
 	bool cxx, found, bad;
@@ -246,12 +247,35 @@ static void put_cast(struct harness *harness, const struct param *param, size_t 
 	buf_fmt(&harness->call, "%s(%s *)p%zu", place ? ", " : "", param->type, place);
 }
 
+static bool is_text(const struct param *param)
+{
+	return strcmp(param->type, "char") == 0;
+}
+
+/* Bytes have their length behind them, or before them: (int len, const unsigned char *bytes). A text has its end. */
+static bool is_length_before(const struct param *params, size_t count, size_t place)
+{
+	const struct param *bytes = &params[place + 1];
+
+	return place + 1 < count && is_length(&params[place], true) && is_octets(bytes) && !is_text(bytes) &&
+		!(place + 2 < count && is_length(&params[place + 2], true));
+}
+
 static int param_put(struct harness *harness, const struct param *params, size_t count, size_t place, bool last)
 {
 	const struct param *param = &params[place];
 
+	if (is_length_before(params, count, place)) {
+		const struct param *bytes = &params[place + 1];
+		buf_fmt(&harness->parts,
+			"\t__SIZE_TYPE__ n%zu = hotcell_part(&data, %d);\n\tchar *p%zu = hotcell_bytes(&data, n%zu, 0);\n\tif (!p%zu)\n\t\treturn 0;\n",
+			place, last, place, place, place);
+		buf_fmt(&harness->call, "%s(%s)n%zu, (%s *)p%zu", place ? ", " : "", param->type, place, bytes->type, place);
+		buf_fmt(&harness->drop, "\t__builtin_free(p%zu);\n", place);
+		return 1;
+	}
 	if (is_octets(param)) {
-		bool text = strcmp(param->type, "char") == 0, bytes = !text;
+		bool bytes = !is_text(param);
 		bool pair = place + 1 < count && is_length(&params[place + 1], bytes);
 		if (bytes && !pair)
 			return param_bad(harness, param, place);
@@ -310,7 +334,7 @@ static void harness_function(void *data, const struct c_function *function)
 		param_read(&params[i]);
 	size_t last = last_buffer(params, count);
 	for (size_t i = 0; i < count; i++) {
-		int more = param_put(harness, params, count, i, i == last);
+		int more = param_put(harness, params, count, i, i == last || (i + 1 == last && is_length_before(params, count, i)));
 		if (more < 0)
 			return;
 		i += (size_t)more;
@@ -320,6 +344,7 @@ static void harness_function(void *data, const struct c_function *function)
 static char *harness_text(struct harness *harness, const char *text, size_t len)
 {
 	struct buf out = {0};
+	const char *const *expect = harness->cxx && harness->expect && *harness->expect ? harness->expect : NULL;
 
 	c_functions(text, len, harness_function, harness);
 	if (harness->bad)
@@ -335,11 +360,17 @@ static char *harness_text(struct harness *harness, const char *text, size_t len)
 		"%sint " HARNESS_NAME
 		"(const unsigned char *bytes, __SIZE_TYPE__ size)\n{\n\tstruct hotcell_data data = {bytes, size};\n%s%s",
 		harness->cxx ? "extern \"C\" " : "", buf_text(&harness->make), buf_text(&harness->parts));
+	if (expect)
+		buf_str(&out, "\ttry {\n");
 	/* what it returns must be made: of a call whose result nobody has, the compiler leaves out what only reads */
 	buf_fmt(&out,
 		harness->cxx ? "\t%s(%s), hotcell_result();\n"
 			     : "\t__typeof__(%1$s) *volatile hotcell_call = %1$s;\n\t(void)hotcell_call(%2$s);\n",
 		harness->target->function, buf_text(&harness->call));
+	if (expect)
+		buf_str(&out, "\t}\n");
+	for (; expect && *expect; expect++)
+		buf_fmt(&out, "\tcatch (const %s &) {\n\t}\n", *expect);
 	buf_fmt(&out, "%s\treturn 0;\n}\n", buf_text(&harness->drop));
 	return buf_take(&out);
 }
@@ -383,14 +414,17 @@ static void put_build(const struct function_target *target, const struct functio
 	const char *slash = strrchr(target->file, '/');
 	own(freep) char *folder = xfmt("-I" FUNCTION_ROOT "/%.*s", slash ? (int)(slash - target->file) : 0, target->file);
 
+	plan_file_add(ret, C_BUILD, xfmt("%.*s", (int)(c_build_end - c_build), c_build));
 	texts_add_all(&ret->build,
-		LIST(cxx ? "clang++" : "clang", "-g", "-O1", "-fno-omit-frame-pointer", "-Wno-everything", options->serve ? served_by[options->sanitizer] : sanitizers[options->sanitizer],
+		LIST("sh", FUNCTION_WORK "/" C_BUILD, target->alone ? "" : FUNCTION_ROOT, cxx ? "clang++" : "clang", "-g", "-O1", "-fno-omit-frame-pointer", "-Wno-everything", options->serve ? served_by[options->sanitizer] : sanitizers[options->sanitizer],
 			"-fno-sanitize-recover=undefined", folder, "-I" FUNCTION_ROOT "/include", "-I" FUNCTION_ROOT, "-o",
 			FUNCTION_WORK "/harness", source, "-lm", "-lpthread"));
 	if (cxx) /* as others' compilers have it by themselves; that of clang 14 is older */
 		texts_add(&ret->build, "-std=gnu++17");
 	else /* it would return an int, whatever it returns: pointers lose their upper half */
 		texts_add(&ret->build, "-Werror=implicit-function-declaration");
+	if (options->build_flags)
+		texts_add_all(&ret->build, options->build_flags);
 }
 
 /* Not where coverage is measured, nor for AFL++, which divide processes themselves. */
@@ -411,7 +445,7 @@ static int plan_any(const struct function_target *target, const struct function_
 	own(freep) char *source = target->harness ? xfmt(FUNCTION_ROOT "/%s", target->file) : xfmt(FUNCTION_WORK "/%s", name);
 
 	if (!target->harness) {
-		struct harness harness = {.target = target, .err = err, .cxx = cxx};
+		struct harness harness = {.target = target, .expect = options->expect, .err = err, .cxx = cxx};
 		char *made = harness_text(&harness, text, len);
 		buf_done(&harness.make);
 		buf_done(&harness.parts);
@@ -474,9 +508,10 @@ const struct language language_c = {
 	.suffixes = LIST(".c"),
 	.needs = needs,
 	.roots = ROOTS,
+	.nested = NESTED_CLOSE,
 	.names = c_names,
 	.is_harness_file = path_is_harness,
-	.takes = TAKES_SANITIZER | TAKES_AFL,
+	.takes = TAKES_SANITIZER | TAKES_AFL | TAKES_BUILD_FLAGS,
 	.plan = c_plan,
 	.core = "faults",
 };
@@ -487,9 +522,10 @@ const struct language language_cxx = {
 	.suffixes = LIST(".cc", ".cpp", ".cxx"),
 	.needs = needs,
 	.roots = ROOTS,
+	.nested = NESTED_CLOSE,
 	.names = c_names,
 	.is_harness_file = path_is_harness,
-	.takes = TAKES_SANITIZER | TAKES_AFL,
+	.takes = TAKES_SANITIZER | TAKES_AFL | TAKES_BUILD_FLAGS | TAKES_EXPECT_MADE,
 	.plan = cxx_plan,
 	.core = "faults",
 };

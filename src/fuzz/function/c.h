@@ -4,6 +4,8 @@
 
 #include "fuzz/function/language.h"
 
+#define C_BUILD "build_of_hotcell.sh" /* in FUNCTION_WORK: c_build.sh, whose words a plan's build has */
+
 /* Turns a plan for libFuzzer into one in which AFL++ explores. */
 void c_plan_afl(const struct function_options *options, bool cxx, struct function_plan *ret);
 

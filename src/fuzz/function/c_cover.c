@@ -124,9 +124,8 @@ void c_cover_plan(struct function_plan *plan, const struct function_options *opt
 	struct buf script = {0};
 	unsigned seconds = cover_seconds(options);
 
-	if (!plan->build.count || strncmp(plan->build.items[0], "clang", 5) != 0)
-		return;
 	buf_str(&script, script_head);
+	buf_str(&script, "(cd " FUNCTION_ROOT " &&"); /* as in the other build */
 	for (size_t i = 0; i < plan->build.count; i++) {
 		const char *word = plan->build.items[i];
 		if (strcmp(word, "-o") == 0)
@@ -134,7 +133,7 @@ void c_cover_plan(struct function_plan *plan, const struct function_options *opt
 		else if (strncmp(word, "-fsanitize", 10) != 0 && strncmp(word, "-fno-sanitize", 13) != 0)
 			put_quoted(&script, word);
 	}
-	buf_str(&script, " -fprofile-instr-generate -fcoverage-mapping cover_driver.o -o cover_harness\n");
+	buf_str(&script, " -fprofile-instr-generate -fcoverage-mapping " FUNCTION_WORK "/cover_driver.o -o " FUNCTION_WORK "/cover_harness)\n");
 	buf_fmt(&script, "./cover_harness \"$1\" %u\n", seconds / 2);
 	buf_str(&script, script_tail);
 	plan_file_add(plan, DRIVER, xstrdup(driver));

@@ -4,7 +4,7 @@
 
 #include "fuzz/function/language.h"
 
-/* From the words of plan->build, which are clang's; other words are left alone, and nothing is measured. */
+/* From the words of plan->build, which are those of C_BUILD. */
 void c_cover_plan(struct function_plan *plan, const struct function_options *options);
 
 #endif

@@ -57,8 +57,16 @@ static bool has_file(const char *folder, const char *name)
 	return lstat(path, &st) == 0 && S_ISREG(st.st_mode);
 }
 
-/* The project's top, if a file marks one above; else the folder of the file, or of its package. Packages of Rust lie in one
- * another, and name each other: of those, the outermost. */
+static bool has_root(const struct language *language, const char *folder)
+{
+	for (size_t i = 0; language->roots[i]; i++)
+		if (has_file(folder, language->roots[i]))
+			return true;
+	return false;
+}
+
+/* The project's top, if a file marks one above; else the folder of the file, or of its package. Where folders of one project are
+ * marked, too, the outermost: in Rust of all, and else of those that lie directly in one another. */
 static char *root_of(const struct language *language, const char *file)
 {
 	own(freep) char *top = xstrdup(file), *at = NULL, *found = NULL;
@@ -67,16 +75,13 @@ static char *root_of(const struct language *language, const char *file)
 	while (language == &language_python && *top && has_file(top, "__init__.py"))
 		*strrchr(top, '/') = '\0';
 	at = xstrdup(top);
-	while (*at && !is_too_much(at)) {
-		for (size_t i = 0; language->roots[i]; i++) {
-			if (!has_file(at, language->roots[i]))
-				continue;
-			if (language != &language_rust)
-				return ptr_take(&at);
+	for (; *at && !is_too_much(at); *strrchr(at, '/') = '\0') {
+		if (has_root(language, at)) {
 			free(found);
 			found = xstrdup(at);
 		}
-		*strrchr(at, '/') = '\0';
+		if (found && (language->nested == NESTED_NOT || (language->nested == NESTED_CLOSE && strcmp(found, at) != 0)))
+			break;
 	}
 	if (found)
 		return ptr_take(&found);

@@ -48,7 +48,7 @@ static bool is_of(const struct function_target *target, const struct finding *fi
 /* Options that decide what is wrong with a target. */
 static bool decides(const char *flag)
 {
-	static const char *const names[] = {"--expect=", "--sanitizer=", "--schema=", "--input-timeout=", "--memory="};
+	static const char *const names[] = {"--expect=", "--sanitizer=", "--cflag=", "--schema=", "--input-timeout=", "--memory="};
 
 	for (size_t i = 0; i < ARRAY_LEN(names); i++)
 		if (strncmp(flag, names[i], strlen(names[i])) == 0)

@@ -64,7 +64,10 @@ struct function_plan {
 void function_plan_done(struct function_plan *plan);
 
 /* Options that mean something to a language. */
-enum { TAKES_EXPECT = 1 << 0, TAKES_SANITIZER = 1 << 1, TAKES_AFL = 1 << 2 };
+enum { TAKES_EXPECT = 1 << 0, TAKES_SANITIZER = 1 << 1, TAKES_AFL = 1 << 2, TAKES_BUILD_FLAGS = 1 << 3, TAKES_EXPECT_MADE = 1 << 4 /* where the harness is ours */ };
+
+/* Marked folders of one project in one another: there are none; those directly in one another; whatever is between them. */
+enum nested { NESTED_NOT, NESTED_CLOSE, NESTED_ANY };
 
 struct language {
 	const char *name;
@@ -75,6 +78,7 @@ struct language {
 	/* Names in a file's text that can be fuzzed: functions, and harnesses (*harness). Called with each; the text is a stranger's. */
 	void (*names)(const char *text, size_t len, void (*name)(void *data, const char *name, size_t len, bool harness), void *data);
 	bool (*is_harness_file)(const char *path); /* by its name: discovery looks in these first */
+	enum nested nested;
 	bool own_root; /* of what a folder holds, too, the project is the one that a root's file marks */
 	bool many; /* a file may hold many harnesses, each named */
 	unsigned takes; /* the others are told to be passed over */
@@ -89,7 +93,7 @@ extern const struct language language_python, language_c, language_cxx, language
 const struct language *language_find(const char *name); /* NULL if there is none */
 const struct language *language_of_file(const char *path); /* by its suffix; NULL: none is known */
 bool path_has_suffix(const char *path, const char *suffix);
-/* Whether a file's name is one of a harness: fuzz_X, X_fuzz, X_fuzzer, fuzz_target. */
+/* Whether a file's name is one of a harness: fuzz, fuzz_X, X_fuzz, fuzzer, X-fuzzer. */
 bool path_is_harness(const char *path);
 void plan_file_add(struct function_plan *plan, const char *name, char *text); /* takes the text */
 /* What a harness of ours is told of its target, as an object that is left open for what is its language's. */

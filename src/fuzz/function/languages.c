@@ -59,11 +59,20 @@ const struct language *language_of_file(const char *path)
 
 bool path_is_harness(const char *path)
 {
+	static const char *const words[] = {"fuzz", "fuzzer"};
 	const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path, *dot = strrchr(name, '.');
 	size_t len = dot ? (size_t)(dot - name) : strlen(name);
 
-	return strncmp(name, "fuzz_", 5) == 0 || (len > 5 && memcmp(name + len - 5, "_fuzz", 5) == 0) ||
-		(len > 7 && memcmp(name + len - 7, "_fuzzer", 7) == 0);
+	for (size_t i = 0; i < ARRAY_LEN(words); i++) {
+		size_t word = strlen(words[i]);
+		if (len < word)
+			continue;
+		if (strncmp(name, words[i], word) == 0 && (len == word || strchr("_-", name[word])))
+			return true;
+		if (memcmp(name + len - word, words[i], word) == 0 && strchr("_-", name[len - word - 1]))
+			return true;
+	}
+	return false;
 }
 
 void plan_file_add(struct function_plan *plan, const char *name, char *text)

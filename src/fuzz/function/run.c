@@ -251,20 +251,22 @@ static void prepare(struct fuzzing *it, size_t index)
 static void tell_passed_over(struct fuzzing *it, const struct place *place)
 {
 	const struct function_options *options = it->options;
+	const struct function_target *target = place->target;
 	const struct {
 		bool given;
 		unsigned takes;
 		const char *option;
 	} rows[] = {
-		{options->expect && *options->expect, TAKES_EXPECT, "--expect"},
+		{options->expect && *options->expect, TAKES_EXPECT | (target->harness ? 0 : TAKES_EXPECT_MADE), "--expect"},
 		{options->sanitizer != SANITIZER_DEFAULT, TAKES_SANITIZER, "--sanitizer"},
+		{options->build_flags && *options->build_flags, TAKES_BUILD_FLAGS, "--cflag"},
 		{options->afl, TAKES_AFL, "--fuzzer afl++"},
 	};
 
 	for (size_t i = 0; i < ARRAY_LEN(rows); i++)
 		if (rows[i].given && !(place->language->takes & rows[i].takes))
-			fuzzing_gap(it, "%s: %s means nothing to %s, and was passed over", place->target->name, rows[i].option,
-				place->language->title);
+			fuzzing_gap(it, "%s: %s means nothing to %s%s, and was passed over", target->name, rows[i].option,
+				target->harness ? "a harness of " : "", place->language->title);
 }
 
 void fuzzing_prepare(struct fuzzing *it, size_t index)

@@ -156,6 +156,7 @@ const struct language language_rust = {
 	.suffixes = LIST(".rs"),
 	.needs = needs,
 	.roots = LIST("Cargo.toml"),
+	.nested = NESTED_ANY,
 	.own_root = true,
 	.names = rust_names,
 	.is_harness_file = is_harness_file,

@@ -1,5 +1,7 @@
 /* From an engine's last words to a finding. Pure; the words are a stranger's. */
 #include <ctype.h>
+#include <signal.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/term.h"
@@ -11,6 +13,7 @@
 #define LINE_MAX_SHOWN 240
 #define PANIC_WORDS 6u
 #define JAZZER_JS "=== Jazzer.js bug detector: ===\n" /* our harness says so; the detector's own name follows */
+#define DEADLY "ERROR: libFuzzer: deadly signal"
 #define JAVA_MARK "== Java Exception: "
 #define JAVA_ISSUE JAVA_MARK "com.code_intelligence.jazzer.api.FuzzerSecurityIssue"
 
@@ -22,6 +25,7 @@ static const struct {
 	bool next; /* the line after it */
 	bool last; /* the last line that is not set in */
 	const char *until; /* what comes from here on differs each time; may be NULL */
+	const char *more; /* the line behind it begins with this, and more of it follows */
 } marks[] = {
 	{"ERROR: AddressSanitizer: ", "crash", "AddressSanitizer: ", .until = " on "},
 	{"MemorySanitizer: ", "crash", "MemorySanitizer: "},
@@ -54,7 +58,11 @@ static const struct {
 	{JAVA_ISSUE, "exception", "FuzzerSecurityIssue"},
 	{JAVA_MARK "java.lang.OutOfMemoryError", "memory", "one input took too much memory"},
 	{JAVA_MARK, "exception", ""},
-	{"ERROR: libFuzzer: deadly signal", "crash", "a signal ended it"},
+	{"terminate called after throwing an instance of '", "exception", "", .until = "'", .more = "  what():  "},
+	{"terminating with uncaught exception of type ", "exception", ""},
+	{"terminating due to uncaught exception of type ", "exception", ""},
+	{": Assertion `", "crash", "assertion failed: ", .until = "' failed"},
+	{DEADLY, "crash", "a signal ended it"},
 	{"ERROR: libFuzzer: fuzz target exited", "crash", "it ended the process"},
 	{"ERROR: libFuzzer: ", "crash", ""},
 };
@@ -86,6 +94,29 @@ static const char *last_line(const char *at, const char *end)
 	return found;
 }
 
+/* libFuzzer has no name for it. Ours has its number; else what is on the stack may tell. */
+static void put_signal(const char *at, const char *end, struct buf *text)
+{
+	int number = at + 2 < end && memcmp(at, " (", 2) == 0 ? atoi(at + 2) : 0;
+	const char *name = number > 0 && number < NSIG ? sigabbrev_np(number) : NULL;
+
+	if (!name && memmem(at, (size_t)(end - at), " in abort", 9))
+		name = sigabbrev_np(SIGABRT);
+	if (name)
+		buf_fmt(text, ": SIG%s", name);
+}
+
+static void put_more(const char *more, const char *at, const char *end, struct buf *text)
+{
+	size_t len = strlen(more);
+
+	at += at < end; /* the newline */
+	if ((size_t)(end - at) <= len || memcmp(at, more, len) != 0)
+		return;
+	buf_str(text, ": ");
+	term_line(at + len, (size_t)(line_end(at, end) - at) - len, MESSAGE_MAX, text);
+}
+
 static void put_message(size_t row, const char *at, const char *end, struct finding *ret)
 {
 	own(buf_done) struct buf text = {0};
@@ -104,6 +135,10 @@ static void put_message(size_t row, const char *at, const char *end, struct find
 	bool whole = strcmp(marks[row].oracle, "hang") == 0 || strcmp(marks[row].oracle, "memory") == 0;
 	if (!whole && !(text.len && strncmp(marks[row].mark, "ERROR: libFuzzer", 16) == 0))
 		term_line(at, (size_t)((cut ? cut : stop) - at), MESSAGE_MAX, &text);
+	if (marks[row].more)
+		put_more(marks[row].more, stop, end, &text);
+	if (strcmp(marks[row].mark, DEADLY) == 0)
+		put_signal(at, end, &text);
 	if (strncmp(buf_text(&text), "MemoryError", 11) == 0) {
 		free(ret->oracle);
 		ret->oracle = xstrdup("memory");
@@ -145,6 +180,16 @@ static size_t panic_kind(const char *message)
 	return len;
 }
 
+/* Up to the first colon; those of C++'s names are none. */
+static size_t plain_kind(const char *message)
+{
+	size_t len = strcspn(message, ":");
+
+	while (message[len] && message[len + 1] == ':')
+		len += 2 + strcspn(message + len + 2, ":");
+	return len;
+}
+
 /* Two kinds of failure in one function are two findings: the kind stands before the frames, of which ids are made. */
 static void put_kind(struct finding *finding)
 {
@@ -152,7 +197,7 @@ static void put_kind(struct finding *finding)
 	const char *message = finding->message;
 	bool whole = strncmp(message, "AddressSanitizer: ", 18) == 0 || strncmp(message, "fatal error: ", 13) == 0;
 	bool words = strncmp(message, "panic: ", 7) == 0 || strncmp(message, "failed: ", 8) == 0;
-	size_t len = whole ? strlen(message) : words ? panic_kind(message) : strcspn(message, ":");
+	size_t len = whole ? strlen(message) : words ? panic_kind(message) : plain_kind(message);
 	own(freep) char *kind = xfmt("%.*s", (int)len, message);
 
 	if (!finding->frames.count)

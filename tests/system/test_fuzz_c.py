@@ -1,0 +1,169 @@
+"""C and C++ of several files: what a target needs of its project is found, built and measured with it; what is thrown, asserted
+or ended by a signal is told by its name."""
+
+import base64
+import json
+
+import pytest
+
+from harness import hotcell
+
+LEX = {
+    "Makefile": "",
+    "include/lex/lex.h": "#include <stddef.h>\nint lex(const char *text, size_t len);\nextern int lex_calls;\n",
+    "src/Makefile": "",
+    "src/lex.c": '#include "lex/lex.h"\n#include "depth.h"\nint lex_calls;\n'
+    "int lex(const char *text, size_t len) { lex_calls++; return depth_of(text, len); }\n",
+    "src/parts/depth.h": "#include <stddef.h>\nint depth_of(const char *text, size_t len);\n",
+    "src/parts/depth.c": '#include "depth.h"\n'
+    "int\ndepth_of(const char *text, size_t len)\n{\n\tchar small[4];\n\tint at = 0;\n\tfor (size_t i = 0; i < len; i++)\n"
+    "\t\tif (text[i] == '(')\n\t\t\tsmall[at++] = ')';\n\treturn at ? small[at - 1] : 0;\n}\n",
+    # these define the same, and are not it
+    "src/main.c": '#include "lex/lex.h"\nint main(int argc, char **argv) { return lex(argv[0], 1) + lex_calls; }\n',
+    "tests/lex.c": '#include "lex/lex.h"\nint broken(int;\nint lex(const char *text, size_t len) { return 1; }\n',
+    "fuzz/fuzz_lex.c": '#include "lex.h"\n#include <stdint.h>\n'
+    "int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) { lex((const char *)data, size); return 0; }\n",
+}
+SHAPES = {
+    "a/shape.h": "#include <string>\nnamespace geo { class Shape { public: virtual ~Shape(); virtual int parse(const std::string &); };\n"
+    "Shape *make(); }\n",
+    "b/shape.cc": '#include "shape.h"\nextern "C" int count_c(const char *);\nnamespace geo {\n  Shape::~Shape() {}\n'
+    "  int Shape::parse(const std::string &s) { return count_c(s.c_str()) > 1 ? *(volatile int *)0 : 0; }\n"
+    "  Shape *make() { return new Shape; }\n}\n",
+    "b/count.c": "int count_c(const char *class) { int n = 0; for (; *class; class++) n += *class == '!'; return n; }\n",
+    "top.cc": '#include "shape.h"\nint parse(const std::string &s) { geo::Shape *x = geo::make(); int r = x->parse(s); delete x; return r; }\n',
+}
+THROWS = """#include <stdexcept>
+#include <string>
+namespace p { struct bad : std::runtime_error { using runtime_error::runtime_error; }; }
+int parse(const std::string &s)
+{
+	if (s[0] == 'a')
+		throw p::bad("it begins with a");
+	if (s[0] == 'b')
+		s.at(100);
+	if (s[0] == 'c')
+		throw 7;
+	return 0;
+}
+"""
+
+
+def write(folder, files):
+    for name, text in files.items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text(text)
+
+
+def fuzz(folder, *words, timeout=170):
+    ran = hotcell("fuzz", "function", *words, "--json", "--quiet", "--max-execs", "200000", "--duration", "40s", cwd=folder, timeout=timeout)
+    return ran, json.loads(ran.out) if ran.out else None
+
+
+@pytest.mark.parametrize("target", ["fuzz/fuzz_lex.c", "src/lex.c:lex"])
+def test_what_a_target_needs_of_its_project_is_built_with_it(tmp_path, target):
+    write(tmp_path, LEX)
+    ran, result = fuzz(tmp_path, target, "--coverage", "--max-findings", "1")
+    assert ran.code == 1, ran
+    (finding,) = result["findings"]
+    assert finding["message"] == "undefined behaviour: index 4 out of bounds for type 'char[4]'"
+    assert finding["frames"][1:] == ["depth_of (depth.c)", "lex (lex.c)"] and finding["file"].endswith("src/parts/depth.c")
+    assert base64.b64decode(finding["input"]).count(b"(") == 5
+    measured = {each["name"]: each for each in result["coverage"]["files"]}
+    assert {"src/lex.c", "src/parts/depth.c"} <= set(measured) <= {"src/lex.c", "src/parts/depth.c", "fuzz/fuzz_lex.c"}
+    again = hotcell("findings", "repro", "--json", finding["id"], cwd=tmp_path, timeout=100)
+    assert again.code == 1 and json.loads(again.out)["verdict"] == "reproduced", again
+
+
+@pytest.mark.parametrize("option", [("--no-sandbox",), ("--fuzzer", "afl++")], ids=["no-sandbox", "afl"])
+def test_so_it_is_in_other_ways_to_run_it(tmp_path, option):
+    write(tmp_path, LEX)
+    ran, result = fuzz(tmp_path, "fuzz/fuzz_lex.c", *option, "--no-coverage", "--max-findings", "1")
+    assert ran.code == 1, ran
+    assert [each["frames"][1] for each in result["findings"]] == ["depth_of (depth.c)"]
+
+
+def test_a_function_of_cxx_may_need_files_of_c(tmp_path):
+    write(tmp_path, SHAPES)
+    ran, result = fuzz(tmp_path, "top.cc:parse", "--coverage", "--max-findings", "1")
+    assert ran.code == 1, ran
+    (finding,) = result["findings"]
+    assert finding["message"] == "AddressSanitizer: SEGV" and base64.b64decode(finding["input"]) == b"!!"
+    assert {each["name"] for each in result["coverage"]["files"]} == {"top.cc", "b/shape.cc", "b/count.c"}
+
+
+def test_a_function_may_be_called_with_documents_of_a_schema(tmp_path):
+    write(tmp_path, LEX)
+    (tmp_path / "schema.json").write_text('{"type": "array", "items": {"const": "("}, "minItems": 5, "maxItems": 9}')
+    ran = hotcell("fuzz", "function", "src/lex.c:lex", "--schema", "schema.json", "--json", "--quiet", "--max-execs", "200", cwd=tmp_path,
+                  timeout=170)
+    assert ran.code == 1 and "index 4 out of bounds" in ran.out, ran
+
+
+def test_what_no_file_defines_is_named_and_a_flag_may_bring_it(tmp_path):
+    write(tmp_path, {"z.c": "#include <zlib.h>\n#ifndef WANTED\n#error WANTED is not there\n#endif\n"
+                     "int un(const unsigned char *d, unsigned long n) { unsigned char o[9]; unsigned long l = 9; return uncompress(o, &l, d, n); }\n"})
+    ran, result = fuzz(tmp_path, "z.c:un", "--no-coverage")
+    assert ran.code == 4 and "WANTED is not there" in result["targets"][0]["problems"][0], ran
+    ran, result = fuzz(tmp_path, "z.c:un", "--no-coverage", "--cflag=-DWANTED")
+    assert ran.code == 4, ran
+    assert "undefined reference to `uncompress'" in result["targets"][0]["problems"][0]
+    assert "in no other file of the project that could be compiled is uncompress" in result["targets"][0]["problems"][0]
+    ran, result = fuzz(tmp_path, "z.c:un", "--coverage", "--cflag=-DWANTED", "--cflag=-lz")
+    assert ran.code == 0 and result["targets"][0]["execs"] > 1000, ran
+    assert [each["name"] for each in result["coverage"]["files"]] == ["z.c"]
+
+
+def test_a_file_that_would_be_needed_and_cannot_be_compiled_is_shown(tmp_path):
+    write(tmp_path, {"f.c": "int g(const char *);\nint f(const char *t) { return g(t); }\n",
+                     "g.c": '#include "made_by_configure.h"\nint g(const char *t) { return 0; }\n'})
+    ran, result = fuzz(tmp_path, "f.c:f", "--no-coverage")
+    (problem,) = result["targets"][0]["problems"]
+    assert ran.code == 4, ran
+    assert "g.c was looked at for g, and cannot be compiled:" in problem and "'made_by_configure.h' file not found" in problem
+
+
+def test_names_of_files_are_no_words_of_a_shell(tmp_path):
+    write(tmp_path, {"f.c": "int g(const char *);\nint f(const char *t) { return g(t); }\n",
+                     "a 'b' $(touch x);c.c": "int g(const char *t) { if (t[0] == 'x') __builtin_trap(); return 0; }\n"})
+    ran, result = fuzz(tmp_path, "f.c:f", "--max-findings", "1")
+    assert ran.code == 1 and len(result["findings"]) == 1, ran
+
+
+def test_what_cxx_throws_is_told_by_its_type_and_may_be_expected(tmp_path):
+    write(tmp_path, {"e.cc": THROWS})
+    ran, result = fuzz(tmp_path, "e.cc:parse", "--no-coverage", "--max-findings", "3")
+    assert ran.code == 1, ran
+    assert sorted((each["oracle"], each["message"].split(" (")[0]) for each in result["findings"]) == [
+        ("exception", "int"),
+        ("exception", "p::bad: it begins with a"),
+        ("exception", "std::out_of_range: basic_string::at: __n"),
+    ]
+    # a base class stands for all that are made from it
+    ran, result = fuzz(tmp_path, "e.cc:parse", "--no-coverage", "--expect", "std::runtime_error", "--expect", "int")
+    assert [each["frames"][0] for each in result["findings"]] == ["std::out_of_range"], ran
+    ran, result = fuzz(tmp_path, "e.cc:parse", "--no-coverage", "--expect", "p::unknown")
+    assert ran.code == 4 and "unknown" in result["targets"][0]["problems"][0], ran
+
+
+def test_an_assertion_and_a_signal_are_told_by_their_names(tmp_path):
+    write(tmp_path, {"s.c": "#include <assert.h>\n#include <signal.h>\n#include <stddef.h>\n#include <stdlib.h>\n"
+                     "int f(int len, const unsigned char *bytes)\n{\n\tassert(!len || bytes[0] != 'a');\n"
+                     "\tif (len && bytes[0] == 'b')\n\t\tabort();\n\tif (len && bytes[0] == 'c')\n\t\traise(SIGPIPE);\n\treturn 0;\n}\n"})
+    ran, result = fuzz(tmp_path, "s.c:f", "--no-coverage", "--max-findings", "3")
+    assert sorted((each["message"], each["cwe"]) for each in result["findings"]) == [
+        ("a signal ended it: SIGABRT", 617), ("a signal ended it: SIGPIPE", 0), ("assertion failed: !len || bytes[0] != 'a'", 617)], ran
+
+
+def test_a_length_may_stand_before_its_bytes(tmp_path):
+    write(tmp_path, {"l.c": "int f(int len, const unsigned char *bytes) { return len > 1 && bytes[0] == 'a' ? bytes[len] : 0; }\n"})
+    ran, result = fuzz(tmp_path, "l.c:f", "--no-coverage", "--max-findings", "1")
+    assert [each["message"] for each in result["findings"]] == ["AddressSanitizer: heap-buffer-overflow"], ran
+
+
+@pytest.mark.parametrize("name", ["fuzz.c", "fuzzer.cc", "parse-fuzz.c", "fuzz-parse.cpp"])
+def test_harnesses_are_found_by_these_names_too(tmp_path, name):
+    mark = 'extern "C" ' if not name.endswith(".c") else ""
+    write(tmp_path, {name: f"{mark}int LLVMFuzzerTestOneInput(const unsigned char *data, unsigned long size) {{ return 0; }}\n"})
+    ran = hotcell("fuzz", "function", ".", "--list", cwd=tmp_path)
+    assert ran.code == 0 and name in ran.out, ran
