@@ -236,7 +236,10 @@ static bool read_sanitizer(struct span line, struct span before, struct frame *r
 		return false;
 	ret->function = without_hash(until(line, space));
 	struct span place = skip(line, (size_t)(space + 1 - line.at));
-	return read_place(place, 2, ret) || read_place(place, 1, ret);
+	if (read_place(place, 2, ret) || read_place(place, 1, ret))
+		return true;
+	ret->file = place; /* where the compiler has made one of several lines */
+	return span_begins(place, "/");
 }
 
 /* "app.rb:3:in `run': message", "from app.rb:7:in `<main>'" */
@@ -304,7 +307,7 @@ static const struct language languages[] = {
 			"github.com/mark3labs/mcp-go/")},
 	{"c", read_sanitizer, .cause_first = true,
 		.files = LIST("/compiler-rt/", "../sysdeps/", "/csu/", "sanitizer_common", "../csu/", "/./"), /* the last: Debian's libc */
-		.functions = LIST("__asan_", "__interceptor_", "__pthread_kill", "__assert_fail", "__ubsan_", "__msan_", "__sanitizer", "__libc_", "__GI_",
+		.functions = LIST("__asan_", "__interceptor_", "__pthread_kill", "__assert_fail", "__ubsan_", "__msan_", "__sanitizer", "__libc_", "__GI_", "__cxa_", "_Unwind_",
 			"_start", "fuzzer::", "core::", "alloc::", "<core::", "<alloc::", "<std::", "operator new", "operator delete", "std::", "malloc", "calloc",
 			"realloc",
 			"free", "abort", "raise", "memcpy", "memmove", "memset", "strlen", "strcpy", "strdup")},

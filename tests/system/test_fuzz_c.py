@@ -3,6 +3,7 @@ or ended by a signal is told by its name."""
 
 import base64
 import json
+import subprocess
 
 import pytest
 
@@ -95,6 +96,72 @@ def test_a_function_of_cxx_may_need_files_of_c(tmp_path):
     assert measured(result, tmp_path) == {"top.cc", "b/shape.cc", "b/count.c"}
 
 
+def test_a_folder_of_harnesses_is_of_the_same_project(tmp_path):
+    write(tmp_path, LEX)
+    ran, result = fuzz(tmp_path, "fuzz", "--no-coverage", "--max-findings", "1")
+    assert ran.code == 1 and [each["frames"][1] for each in result["findings"]] == ["depth_of (depth.c)"], ran
+
+
+NEEDS = {
+    "abi": ({"t.cc": "#include <string>\nstd::string hexed(int);\nint f(const std::string &s) { return hexed(s.size())[0]; }\n",
+             "a.cc": '#include <string>\nstd::string hexed(int n) { return n == 3 ? throw "three" : std::string("x"); }\n'}, "t.cc:f"),
+    "operator": ({"t.cc": '#include "v.h"\nint f(int n) { return V{n} == V{77}; }\n', "v.h": "struct V { int n; };\nbool operator==(V, V);\n",
+                  "v.cc": '#include "v.h"\nbool operator==(V a, V b) { return a.n == b.n ? throw 1 : false; }\n'}, "t.cc:f"),
+    "weak": ({"t.c": "int hook(int);\nint f(int n) { return hook(n); }\n",
+              "h.c": "__attribute__((weak)) int hook(int n) { if (n == 77) __builtin_trap(); return 0; }\n"}, "t.c:f"),
+    "template": ({"t.cc": '#include "box.h"\nint f(int n) { return Box<int>().get(n); }\n',
+                  "box.h": "template <class T> struct Box { T get(T) const; };\n",
+                  "box.cc": '#include "box.h"\ntemplate <class T> T Box<T>::get(T n) const { return n == 77 ? throw 1 : n; }\ntemplate struct Box<int>;\n'},
+                 "t.cc:f"),
+    "crowd": ({"t.c": "int helper(int);\nint f(int n) { return helper(n); }\n",
+               "the_definition_of_it.c": "int helper(int n) { if (n == 77) __builtin_trap(); return 0; }\n"}
+              | {f"x{each}.c": f"int helper(int);\nint x{each}(int n) {{ return helper(n); }}\n" for each in range(40)}, "t.c:f"),
+    "headers": ({"Makefile": "", "src/t.c": '#include "config.h"\nint f(int n) { if (n == SPECIAL) __builtin_trap(); return 0; }\n',
+                 "win/config.h": "#error not here\n", "linux/config.h": "#define SPECIAL 77\n"}, "src/t.c:f"),
+    "names": ({"t.c": "#define left 1\n#define at 2\nint data(int size) { if (size == 77) __builtin_trap(); return left + at; }\n"}, "t.c:data"),
+    "default": ({"t.cc": "static int size(int bytes, int n = 0) { return bytes == 77 ? throw 1 : n; }\n"}, "t.cc:size"),
+}
+
+
+@pytest.mark.parametrize("case", NEEDS)
+def test_whatever_is_needed_is_found(tmp_path, case):
+    files, target = NEEDS[case]
+    write(tmp_path, files)
+    ran, result = fuzz(tmp_path, target, "--no-coverage", "--max-findings", "1")
+    assert ran.code == 1 and len(result["findings"]) == 1, ran
+
+
+def test_flags_of_two_words_and_archives_keep_their_meaning(tmp_path):
+    write(tmp_path, {"t.c": '#include "s.h"\nint more(int);\nint f(int n) { return SEEN + secret(n) + more(n); }\n', "inc/s.h": "int secret(int);\n",
+                     "cfg/cfg.h": "#define SEEN 1\n", "more.c": "int more(int n) { return n; }\n", "secret.c_": "int secret(int n) { return n; }\n"})
+    subprocess.run("cc -x c -c secret.c_ -o s.o && ar rc libs.a s.o", shell=True, cwd=tmp_path, check=True, timeout=60)
+    ran, result = fuzz(tmp_path, "t.c:f", "--no-coverage", "--sanitizer", "none", "--cflag=-include", "--cflag=cfg/cfg.h", "--cflag=libs.a")
+    assert ran.code == 0 and result["targets"][0]["execs"] > 1000, ran
+
+
+def test_what_is_declared_for_cxx_and_is_of_c_is_told(tmp_path):
+    write(tmp_path, {"t.cc": "int keep(int);\nint f(int n) { return keep(n); }\n", "k.c": "int keep(int n) { return n; }\n"})
+    ran, result = fuzz(tmp_path, "t.cc:f", "--no-coverage")
+    assert ran.code == 4 and 'k.c has keep as a function of C: declare it with extern "C"' in result["targets"][0]["problems"][0], ran
+
+
+@pytest.mark.parametrize("first", ["n == 1 && d[0] == 10", "!n"], ids=["newline", "nothing"])
+def test_what_fails_with_the_first_input_is_fuzzed_on(tmp_path, first):
+    write(tmp_path, {"t.c": "#include <stdlib.h>\nint f(const unsigned char *d, unsigned long n)\n"
+                     f"{{\n\tif ({first})\n\t\tabort();\n\treturn d[0] == 'Q' ? d[n + 3] : 0;\n}}\n"})
+    ran, result = fuzz(tmp_path, "t.c:f", "--no-coverage", "--max-findings", "2")
+    assert sorted(each["message"] for each in result["findings"]) == ["AddressSanitizer: heap-buffer-overflow", "a signal ended it: SIGABRT"], ran
+    assert not result["targets"][0]["problems"]
+
+
+def test_what_different_functions_throw_is_told_apart(tmp_path):
+    write(tmp_path, {"t.cc": "#include <stdexcept>\n" + "".join(
+        f'__attribute__((noinline)) int {name}(int n) {{ if (n == {at}) throw std::runtime_error("a"); if (n == {at + 1}) throw std::runtime_error("b"); return n; }}\n'
+        for name, at in (("one", 1), ("two", 5))) + "int f(unsigned char n) { return one(n) + two(n); }\n"})
+    ran, result = fuzz(tmp_path, "t.cc:f", "--no-coverage", "--max-findings", "2")
+    assert sorted(each["frames"][1] for each in result["findings"]) == ["one(int) (t.cc)", "two(int) (t.cc)"], ran
+
+
 def test_a_function_may_be_called_with_documents_of_a_schema(tmp_path):
     write(tmp_path, LEX)
     (tmp_path / "schema.json").write_text('{"type": "array", "items": {"const": "("}, "minItems": 5, "maxItems": 9}')
@@ -111,7 +178,7 @@ def test_what_no_file_defines_is_named_and_a_flag_may_bring_it(tmp_path):
     ran, result = fuzz(tmp_path, "z.c:un", "--no-coverage", "--cflag=-DWANTED")
     assert ran.code == 4, ran
     assert "undefined reference to `uncompress'" in result["targets"][0]["problems"][0]
-    assert "in no other file of the project that could be compiled is uncompress" in result["targets"][0]["problems"][0]
+    assert "looked through /target: no other file that could be compiled has uncompress" in result["targets"][0]["problems"][0]
     ran, result = fuzz(tmp_path, "z.c:un", "--coverage", "--cflag=-DWANTED", "--cflag=-lz")
     assert ran.code == 0 and result["targets"][0]["execs"] > 1000, ran
     assert measured(result, tmp_path) == {"z.c"}

@@ -160,7 +160,8 @@ static size_t params_split(struct c_span text, struct param *ret)
 		}
 		if (at < end && (*at != ',' || depth))
 			continue;
-		struct c_span one = {from, (size_t)(at - from)};
+		const char *given = memchr(from, '=', (size_t)(at - from)); /* in C++, where nothing is */
+		struct c_span one = {from, (size_t)((given ? given : at) - from)};
 		while (one.len && isspace((unsigned char)*one.at))
 			one.at++, one.len--;
 		while (one.len && isspace((unsigned char)one.at[one.len - 1]))
@@ -187,39 +188,39 @@ static const char harness_head[] =
 static const char harness_head_cxx[] = "#include <stdint.h>\n#include <stdlib.h>\n#include <string.h>\n#include <string>\n";
 static const char harness_tools[] =
 	"#undef main\n"
-	"struct hotcell_data { const unsigned char *at; __SIZE_TYPE__ left; };\n"
-	"__attribute__((unused)) static void hotcell_number(struct hotcell_data *data, void *out, __SIZE_TYPE__ size)\n"
+	"struct hotcell_data { const unsigned char *hotcell_at; __SIZE_TYPE__ hotcell_left; };\n"
+	"__attribute__((unused)) static void hotcell_number(struct hotcell_data *hotcell_data, void *hotcell_out, __SIZE_TYPE__ hotcell_size)\n"
 	"{\n"
-	"\tunsigned char bytes[16] = {0};\n"
-	"\t__SIZE_TYPE__ taken = size < data->left ? size : data->left;\n"
-	"\tdata->left -= taken;\n"
-	"\t__builtin_memcpy(bytes, data->at + data->left, taken);\n"
-	"\t__builtin_memcpy(out, bytes, size);\n"
+	"\tunsigned char hotcell_bytes[16] = {0};\n"
+	"\t__SIZE_TYPE__ hotcell_taken = hotcell_size < hotcell_data->hotcell_left ? hotcell_size : hotcell_data->hotcell_left;\n"
+	"\thotcell_data->hotcell_left -= hotcell_taken;\n"
+	"\t__builtin_memcpy(hotcell_bytes, hotcell_data->hotcell_at + hotcell_data->hotcell_left, hotcell_taken);\n"
+	"\t__builtin_memcpy(hotcell_out, hotcell_bytes, hotcell_size);\n"
 	"}\n"
-	"__attribute__((unused)) static __SIZE_TYPE__ hotcell_part(struct hotcell_data *data, int last)\n"
+	"__attribute__((unused)) static __SIZE_TYPE__ hotcell_part(struct hotcell_data *hotcell_data, int hotcell_last)\n"
 	"{\n"
-	"\tunsigned char share = 0;\n"
-	"\tif (last)\n\t\treturn data->left;\n"
-	"\thotcell_number(data, &share, 1);\n"
-	"\treturn share < data->left ? share : data->left;\n"
+	"\tunsigned char hotcell_share = 0;\n"
+	"\tif (hotcell_last)\n\t\treturn hotcell_data->hotcell_left;\n"
+	"\thotcell_number(hotcell_data, &hotcell_share, 1);\n"
+	"\treturn hotcell_share < hotcell_data->hotcell_left ? hotcell_share : hotcell_data->hotcell_left;\n"
 	"}\n"
-	"__attribute__((unused)) static char *hotcell_bytes(struct hotcell_data *data, __SIZE_TYPE__ len, int text)\n"
+	"__attribute__((unused)) static char *hotcell_bytes(struct hotcell_data *hotcell_data, __SIZE_TYPE__ hotcell_len, int hotcell_text)\n"
 	"{\n"
-	"\t__SIZE_TYPE__ room = len + (text ? 1 : 0);\n"
-	"\tchar *bytes = (char *)__builtin_malloc(room ? room : 1);\n"
-	"\tif (!bytes)\n\t\treturn bytes;\n"
-	"\tif (len)\n\t\t__builtin_memcpy(bytes, data->at, len);\n"
-	"\tif (text)\n\t\tbytes[len] = 0;\n"
-	"\tdata->at += len;\n\tdata->left -= len;\n"
-	"\treturn bytes;\n"
+	"\t__SIZE_TYPE__ hotcell_room = hotcell_len + (hotcell_text ? 1 : 0);\n"
+	"\tchar *hotcell_bytes = (char *)__builtin_malloc(hotcell_room ? hotcell_room : 1);\n"
+	"\tif (!hotcell_bytes)\n\t\treturn hotcell_bytes;\n"
+	"\tif (hotcell_len)\n\t\t__builtin_memcpy(hotcell_bytes, hotcell_data->hotcell_at, hotcell_len);\n"
+	"\tif (hotcell_text)\n\t\thotcell_bytes[hotcell_len] = 0;\n"
+	"\thotcell_data->hotcell_at += hotcell_len;\n\thotcell_data->hotcell_left -= hotcell_len;\n"
+	"\treturn hotcell_bytes;\n"
 	"}\n";
 
 /* Not taken for what returns nothing. */
 static const char harness_tools_cxx[] =
 	"struct hotcell_result {};\n"
-	"template <class Type> void operator,(Type &&value, hotcell_result)\n"
+	"template <class hotcell_type> void operator,(hotcell_type &&hotcell_value, hotcell_result)\n"
 	"{\n"
-	"\t__asm__ volatile(\"\" : : \"r\"(&reinterpret_cast<const volatile char &>(value)) : \"memory\");\n"
+	"\t__asm__ volatile(\"\" : : \"r\"(&reinterpret_cast<const volatile char &>(hotcell_value)) : \"memory\");\n"
 	"}\n";
 
 struct harness {
@@ -244,7 +245,7 @@ static int param_bad(struct harness *harness, const struct param *param, size_t 
 static void put_cast(struct harness *harness, const struct param *param, size_t place)
 {
 	/* what is const is given as it is; C++ wants the very type of a pointer */
-	buf_fmt(&harness->call, "%s(%s *)p%zu", place ? ", " : "", param->type, place);
+	buf_fmt(&harness->call, "%s(%s *)hotcell_p%zu", place ? ", " : "", param->type, place);
 }
 
 static bool is_text(const struct param *param)
@@ -268,10 +269,10 @@ static int param_put(struct harness *harness, const struct param *params, size_t
 	if (is_length_before(params, count, place)) {
 		const struct param *bytes = &params[place + 1];
 		buf_fmt(&harness->parts,
-			"\t__SIZE_TYPE__ n%zu = hotcell_part(&data, %d);\n\tchar *p%zu = hotcell_bytes(&data, n%zu, 0);\n\tif (!p%zu)\n\t\treturn 0;\n",
+			"\t__SIZE_TYPE__ hotcell_n%zu = hotcell_part(&hotcell_data, %d);\n\tchar *hotcell_p%zu = hotcell_bytes(&hotcell_data, hotcell_n%zu, 0);\n\tif (!hotcell_p%zu)\n\t\treturn 0;\n",
 			place, last, place, place, place);
-		buf_fmt(&harness->call, "%s(%s)n%zu, (%s *)p%zu", place ? ", " : "", param->type, place, bytes->type, place);
-		buf_fmt(&harness->drop, "\t__builtin_free(p%zu);\n", place);
+		buf_fmt(&harness->call, "%s(%s)hotcell_n%zu, (%s *)hotcell_p%zu", place ? ", " : "", param->type, place, bytes->type, place);
+		buf_fmt(&harness->drop, "\t__builtin_free(hotcell_p%zu);\n", place);
 		return 1;
 	}
 	if (is_octets(param)) {
@@ -280,28 +281,28 @@ static int param_put(struct harness *harness, const struct param *params, size_t
 		if (bytes && !pair)
 			return param_bad(harness, param, place);
 		buf_fmt(&harness->parts,
-			"\t__SIZE_TYPE__ n%zu = hotcell_part(&data, %d);\n\tchar *p%zu = hotcell_bytes(&data, n%zu, %d);\n\tif (!p%zu)\n\t\treturn 0;\n",
+			"\t__SIZE_TYPE__ hotcell_n%zu = hotcell_part(&hotcell_data, %d);\n\tchar *hotcell_p%zu = hotcell_bytes(&hotcell_data, hotcell_n%zu, %d);\n\tif (!hotcell_p%zu)\n\t\treturn 0;\n",
 			place, last, place, place, !pair, place);
 		put_cast(harness, param, place);
-		buf_fmt(&harness->drop, "\t__builtin_free(p%zu);\n", place);
+		buf_fmt(&harness->drop, "\t__builtin_free(hotcell_p%zu);\n", place);
 		if (pair)
-			buf_fmt(&harness->call, ", (%s)n%zu", params[place + 1].type, place);
+			buf_fmt(&harness->call, ", (%s)hotcell_n%zu", params[place + 1].type, place);
 		return pair;
 	}
 	if (harness->cxx && is_string(param)) {
-		buf_fmt(&harness->parts, "\tsize_t n%zu = hotcell_part(&data, %d);\n\tstd::string p%zu((const char *)data.at, n%zu);\n"
-					"\tdata.at += n%zu;\n\tdata.left -= n%zu;\n", place, last, place, place, place, place);
-		buf_fmt(&harness->call, "%sp%zu", place ? ", " : "", place);
+		buf_fmt(&harness->parts, "\tsize_t hotcell_n%zu = hotcell_part(&hotcell_data, %d);\n\tstd::string hotcell_p%zu((const char *)hotcell_data.hotcell_at, hotcell_n%zu);\n"
+					"\thotcell_data.hotcell_at += hotcell_n%zu;\n\thotcell_data.hotcell_left -= hotcell_n%zu;\n", place, last, place, place, place, place);
+		buf_fmt(&harness->call, "%shotcell_p%zu", place ? ", " : "", place);
 		return 0;
 	}
 	if (!is_number(param))
 		return param_bad(harness, param, place);
 	if (strcmp(param->type, "bool") == 0 || strcmp(param->type, "_Bool") == 0) /* any other byte is none */
-		buf_fmt(&harness->make, "\tunsigned char p%zu = 0;\n\thotcell_number(&data, &p%zu, 1);\n\tp%zu &= 1;\n", place,
+		buf_fmt(&harness->make, "\tunsigned char hotcell_p%zu = 0;\n\thotcell_number(&hotcell_data, &hotcell_p%zu, 1);\n\thotcell_p%zu &= 1;\n", place,
 			place, place);
 	else
-		buf_fmt(&harness->make, "\t%s p%zu;\n\thotcell_number(&data, &p%zu, sizeof(p%zu));\n", param->type, place, place, place);
-	buf_fmt(&harness->call, "%sp%zu", place ? ", " : "", place);
+		buf_fmt(&harness->make, "\t%s hotcell_p%zu;\n\thotcell_number(&hotcell_data, &hotcell_p%zu, sizeof(hotcell_p%zu));\n", param->type, place, place, place);
+	buf_fmt(&harness->call, "%shotcell_p%zu", place ? ", " : "", place);
 	return 0;
 }
 
@@ -358,7 +359,7 @@ static char *harness_text(struct harness *harness, const char *text, size_t len)
 		buf_str(&out, harness_tools_cxx);
 	buf_fmt(&out,
 		"%sint " HARNESS_NAME
-		"(const unsigned char *bytes, __SIZE_TYPE__ size)\n{\n\tstruct hotcell_data data = {bytes, size};\n%s%s",
+		"(const unsigned char *hotcell_bytes_, __SIZE_TYPE__ hotcell_size_)\n{\n\tstruct hotcell_data hotcell_data = {hotcell_bytes_, hotcell_size_};\n%s%s",
 		harness->cxx ? "extern \"C\" " : "", buf_text(&harness->make), buf_text(&harness->parts));
 	if (expect)
 		buf_str(&out, "\ttry {\n");
@@ -444,6 +445,9 @@ static int plan_any(const struct function_target *target, const struct function_
 	const char *name = cxx ? "harness_of_hotcell.cc" : "harness_of_hotcell.c";
 	own(freep) char *source = target->harness ? xfmt(FUNCTION_ROOT "/%s", target->file) : xfmt(FUNCTION_WORK "/%s", name);
 
+	if (!target->harness && strpbrk(target->file, "\"\n"))
+		return err_set(err, ERR_USAGE, "%s: its file's name has a quotation mark or a newline in it, and cannot be included; rename it",
+			target->name);
 	if (!target->harness) {
 		struct harness harness = {.target = target, .expect = options->expect, .err = err, .cxx = cxx};
 		char *made = harness_text(&harness, text, len);

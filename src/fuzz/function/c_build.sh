@@ -16,39 +16,56 @@ if [ ! -e "$list" ]; then
 		exit 1
 	}
 fi
-most=500 each=25 end=$(($(date +%s) + 240))
+most=500 each=100 end=$(($(date +%s) + 240))
 rm -rf "$parts"
 mkdir -p "$parts"
 : >"$parts/defined"
 : >"$parts/failed"
+: >"$parts/hints"
 
 # ---- the words ----
 
 quoted() { printf " '%s'" "$(printf %s "$1" | sed "s/'/'\\\\''/g")"; }
 
-flags='' of_c='' of_cxx='' link='' include='' out='' named='' objects='' linker=$compiler
+limited='' flags='' of_c='' of_cxx='' link='' include='' out='' named='' objects='' linker=$compiler
 while [ $# -gt 0 ]; do
 	case $1 in
 	-o) out=$2 && shift ;;
+	-I | -D | -U | -include | -imacros | -isystem | -iquote | -idirafter | -Xclang | -mllvm | -target | --param)
+		flags=$flags$(quoted "$1")$(quoted "$2") && shift
+		;;
+	-l | -L | -u | -T | -Xlinker) link=$link$(quoted "$1")$(quoted "$2") && shift ;;
 	-std=*++*) of_cxx=$of_cxx$(quoted "$1") ;;
 	-std=* | -Werror=implicit-function-declaration) of_c=$of_c$(quoted "$1") ;;
 	-l* | -L* | -Wl,*) link=$link$(quoted "$1") ;;
 	-*) flags=$flags$(quoted "$1") ;;
 	*.c | *.cc | *.cpp | *.cxx) named="$named$1
 " ;;
-	*) objects=$objects$(quoted "$1") ;;
+	*) link=$link$(quoted "$1") ;; # archives come behind what needs them
 	esac
 	shift
 done
 
 # ---- compiling ----
 
-# The nearest folder from which the header that is missing is found; behind all others, so that it hides nothing of the system's.
+# Other systems' and tests come last.
+rank() {
+	case $1 in
+	*[Tt]est* | *[Ee]xample* | *[Bb]ench* | *fuzz*) echo 3 ;;
+	*[Ww]in32* | */win/* | *[Ww]indows* | *msvc* | *msdos* | *[Mm]ac[Oo][Ss]*) echo 2 ;;
+	*) echo 1 ;;
+	esac
+}
+
+# A folder from which the header that is missing is found, the one with the shortest name; behind all others, so that it hides
+# nothing of the system's.
 find_header() {
 	header=$(sed -n "s/.*fatal error: '\([A-Za-z0-9_./+-]*\)' file not found.*/\1/p" "$log" | head -n 1)
 	case $header in '' | /* | *../*) return 1 ;; esac
 	header=${header#./}
-	path=$(find "$project" -type f -path "*/$header" | awk '{ print length, $0 }' | sort -n | head -n 1 | cut -d ' ' -f 2-)
+	path=$(find "$project" \( -type f -o -type l \) -path "*/$header" |
+		while IFS= read -r file; do [ -f "$file" ] && echo "$(rank "${file#"$project"}") ${#file} $file"; done |
+		sort -n -k 1,1 -k 2,2 | head -n 1 | cut -d ' ' -f 3-)
 	[ -n "$path" ] || return 1
 	word=$(quoted "-idirafter${path%/"$header"}")
 	case $include in *"$word"*) return 1 ;; esac
@@ -66,19 +83,23 @@ compile() {
 	done
 }
 
-# Names that an object has for others: what two objects have twice does not link.
-names() { nm --defined-only -g "$1" | awk '$2 ~ /[TDBRGS]/ { print $3 }' | sort -u; }
+# Names that an object has for others; of the KIND that two objects cannot both have, or of any.
+strong=TDBRGS any=TDBRGSVWCui
+names() { nm --defined-only -g "$2" | awk -v kinds="$1" 'index(kinds, $2) { print $3 }' | sort -u; }
 
 take() { # OBJECT
 	objects=$objects$(quoted "$1")
-	names "$1" | sort -u -o "$parts/defined" - "$parts/defined"
+	names $strong "$1" | sort -u -o "$parts/defined" - "$parts/defined"
 }
 
 # Of a file of the project, once; a main of its own is nobody's. WHY: the name that it was looked at for.
 compile_source() { # SOURCE WHY
 	sum=$(printf %s "$1" | cksum | tr ' ' _) object=$parts/$sum.o
 	if [ ! -e "$object" ]; then
-		[ "$(find "$parts" -name '*.o' | wc -l)" -lt "$most" ] && [ "$(date +%s)" -lt "$end" ] || return 1
+		[ "$(find "$parts" -name '*.o' | wc -l)" -lt "$most" ] && [ "$(date +%s)" -lt "$end" ] || {
+			limited=1
+			return 1
+		}
 		compile "$1" "$object" " -Dmain=hotcell_main_$sum" || {
 			: >"$object" # not tried again
 			{
@@ -90,30 +111,35 @@ compile_source() { # SOURCE WHY
 	[ -s "$object" ]
 }
 
-# Whether the object that was compiled last defines NAME, and fits to what is there.
+# Whether the object that was compiled last, of SOURCE, defines NAME, and fits to what is there.
 fits() {
-	names "$object" >"$parts/names"
-	grep -qxF -- "$1" "$parts/names" && ! grep -qxF LLVMFuzzerTestOneInput "$parts/names" &&
-		[ -z "$(comm -12 "$parts/names" "$parts/defined")" ]
+	names $any "$object" >"$parts/any"
+	names $strong "$object" >"$parts/strong"
+	[ "$2" = "$word" ] || ! grep -qxF -- "$word" "$parts/any" ||
+		echo "hotcell: $1 has $word as a function of C: declare it with extern \"C\"" >>"$parts/hints"
+	grep -qxF -- "$2" "$parts/any" && ! grep -qxF LLVMFuzzerTestOneInput "$parts/any" &&
+		[ -z "$(comm -12 "$parts/strong" "$parts/defined")" ]
 }
 
 # ---- what is missing ----
 
-# Sources in which a word stands: those where a line begins with it, or with its type, first, tests last, near ones before others.
+# Sources in which a word stands: those that seem to define it first, near ones before others. Hidden folders are left alone.
 sources_with() {
-	grep -rlw --include='*.c' --include='*.cc' --include='*.cpp' --include='*.cxx' --exclude-dir='.*' -e "$1" "$project" |
+	(cd "$project" && grep -rlw --include='*.c' --include='*.cc' --include='*.cpp' --include='*.cxx' --exclude-dir='.?*' -e "$1" .) |
 		while IFS= read -r file; do
-			rank=2
-			grep -qE "^([A-Za-z_].*[^A-Za-z0-9_])?$1([^A-Za-z0-9_]|$)" "$file" && rank=1
-			case $file in *test* | *example* | *bench* | *fuzz*) rank=$((rank + 2)) ;; esac
-			printf '%s %s %s\n' "$rank" "${#file}" "$file"
-		done | sort -n -k 1,1 -k 2,2 | head -n "$each" | cut -d ' ' -f 3-
+			file=$project/${file#./} like=1
+			grep -E "^([A-Za-z_].*[^A-Za-z0-9_])?$1([^A-Za-z0-9_]|$)" "$file" | grep -qvE '^extern |;[[:space:]]*$' && like=0
+			echo "$like $(rank "${file#"$project"}") ${#file} $file"
+		done | sort -n -k 1,1 -k 2,2 -k 3,3 | cut -d ' ' -f 4-
 }
 
 missing() { sed -n "s/.*undefined reference to [\`']\([^']*\)'.*/\1/p; s/.*undefined symbol: //p" "$parts/linking" | sort -u; }
 
 # The word that a source has for a name of the linker's.
-word_of() { printf '%s\n' "$1" | c++filt | sed 's/(.*//; s/<.*//; s/.*[^A-Za-z0-9_]//'; }
+word_of() {
+	printf '%s\n' "$1" | c++filt |
+		sed 's/\[abi:[^]]*\]//g; s/.*operator[^A-Za-z0-9_].*/operator/; s/(.*//; s/<.*//; s/.*[^A-Za-z0-9_]//'
+}
 
 find_sources() {
 	missing >"$parts/missing"
@@ -122,9 +148,11 @@ find_sources() {
 		grep -qxF -- "$name" "$parts/defined" && continue # by one that was found for another
 		word=$(word_of "$name")
 		[ -n "$word" ] || continue
-		sources_with "$word" >"$parts/candidates"
+		sources_with "$word" >"$parts/all"
+		head -n "$each" "$parts/all" >"$parts/candidates"
+		cmp -s "$parts/all" "$parts/candidates" || limited=1
 		while IFS= read -r file; do
-			compile_source "$file" "$name" && fits "$name" || continue
+			compile_source "$file" "$word" && fits "$file" "$name" || continue
 			take "$object"
 			echo "$file" >>"$parts/sources"
 			found=0
@@ -157,8 +185,10 @@ until eval "$linker$flags -Wl,--no-demangle -o$(quoted "$out")$objects$link" 2>"
 	{
 		c++filt <"$parts/linking"
 		head -n 30 "$parts/failed"
-		echo "hotcell: in no other file of the project that could be compiled is $(missing | c++filt | head -n 5 | paste -s -d , -)" \
-			"(a library is named by --cflag=-lNAME, a macro by --cflag=-DNAME)"
+		sort -u "$parts/hints" | head -n 5
+		echo "hotcell: looked through $project: no other file that ${limited:+was tried and }could be compiled has" \
+			"$(missing | c++filt | head -n 5 | paste -s -d , -)" \
+			"(a file or a library is named by --cflag=FILE or --cflag=-lNAME${limited:+; there are too many to try all})"
 	} >&2
 	exit 1
 done

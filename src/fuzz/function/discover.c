@@ -364,8 +364,10 @@ static int look_at(void *data, int dir, const char *name, const char *path, stru
 	struct err unread = {0};
 	if (read_names(language, dir, name, &names, &text, &unread) < 0 || !names.harnesses.count)
 		return 0; /* what cannot be read is no harness of ours */
-	own(freep) char *root = language->own_root ? root_of(language, whole) : xstrdup(folder->root);
-	harnesses_add(folder->ret, language, root, whole, &names);
+	own(freep) char *root = root_of(language, whole);
+	/* what is named may be a part of the project, or more of it than what marks it says */
+	bool more = language->own_root || (language->nested == NESTED_CLOSE && strlen(root) < strlen(folder->root));
+	harnesses_add(folder->ret, language, more ? root : folder->root, whole, &names);
 	return 0;
 }
 

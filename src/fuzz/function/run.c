@@ -7,6 +7,7 @@
  * looked at. All of it is one thread and one loop: job_wait turns it too. */
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -175,6 +176,8 @@ bool fuzzing_do(
 	it->doing = before;
 	if (*job.why)
 		buf_str(said, job.why);
+	if (job.done && job.outcome == CELL_TIMEOUT)
+		buf_fmt(said, "it took longer than %" PRIu64 " s\n", timeout_ms / 1000);
 	buf_add(said, buf_text(&job.said), job.said.len);
 	job_end(&job);
 	return good;
@@ -245,7 +248,8 @@ static void prepare(struct fuzzing *it, size_t index)
 	struct term_filter filter = {0};
 	term_filter(&filter, buf_text(&said) + from, said.len - from, &shown);
 	term_filter_end(&filter, &shown);
-	fuzzing_problem(it, index, "it cannot be built:\n%s", buf_text(&shown));
+	fuzzing_problem(it, index, it->options->bare ? "it cannot be built:\n%1$s" : "it cannot be built (" FUNCTION_ROOT " is %2$s):\n%1$s",
+		buf_text(&shown), place->target->root);
 }
 
 static void tell_passed_over(struct fuzzing *it, const struct place *place)
@@ -345,7 +349,7 @@ static void tell_unfuzzed(struct fuzzing *it)
 						 : "what may be executed was used up before it";
 
 	for (size_t i = 0; i < it->place_count && !it->stopped; i++)
-		if (!it->places[i].out && !it->result->totals[i].first_exec_ns)
+		if (!it->places[i].out && !it->result->totals[i].first_exec_ns && !it->result->totals[i].first_crash_ns)
 			fuzzing_problem(it, i, "it had no turn: %s", why);
 }
 

@@ -13,6 +13,7 @@
 #define SAID_MAX ((size_t)64 << 10) /* bytes of stderr kept, the last ones */
 #define INPUT_MAX ((size_t)1 << 20) /* of a crash */
 #define PENDING_MAX 64u /* crashes that wait */
+#define SKIP_FLAG "--hotcell-skip-first" /* libFuzzer passes over what begins with -- */
 #define HANG_MARK "Timeout (" /* of a harness that has a clock of its own, which then exits with 1 */
 
 enum place_folder { PLACE_WORK, PLACE_CORPUS, PLACE_CRASHES, PLACE_INPUT, PLACE_OUT, PLACE_MERGED, PLACE_CORE, PLACE_FOLDER_COUNT };
@@ -30,6 +31,7 @@ struct place {
 	bool out; /* it cannot be fuzzed, or no more: its problem is told */
 	struct finding_texts taken; /* names in crashes/ that were looked at */
 	struct finding_texts met; /* ids of what is confirmed, or was tried in vain */
+	bool skips; /* the inputs that libFuzzer begins with make it fail, and are left out */
 	unsigned short_runs; /* engines that ended without a word, one after another */
 	uint64_t begun_ns, new_ns; /* its first start, its last new path */
 	uint64_t done_execs, fuzzed_ns; /* of engines that have ended */
