@@ -175,6 +175,21 @@ static bool read_limit(struct counters *counters)
 	return file ? read_number(counters->folder, file, NULL, &counters->limit) : read_share(counters, &counters->limit);
 }
 
+/* Of its cgroup; as many as may be if they cannot be read. */
+static uint64_t members(const struct counters *counters)
+{
+	own(freep) char *path = xfmt("%s/%s", counters->folder, counters->unified ? "cgroup.threads" : "tasks");
+	own(buf_done) struct buf text = {0};
+	uint64_t count = 0;
+	struct err err;
+
+	if (fs_read_small(AT_FDCWD, path, 65536, &text, &err) < 0)
+		return UINT64_MAX;
+	for (const char *at = buf_text(&text); (at = strchr(at, '\n')); at++)
+		count++;
+	return count;
+}
+
 static bool find(struct review_try *try, struct counters *counters)
 {
 	const struct files *of = &files[counters->row->kind];
@@ -268,6 +283,10 @@ static bool count_used(struct counters *counters)
 
 	if (!read_number(counters->folder, of->used[counters->unified].file, of->used[counters->unified].key, &number))
 		return false;
+	if (counters->row->kind == PIDS && number > counters->row->limit + PIDS_SLACK) {
+		uint64_t there = members(counters); /* pids.current has a fork that is refused in it until that is undone */
+		number = there < number ? there : number;
+	}
 	if (number > counters->most)
 		counters->most = number;
 	count_time(counters);
