@@ -17,19 +17,10 @@
 #include <sys/socket.h>
 #include <sys/syscall.h>
 
+#include "base/sanitized.h"
+
 #define USER_BASE 1900000000u /* numbers that no system gives to anybody */
 #define USER_SPAN 100000000u
-
-#if defined(__SANITIZE_ADDRESS__)
-#define SANITIZED 1
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer)
-#define SANITIZED 1
-#endif
-#endif
-#ifndef SANITIZED
-#define SANITIZED 0
-#endif
 
 /* ---- the user ---- */
 

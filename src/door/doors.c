@@ -14,6 +14,7 @@
 #include <sys/wait.h>
 
 #include "base/clock.h"
+#include "base/sanitized.h"
 #include "base/term.h"
 #include "base/weaken.h"
 #include "door/doord_image.h"
@@ -78,7 +79,7 @@ static int image_open(struct err *err)
 static _Noreturn void become(int image, int control, pid_t parent)
 {
 	static char *const argv[] = { (char *)(uintptr_t)"hotcell-doord", NULL };
-#if defined(__SANITIZE_ADDRESS__)
+#if SANITIZED
 	static char *const envp[] = { (char *)(uintptr_t)"ASAN_OPTIONS=detect_leaks=0", NULL };
 	int last = 1; /* its reports are for people */
 #else

@@ -26,6 +26,7 @@
 #include <sys/types.h>
 
 #include "base/buf.h"
+#include "base/sanitized.h"
 #include "base/value.h"
 #include "review/review.h"
 
@@ -74,7 +75,7 @@ struct review_try {
 #define TRY_OUTPUT_MAX ((size_t)8 << 20)
 #define TRY_TIMEOUT_MS 30000 /* hotcell must have ended by then, whatever its cell does */
 #define TRY_GENTLE_MS 15000 /* without a whole cell: many do not end by themselves then */
-#define TRY_ALONE_MS 90000 /* for all an `alone` does: try_run fails when it is over */
+#define TRY_ALONE_MS (SANITIZED ? 300000 : 90000) /* for all an `alone` does: try_run fails when it is over */
 
 /* ---- verdicts ---- */
 

@@ -53,10 +53,10 @@ def no_process_left():
 
 @pytest.fixture(scope="session")
 def installed(scratch):
-    """A prefix as `make install DESTDIR=` makes it: that of the stage, or one of our own."""
+    """A prefix as `make install DESTDIR=` makes it: that of the stage, or one of our own from where the binary is."""
     if (ROOT / "install").is_dir():
         return ROOT / "install"
-    done("meson", "install", "-C", ROOT / "build", "--no-rebuild", "--quiet", "--destdir", scratch / "install")
+    done("meson", "install", "-C", Path(HOTCELL).parent, "--no-rebuild", "--quiet", "--destdir", scratch / "install")
     return scratch / "install"
 
 
