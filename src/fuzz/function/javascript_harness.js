@@ -368,8 +368,6 @@ class Caller {
 	}
 }
 
-class Refused extends ErrorOf {}
-
 async function openCaller(engineOptions) {
 	const text = readFileSync(engines.fileOf(CONFIG), "utf8");
 	engines.checkLanguage(CONFIG);
@@ -377,9 +375,10 @@ async function openCaller(engineOptions) {
 	const engine = engineOptions
 		? await engines.openEngine(CONFIG, engineOptions.flags, { ...engineOptions, words: wordsOf(text) })
 		: null;
-	const args = argumentsOf(text, CONFIG.function.split(".").pop());
-	const caller = new Caller(await engines.loadTarget(CONFIG, text), args, engine);
-	if (engine && caller.args.nothing) throw new Refused(`${CONFIG.function} takes nothing, so there is nothing to fuzz`);
+	const [args, argsOfClass] = ["", ".constructor"].map((part) => argumentsOf(text, CONFIG.function + part));
+	const target = await engines.loadTarget(CONFIG, text);
+	const caller = new Caller(target, target.isClass ? argsOfClass : args, engine);
+	if (engine && caller.args.nothing) throw new engines.Refused(`${CONFIG.function} takes nothing, so there is nothing to fuzz`);
 	return { caller, engine };
 }
 
@@ -580,7 +579,7 @@ Promise.resolve()
 	.catch((error) => {
 		let text = "an error that cannot be shown";
 		try {
-			text = isNativeError(error) ? (mode === "build" || error instanceof Refused ? error.message : error.stack) : `it threw ${String(error)}`;
+			text = isNativeError(error) ? (mode === "build" || error instanceof engines.Refused ? error.message : error.stack) : `it threw ${String(error)}`;
 		} catch {
 			/* as it stands */
 		}
