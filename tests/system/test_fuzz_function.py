@@ -152,6 +152,68 @@ def test_what_a_call_gives_is_run_to_its_end(tmp_path, name, what):
     assert said(ran)["execs"] > 0 and not said(ran)["targets"][0]["problems"]
 
 
+NAMES = """
+import functools
+try:
+    import nowhere
+except ImportError:
+    def below(text: str):
+        if text[:1] == "a": raise RuntimeError("below")
+short = lambda text: 1 / 0 if text[:1] in ("a", b"a") else 1
+def base(text: str, n: int, strict: bool = False):
+    assert isinstance(text, str) and n == 3 and strict is True
+    if text[:1] == "a": raise RuntimeError("in a part")
+part = functools.partial(base, n=3, strict=True)
+class Kind:
+    def __init__(self, size: int): self.size = size
+    def method(self, text: str):
+        assert isinstance(self, Kind) and isinstance(self.size, int)
+        if text[:1] == "a": raise RuntimeError("in a method")
+    def __call__(self, n: int):
+        if n > 7: raise RuntimeError("in an object")
+    @staticmethod
+    def static(text: str):
+        if text[:1] == "a": raise RuntimeError("in a static one")
+class Refuses:
+    def __init__(self, text: str): raise ValueError("always")
+    def method(self, text: str): pass
+    def other(self, text: str): pass
+thing = Kind(1)
+NUMBER = 3
+"""
+
+
+@pytest.mark.parametrize("name, what", [
+    ("t.py:below", "RuntimeError: below"),
+    ("t.py:short", "ZeroDivisionError: division by zero"),
+    ("t.py:part", "RuntimeError: in a part"),
+    ("t.py:Kind.method", "RuntimeError: in a method"),
+    ("t.py:Kind.static", "RuntimeError: in a static one"),
+    ("t.py:thing", "RuntimeError: in an object"),
+    ("again.py:renamed", "RuntimeError: below"),
+    ("again.py:Kind.method", "RuntimeError: in a method"),
+])
+def test_whatever_can_be_called_by_a_name_is_fuzzed(tmp_path, name, what):
+    make(tmp_path, "t.py", NAMES)
+    make(tmp_path, "again.py", "from t import below as renamed\nfrom t import *\n")
+    ran = fuzz(tmp_path, name, "--max-execs", "20000", "--duration", "60s", "--seed", "7")
+    assert [each["message"] for each in said(ran)["findings"]] == [what], ran
+
+
+@pytest.mark.parametrize("name, why", [
+    ("other", "t.py has no other: it is a method of a class, t.py:Refuses.other"),
+    ("text", "t.py has no text when it is imported"),
+    ("strict", "t.py has no strict; did you mean static?"),
+    ("Kind.text", "t.py:Kind has no text"),
+    ("NUMBER", "t.py:NUMBER is no function, but of type int"),
+    ("Refuses.method", "its parameter 'self' cannot be made from bytes: Refuses"),
+])
+def test_what_no_name_stands_for_is_told_by_what_is_there(tmp_path, name, why):
+    make(tmp_path, "t.py", NAMES + "def static(text): pass\n")
+    ran = fuzz(tmp_path, f"t.py:{name}", "--duration", "60s")
+    assert ran.code == 4 and why in said(ran)["targets"][0]["problems"][0], ran
+
+
 HINTS = """
 import collections, datetime, typing
 class Other(typing.Protocol):

@@ -85,12 +85,38 @@ def load(instrument):
             module = importlib.import_module(name)
     else:
         module = importlib.import_module(name)
-    found = module
+    return find(module)
+
+
+def find(module):
+    """What was named, and the class that it needs an object of, or None."""
+    import inspect
+
+    found, within, where = module, None, CONFIG["file"]
     for part in CONFIG["function"].split("."):
-        found = getattr(found, part)
+        try:
+            found, within = getattr(found, part), found
+        except AttributeError:
+            sys.exit(f"{where} has no {part}{instead(found, part)}")
+        where = f"{where}:{part}" if within is module else f"{where}.{part}"
     if not callable(found):
-        raise TypeError(f"{CONFIG['function']} is no function")
-    return found
+        sys.exit(f"{where} is no function, but of type {type(found).__name__}")
+    bound = not isinstance(within, type) or getattr(found, "__self__", None) is not None
+    written = None if bound else inspect.getattr_static(within, part)
+    needs_object = written is not None and hasattr(type(written), "__get__") and not isinstance(written, (staticmethod, classmethod))
+    return found, within if needs_object else None
+
+
+def instead(found, part):
+    """What there is in place of a name that is not there."""
+    import difflib
+
+    names = [name for name, value in vars(found).items() if callable(value)] if hasattr(found, "__dict__") else []
+    classes = [name for name in names if isinstance(vars(found)[name], type) and hasattr(vars(found)[name], part)]
+    if classes:
+        return f": it is a method of a class, {CONFIG['file']}:{classes[0]}.{part}"
+    near = difflib.get_close_matches(part, names, 1)
+    return f"; did you mean {near[0]}?" if near else " when it is imported" if isinstance(found, types.ModuleType) else ""
 
 
 # ---- values from bytes ----
@@ -415,8 +441,13 @@ def keys_of(hint, hints):
 
 def hints_of(function):
     """By name; one that cannot be told, since only a type checker knows its name, is left as it is written."""
+    import functools
     import typing
 
+    while isinstance(function, functools.partial):
+        function = function.func
+    if not isinstance(function, type) and isinstance(getattr(type(function), "__call__", None), types.FunctionType):
+        function = type(function).__call__  # of an object that can be called
     try:
         return typing.get_type_hints(function)
     except Exception:
@@ -436,9 +467,16 @@ class NoArguments(Exception):
     """It cannot be called with anything that bytes make."""
 
 
-def wanted_of(function, parameters):
-    """Its parameters that values are made for: name, how it is given, hint. One that has a default and cannot be made is left out."""
+def wanted_of(function, parameters, of_class):
+    """Its parameters that values are made for: name, how it is given, hint. One that has a default and cannot be made is left out;
+    one that a partial has, too."""
+    import functools
+
     hints = {**hints_of(function.__new__), **hints_of(function.__init__)} if isinstance(function, type) else hints_of(function)
+    if of_class is not None:
+        hints[next(iter(parameters)).name] = of_class
+    fixed = function.keywords if isinstance(function, functools.partial) else {}
+    parameters = [each for each in parameters if each.name not in fixed]
     wanted, places = [], True
     for each in parameters:
         hint = hints.get(each.name, each.empty)
@@ -459,15 +497,15 @@ def wanted_of(function, parameters):
     return wanted
 
 
-def arguments_of(function):
-    """What makes its arguments from data, by its signature."""
+def arguments_of(function, of_class=None):
+    """What makes its arguments from data, by its signature. Of a method, the first is an object of its class."""
     import inspect
 
     try:
         parameters = inspect.signature(function).parameters.values()
     except (TypeError, ValueError):  # one that is written in C and says nothing of itself
         return lambda data, depth=0: ([make_unknown(data, depth, True)], {})
-    wanted = wanted_of(function, parameters)
+    wanted = wanted_of(function, parameters, of_class)
     if not wanted and not isinstance(function, type):
         raise NoArguments(" takes nothing, so there is nothing to fuzz")
 
@@ -544,10 +582,10 @@ DRAINS = {
 
 
 class Caller:
-    def __init__(self, function):
+    def __init__(self, function, of_class=None):
         self.function = function
         try:
-            self.maker = arguments_of(function)
+            self.maker = arguments_of(function, of_class)
         except NoArguments as why:
             sys.exit(f"{CONFIG['function']}{why}")
 
@@ -686,7 +724,7 @@ class Watched:
 def fuzz(flags):
     prefix = [each.split("=", 1)[1] for each in flags if each.startswith("-artifact_prefix=")]
     watched = Watched(prefix[0]).memory if prefix else bytearray(Watched.HEAD + INPUT_MAX)
-    caller = Caller(load(instrument=True))
+    caller = Caller(*load(instrument=True))
     seen = set()
 
     def one_input(raw):
@@ -733,7 +771,7 @@ def replay(paths):
 
     divide(judge)
     faulthandler.enable()
-    caller = Caller(load(instrument=False))
+    caller = Caller(*load(instrument=False))
 
     def one_input(raw):  # as deep in the stack as where it is fuzzed and made small: what just fits must fit everywhere
         return caller(raw)
@@ -761,7 +799,7 @@ def minimise(path, out, seconds):
     import mmap
 
     watched = mmap.mmap(-1, 1)
-    caller = Caller(load(instrument=False))
+    caller = Caller(*load(instrument=False))
     end = time.monotonic() + seconds
     with open(path, "rb") as source:
         best = source.read()
@@ -995,7 +1033,7 @@ def cover(folder):
     inputs = [each.path for each in os.scandir(folder) if each.is_file(follow_symlinks=False)][:COVER_INPUTS]
     trace = tracer()
     trace.start()  # before it is imported: what that runs counts, too
-    call = existing_harness() if CONFIG["harness"] else Caller(load(instrument=False))
+    call = existing_harness() if CONFIG["harness"] else Caller(*load(instrument=False))
     reached = reached_lines(trace, call, inputs, end)
     trace.stop()
     for path, lines in trace.lines().items():
@@ -1061,7 +1099,10 @@ def answer_of(call, line):
 
 
 def serve():
-    call = call_of(load(instrument=False))
+    function, of_class = load(instrument=False)
+    if of_class is not None:
+        sys.exit(f"{CONFIG['function']} is called on an object, and a schema has none for it: name a function that makes one")
+    call = call_of(function)
     with os.fdopen(ANSWERS, "wb", buffering=0) as out:
         for line in sys.stdin.buffer:
             text = json.dumps(answer_of(call, line)).encode()
