@@ -152,6 +152,39 @@ def test_what_a_call_gives_is_run_to_its_end(tmp_path, name, what):
     assert said(ran)["execs"] > 0 and not said(ran)["targets"][0]["problems"]
 
 
+BESIDE = """
+import os, threading, time
+def joined(text: str):
+    thread = threading.Thread(target=fails, args=(text,))
+    thread.start()
+    thread.join()
+def late(text: str):
+    threading.Thread(target=fails, args=(text, 0.02)).start()
+def fails(text, seconds=0):
+    time.sleep(seconds)
+    if text[:1] == "a":
+        raise RuntimeError("in a thread")
+def forks(text: str):
+    if os.fork() == 0:
+        return 1 / len(text)
+    os.wait()
+    if text[:1] == "a":
+        raise RuntimeError("in the parent")
+"""
+
+
+@pytest.mark.parametrize("name, what", [
+    ("joined", ["RuntimeError: in a thread"]),
+    ("late", ["RuntimeError: in a thread"]),
+    ("forks", ["RuntimeError: in the parent"]),
+])
+def test_what_is_raised_in_a_thread_is_a_finding_and_a_fork_ends_with_its_call(tmp_path, name, what):
+    make(tmp_path, "t.py", BESIDE)
+    ran = fuzz(tmp_path, f"t.py:{name}", "--max-execs", "1000", "--duration", "60s", "--seed", "7")
+    assert [each["message"] for each in said(ran)["findings"]] == what, ran
+    assert said(ran)["execs"] >= 900 and base64.b64decode(said(ran)["findings"][0]["input"])[:1] == b"a"
+
+
 NAMES = """
 import functools
 try:

@@ -581,9 +581,70 @@ DRAINS = {
 }
 
 
+# ---- what a call does beside itself ----
+
+LATER = []  # None in a process that the target forked; errors that nobody caught in its threads
+WAIT_S = 0.5
+
+
+def watch_beside():
+    """Nothing of it takes time in a call that starts no process and no thread."""
+    import threading
+
+    def take(args):
+        if args.exc_type is not SystemExit and not is_expected(args.exc_value):
+            args.exc_value.hotcell_input = getattr(args.thread, "hotcell_input", None)
+            LATER.append(args.exc_value)
+
+    os.register_at_fork(after_in_child=lambda: LATER.insert(0, None))
+    if threading.excepthook is threading.__excepthook__:
+        threading.excepthook = take
+
+
+def mark_threads(input_now):
+    """Each with the input whose call starts it: it may outlive that call."""
+    import threading
+
+    start = threading.Thread.start
+
+    def start_marked(thread):
+        thread.hotcell_input = input_now()
+        start(thread)
+
+    threading.Thread.start = start_marked
+
+
+def later():
+    """An error of a thread. A process that the target forked has come to its end: what follows is this one's."""
+    if LATER[0] is None:
+        os._exit(0)
+    return LATER.pop(0)
+
+
+def settled():
+    """None, or an error of a thread that goes on after its call; one that does not end is waited for once."""
+    import threading
+
+    end = time.monotonic() + WAIT_S
+    for each in threading.enumerate():
+        if each is not threading.current_thread() and not hasattr(each, "hotcell_waited"):
+            each.join(max(0, end - time.monotonic()))
+            each.hotcell_waited = True
+    return later() if LATER else None
+
+
+def fork():
+    """A process of our own."""
+    child = os.fork()
+    if child == 0:
+        LATER.clear()
+    return child
+
+
 class Caller:
     def __init__(self, function, of_class=None):
         self.function = function
+        watch_beside()
         try:
             self.maker = arguments_of(function, of_class)
         except NoArguments as why:
@@ -611,8 +672,10 @@ class Caller:
         try:
             drained(self.function(*args, **kwargs))
         except BaseException as error:
+            if LATER:
+                later()
             return None if is_expected(error) else error
-        return None
+        return later() if LATER else None
 
 
 def beyond_ours(trace):
@@ -727,6 +790,8 @@ def fuzz(flags):
     caller = Caller(*load(instrument=True))
     seen = set()
 
+    mark_threads(lambda: watched[Watched.HEAD : Watched.HEAD + int.from_bytes(watched[1 : Watched.HEAD], "little")])
+
     def one_input(raw):
         size = len(raw)
         if size <= INPUT_MAX:
@@ -740,7 +805,8 @@ def fuzz(flags):
             return
         seen.add(key)
         leave(f"{key}.txt", told(error))
-        leave(f"{key}.input", raw)
+        of_thread = getattr(error, "hotcell_input", None)
+        leave(f"{key}.input", raw if of_thread is None else of_thread)
 
     if not caller.can_be_called():
         sys.exit(f"no values for the parameters of {CONFIG['function']} could be made: {caller.why!r}")
@@ -782,7 +848,7 @@ def replay(paths):
             raw = source.read()
         now[:] = struct.pack("<qd", number, time.monotonic())
         faulthandler.dump_traceback_later(CONFIG["timeout"], exit=True)  # a thread of its own, which no regex can hold up
-        error = one_input(raw)
+        error = one_input(raw) or settled()
         now[:8] = bytes(8)
         faulthandler.cancel_dump_traceback_later()
         if len(paths) > 1:
@@ -807,13 +873,13 @@ def minimise(path, out, seconds):
 
     def fails_so(raw):
         nonlocal key
-        error = caller(raw)
+        error = caller(raw) or settled()
         key = key or (error and key_of(error))
         return error is not None and key_of(error) == key
 
     def ends(raw):
         watched[0] = 1
-        child = os.fork()
+        child = fork()
         if child == 0:
             caller(raw)
             watched[0] = 0
@@ -971,7 +1037,7 @@ def in_a_child(trace, call, inputs, end):
     import signal
 
     source, sink = os.pipe()
-    child = os.fork()
+    child = fork()
     if child == 0:
         os.close(source)
         signal.signal(signal.SIGALRM, signal.SIG_DFL)
@@ -1085,7 +1151,12 @@ def cycle_of(error):
 def answer_of(call, line):
     try:
         result = call(json.loads(line))
+        stray = settled()
+        if stray is not None:
+            raise stray
     except BaseException as error:
+        if LATER:
+            later()
         if is_expected(error):
             return {"rejected": f"by {type(error).__name__}, which is declared"}
         said = f"{type(error).__name__}: {error}"[:ANSWER_MAX]
@@ -1103,6 +1174,7 @@ def serve():
     if of_class is not None:
         sys.exit(f"{CONFIG['function']} is called on an object, and a schema has none for it: name a function that makes one")
     call = call_of(function)
+    watch_beside()
     with os.fdopen(ANSWERS, "wb", buffering=0) as out:
         for line in sys.stdin.buffer:
             text = json.dumps(answer_of(call, line)).encode()
