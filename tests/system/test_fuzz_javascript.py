@@ -203,6 +203,33 @@ exports.outer = (text) => inner(text);
     assert messages(fuzz(tmp_path, "t.js:outer", "--max-execs", "8000")) == ["Error: in a promise"]
 
 
+LATER = """
+import { setTimeout as set } from "node:timers";
+const fail = (text, where) => { if (text[0] === "a") throw new Error(`in ${where}`); };
+export const timer = (text) => { setTimeout(() => fail(text, "a timer"), 5); };
+export const imported = (text) => { set(() => fail(text, "a timer"), 5); };
+export const tick = (text) => { process.nextTick(() => fail(text, "a tick")); };
+export const rejection = (text) => { (async () => { await null; fail(text, "a promise"); })(); };
+export const later = async (text) => { (async () => { await new Promise((resolve) => setTimeout(resolve, 20)); fail(text, "a promise"); })(); };
+export const guarded = (text) => { clearTimeout(setTimeout(() => fail("a", "what was taken back"), 1)); return text.length; };
+"""
+
+
+@pytest.mark.parametrize("name, what", [
+    ("timer", ["Error: in a timer"]),
+    ("imported", ["Error: in a timer"]),
+    ("tick", ["Error: in a tick"]),
+    ("rejection", ["Error: in a promise"]),
+    ("later", ["Error: in a promise"]),
+    ("guarded", []),
+])
+def test_what_is_thrown_after_the_call_is_a_finding_of_its_input(tmp_path, name, what):
+    make(tmp_path, "t.mjs", LATER)
+    ran = fuzz(tmp_path, f"t.mjs:{name}", "--max-execs", "2000", "--duration", "60s", "--seed", "7")
+    assert messages(ran) == what and said(ran)["execs"] > 1000, ran
+    assert all(base64.b64decode(each["input"])[:1] == b"a" for each in said(ran)["findings"])
+
+
 def test_bug_detectors_of_the_engine_are_findings(tmp_path):
     make(tmp_path, "t.js", """
 /** @param {string} text */
