@@ -280,12 +280,40 @@ def test_no_argument_contradicts_its_hint(tmp_path, name):
     assert [each["message"] for each in said(ran)["findings"]] == ["RuntimeError: all of them are right"], ran
 
 
+OPTIONS = """
+def known(text: str, *, strict: bool = False, **options: int):
+    assert set(options) <= {"depth", "width"} and all(isinstance(each, int) for each in options.values())
+    if options.get("depth", 0) > 7 and "width" in options:
+        raise RuntimeError("by options")
+def any(**options):
+    if len(options) > 1:
+        raise RuntimeError("by any options")
+def handed(text, **options):
+    return inner(text, **options) if text else "depth"
+def alone(**options):
+    return inner(1, **options)
+def inner(text, strict=False):
+    return text
+"""
+
+
+@pytest.mark.parametrize("name, what", [
+    ("known", ["RuntimeError: by options"]),
+    ("any", ["RuntimeError: by any options"]),
+    ("handed", []),
+    ("alone", []),
+])
+def test_options_are_given_by_names_that_the_function_knows(tmp_path, name, what):
+    make(tmp_path, "t.py", OPTIONS)
+    ran = fuzz(tmp_path, f"t.py:{name}", "--max-execs", "20000", "--duration", "60s", "--seed", "7")
+    assert [each["message"] for each in said(ran)["findings"]] == what and said(ran)["execs"] > 1000, ran
+
+
 @pytest.mark.parametrize("head, why", [
     ("f(data: bytes, call: typing.Callable)", "its parameter 'call' cannot be made from bytes: typing.Callable"),
     ("f(kind: typing.Type[int])", "its parameter 'kind' cannot be made from bytes: typing.Type[int]"),
     ("f(calls: typing.List[typing.Callable])", "its parameter 'calls' cannot be made from bytes: typing.Callable"),
     ("f()", "f takes nothing, so there is nothing to fuzz"),
-    ("f(**options)", "f takes nothing, so there is nothing to fuzz"),
 ])
 def test_a_parameter_that_cannot_be_made_is_named_and_nothing_is_fuzzed(tmp_path, head, why):
     make(tmp_path, "t.py", f"import typing\ndef {head}:\n    return 1\n")

@@ -31,6 +31,7 @@ KEY_FRAMES = 3
 DEPTH_MAX = 4
 ITEMS_MAX = 8
 DRAIN_MAX = 1000
+NAMES_MAX = 32
 INTEGERS = (0, 1, -1, 127, 128, 255, 256, 32767, 65535, 65536, 2**31 - 1, 2**31, -(2**31), 2**32, 2**53, 2**63 - 1, 2**63, 2**64)
 
 
@@ -467,6 +468,36 @@ class NoArguments(Exception):
     """It cannot be called with anything that bytes make."""
 
 
+def code_of(function):
+    """As it is written: what is instrumented has other constants, and an input must mean the same without."""
+    import inspect
+
+    code = getattr(inspect.unwrap(function), "__code__", None)
+    try:
+        with open(code.co_filename, "rb") as source:
+            whole = compile(source.read(), code.co_filename, "exec")
+    except (AttributeError, OSError, SyntaxError, ValueError):
+        return None
+    place = (code.co_name, code.co_firstlineno)
+    return next((each for each in codes(whole) if (each.co_name, each.co_firstlineno) == place), None)
+
+
+def names_in(function, parameters):
+    """For **options, the names that its text has: others would only be refused by what they are handed to."""
+    code = code_of(function)
+    words = {word for each in codes(code) for word in each.co_consts if isinstance(word, str)} if code else set()
+    return sorted(word for word in words - {each.name for each in parameters} if word.isidentifier())[:NAMES_MAX]
+
+
+def make_more(names, hint, data, depth):
+    """By names that the function knows; one that knows none, and takes nothing else, gets any."""
+    made = {}
+    for _ in range(data.ConsumeIntInRange(0, min(ITEMS_MAX, len(names) or 2))):
+        name = names[data.ConsumeIntInRange(0, len(names) - 1)] if names else text(some_bytes(data, False))
+        made[name] = make(hint, data, depth, False)
+    return made
+
+
 def wanted_of(function, parameters, of_class):
     """Its parameters that values are made for: name, how it is given, hint. One that has a default and cannot be made is left out;
     one that a partial has, too."""
@@ -480,7 +511,12 @@ def wanted_of(function, parameters, of_class):
     wanted, places = [], True
     for each in parameters:
         hint = hints.get(each.name, each.empty)
-        if each.kind == each.VAR_KEYWORD or (each.kind == each.VAR_POSITIONAL and (wanted or not places)):
+        if each.kind == each.VAR_KEYWORD:
+            names = names_in(function, parameters)
+            if why_not(hint) is None and (names or not (wanted or isinstance(function, type))):
+                wanted.insert(0, (names, "more", hint))  # first: the last one takes what is left
+            continue
+        if each.kind == each.VAR_POSITIONAL and (wanted or not places):
             continue
         if hint is each.empty and each.default is not each.empty and each.default is not None:
             hint = type(each.default)
@@ -515,6 +551,9 @@ def arguments_of(function, of_class=None):
             if how == "all" and not is_any(hint):
                 args.extend(make_items(hint, data, depth))
                 continue
+            if how == "more":
+                kwargs.update(make_more(name, hint, data, depth))
+                continue
             value = make(hint, data, depth, depth == 0 and place == len(wanted) - 1)
             if how == "name":
                 kwargs[name] = value
@@ -522,7 +561,8 @@ def arguments_of(function, of_class=None):
                 args.append(value)
         return args, kwargs
 
-    only = wanted[0][2] if len(wanted) == 1 and wanted[0][1] != "all" else None
+    maker.more = any(how == "more" for _, how, _ in wanted)
+    only = wanted[0][2] if len(wanted) == 1 and wanted[0][1] not in ("all", "more") else None
     if only in (bytes, str):  # the input itself: what is kept is what was given
         def whole(data, depth=0):
             raw = data.ConsumeBytes(data.remaining_bytes())
@@ -541,6 +581,11 @@ def is_expected(error):
         if each.__name__ in names or f"{each.__module__}.{each.__qualname__}" in names:
             return True
     return False
+
+
+def is_misfit(error, names):
+    """Whether what **options was handed on to does not know a name that we gave it."""
+    return type(error) is TypeError and any(f"keyword argument '{name}'" in str(error) for name in names)
 
 
 def drained(result):
@@ -649,6 +694,7 @@ class Caller:
             self.maker = arguments_of(function, of_class)
         except NoArguments as why:
             sys.exit(f"{CONFIG['function']}{why}")
+        self.more = getattr(self.maker, "more", False)
 
     def can_be_called(self):
         """Whether bytes make arguments at all; `why` not, if they do not."""
@@ -674,7 +720,9 @@ class Caller:
         except BaseException as error:
             if LATER:
                 later()
-            return None if is_expected(error) else error
+            if is_expected(error) or (self.more and is_misfit(error, kwargs)):
+                return None
+            return error
         return later() if LATER else None
 
 
