@@ -152,6 +152,102 @@ def test_what_a_call_gives_is_run_to_its_end(tmp_path, name, what):
     assert said(ran)["execs"] > 0 and not said(ran)["targets"][0]["problems"]
 
 
+BESIDE = """
+import os, threading, time
+def joined(text: str):
+    thread = threading.Thread(target=fails, args=(text,))
+    thread.start()
+    thread.join()
+def late(text: str):
+    threading.Thread(target=fails, args=(text, 0.02)).start()
+def fails(text, seconds=0):
+    time.sleep(seconds)
+    if text[:1] == "a":
+        raise RuntimeError("in a thread")
+def forks(text: str):
+    if os.fork() == 0:
+        return 1 / len(text)
+    os.wait()
+    if text[:1] == "a":
+        raise RuntimeError("in the parent")
+"""
+
+
+@pytest.mark.parametrize("name, what", [
+    ("joined", ["RuntimeError: in a thread"]),
+    ("late", ["RuntimeError: in a thread"]),
+    ("forks", ["RuntimeError: in the parent"]),
+])
+def test_what_is_raised_in_a_thread_is_a_finding_and_a_fork_ends_with_its_call(tmp_path, name, what):
+    make(tmp_path, "t.py", BESIDE)
+    ran = fuzz(tmp_path, f"t.py:{name}", "--max-execs", "1000", "--duration", "60s", "--seed", "7")
+    assert [each["message"] for each in said(ran)["findings"]] == what, ran
+    assert said(ran)["execs"] >= 900 and base64.b64decode(said(ran)["findings"][0]["input"])[:1] == b"a"
+
+
+NAMES = """
+import functools
+try:
+    import nowhere
+except ImportError:
+    def below(text: str):
+        if text[:1] == "a": raise RuntimeError("below")
+short = lambda text: 1 / 0 if text[:1] in ("a", b"a") else 1
+def base(text: str, n: int, strict: bool = False):
+    assert isinstance(text, str) and n == 3 and strict is True
+    if text[:1] == "a": raise RuntimeError("in a part")
+part = functools.partial(base, n=3, strict=True)
+class Kind:
+    def __init__(self, size: int): self.size = size
+    def method(self, text: str):
+        assert isinstance(self, Kind) and isinstance(self.size, int)
+        if text[:1] == "a": raise RuntimeError("in a method")
+    def __call__(self, n: int):
+        if n > 7: raise RuntimeError("in an object")
+    @staticmethod
+    def static(text: str):
+        if text[:1] == "a": raise RuntimeError("in a static one")
+class Refuses:
+    def __init__(self, text: str): raise ValueError("always")
+    def method(self, text: str): pass
+    def other(self, text: str): pass
+thing = Kind(1)
+NUMBER = 3
+"""
+
+
+@pytest.mark.parametrize("name, what", [
+    ("t.py:below", "RuntimeError: below"),
+    ("t.py:short", "ZeroDivisionError: division by zero"),
+    ("t.py:part", "RuntimeError: in a part"),
+    ("t.py:Kind.method", "RuntimeError: in a method"),
+    ("t.py:Kind.static", "RuntimeError: in a static one"),
+    ("t.py:thing", "RuntimeError: in an object"),
+    ("again.py:renamed", "RuntimeError: below"),
+    ("again.py:Kind.method", "RuntimeError: in a method"),
+])
+def test_whatever_can_be_called_by_a_name_is_fuzzed(tmp_path, name, what):
+    make(tmp_path, "t.py", NAMES)
+    make(tmp_path, "again.py", "from t import below as renamed\nfrom t import *\n")
+    ran = fuzz(tmp_path, name, "--max-execs", "20000", "--duration", "60s", "--seed", "7")
+    assert [each["message"] for each in said(ran)["findings"]] == [what], ran
+
+
+@pytest.mark.parametrize("name, why", [
+    ("other", "t.py has no other: it is a method of a class, t.py:Refuses.other"),
+    ("text", "t.py has no text when it is imported"),
+    ("strict", "t.py has no strict; did you mean static?"),
+    ("Kind.text", "t.py:Kind has no text"),
+    ("NUMBER", "t.py:NUMBER is no function, but of type int"),
+    ("Refuses.method", "its parameter 'self' cannot be made from bytes: Refuses"),
+])
+def test_what_no_name_stands_for_is_told_by_what_is_there(tmp_path, name, why):
+    make(tmp_path, "t.py", NAMES + "def static(text): pass\n")
+    ran = fuzz(tmp_path, f"t.py:{name}", "--duration", "60s")
+    assert ran.code == 4 and why in said(ran)["targets"][0]["problems"][0], ran
+    assert "INFO" not in said(ran)["targets"][0]["problems"][0]  # what the engine says of itself is no part of it
+
+
 HINTS = """
 import collections, datetime, typing
 class Other(typing.Protocol):
@@ -185,12 +281,40 @@ def test_no_argument_contradicts_its_hint(tmp_path, name):
     assert [each["message"] for each in said(ran)["findings"]] == ["RuntimeError: all of them are right"], ran
 
 
+OPTIONS = """
+def known(text: str, *, strict: bool = False, **options: int):
+    assert set(options) <= {"depth", "width"} and all(isinstance(each, int) for each in options.values())
+    if options.get("depth", 0) > 7 and "width" in options:
+        raise RuntimeError("by options")
+def any(**options):
+    if len(options) > 1:
+        raise RuntimeError("by any options")
+def handed(text, **options):
+    return inner(text, **options) if text else "depth"
+def alone(**options):
+    return inner(1, **options)
+def inner(text, strict=False):
+    return text
+"""
+
+
+@pytest.mark.parametrize("name, what", [
+    ("known", ["RuntimeError: by options"]),
+    ("any", ["RuntimeError: by any options"]),
+    ("handed", []),
+    ("alone", []),
+])
+def test_options_are_given_by_names_that_the_function_knows(tmp_path, name, what):
+    make(tmp_path, "t.py", OPTIONS)
+    ran = fuzz(tmp_path, f"t.py:{name}", "--max-execs", "20000", "--duration", "60s", "--seed", "7")
+    assert [each["message"] for each in said(ran)["findings"]] == what and said(ran)["execs"] > 1000, ran
+
+
 @pytest.mark.parametrize("head, why", [
     ("f(data: bytes, call: typing.Callable)", "its parameter 'call' cannot be made from bytes: typing.Callable"),
     ("f(kind: typing.Type[int])", "its parameter 'kind' cannot be made from bytes: typing.Type[int]"),
     ("f(calls: typing.List[typing.Callable])", "its parameter 'calls' cannot be made from bytes: typing.Callable"),
     ("f()", "f takes nothing, so there is nothing to fuzz"),
-    ("f(**options)", "f takes nothing, so there is nothing to fuzz"),
 ])
 def test_a_parameter_that_cannot_be_made_is_named_and_nothing_is_fuzzed(tmp_path, head, why):
     make(tmp_path, "t.py", f"import typing\ndef {head}:\n    return 1\n")
@@ -536,6 +660,7 @@ def test_statistics_come_as_a_line_a_second(tmp_path):
                   timeout=100)
     lines = [json.loads(line) for line in ran.lines]
     assert len(lines) >= 4 and lines[-1]["exit"] == 0
+    assert 5000 <= lines[0]["left_ms"] <= 6000 and lines[0]["left_ms"] > lines[2]["left_ms"]
     assert lines[-2]["execs"] > 0 and lines[-2]["targets"][0]["name"] == "t.py:f"
 
 

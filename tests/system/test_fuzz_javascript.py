@@ -73,6 +73,61 @@ def test_what_a_call_gives_is_run_to_its_end(tmp_path, name, what):
     assert messages(ran) == what and said(ran)["execs"] > 0, ran
 
 
+SPACES = """
+class One { static parse(s) { if (s[0] === "a") throw new Error("on one line"); } static two(s) {} }
+class Many { static *gen(s) { yield 1; if (s[0] === "a") throw new Error("in a generator"); } static async *later(s) { yield 1; if (s[0] === "a")
+	throw new Error("in an async generator"); }
+	static arrow = (s) => { if (s[0] === "a") throw new Error("in a field"); };
+	go(s) {}
+}
+class Made { constructor(n = 3) { if (typeof n !== "number") throw new Error("no number"); if (n > 7) throw new RangeError("by a constructor"); } }
+const hidden = { inner: { f(/** @type {boolean} */ on) { if (typeof on !== "boolean") throw new Error("no boolean"); if (on) throw new Error("inside"); } } };
+const space = {
+	f(other) { return other; },
+	deep: {
+		/** @param {number} text */
+		f(text) {
+			if (typeof text !== "number") throw new Error("no number");
+			if (text > 7) throw new RangeError("deep inside");
+		},
+	},
+};
+module.exports = { One, Many, Made, space };
+"""
+
+
+@pytest.mark.parametrize("name, what", [
+    ("One.parse", ["Error: on one line"]),
+    ("Many.gen", ["Error: in a generator"]),
+    ("Many.later", ["Error: in an async generator"]),
+    ("Many.arrow", ["Error: in a field"]),
+    ("Made", ["RangeError: by a constructor"]),
+    ("hidden.inner.f", ["Error: inside"]),
+    ("space.deep.f", ["RangeError: deep inside"]),
+])
+def test_functions_in_classes_and_objects_are_found_with_their_own_types(tmp_path, name, what):
+    make(tmp_path, "t.js", SPACES)
+    ran = fuzz(tmp_path, f"t.js:{name}", "--max-execs", "3000", "--duration", "60s", "--seed", "7")
+    assert messages(ran) == what, ran
+
+
+@pytest.mark.parametrize("name, why", [
+    ("Many.go", "t.js has no Many.go: go is a method of its objects: write a function that makes one and calls it, and name that"),
+    ("space.deep.go", "t.js has no space.deep.go: it has f"),
+    ("space.deep", "space.deep of t.js is no function, but of type object"),
+])
+def test_what_is_no_function_is_told_by_what_is_there(tmp_path, name, why):
+    make(tmp_path, "t.js", SPACES)
+    ran = fuzz(tmp_path, f"t.js:{name}", "--duration", "60s")
+    assert ran.code == 4 and why in said(ran)["targets"][0]["problems"][0], ran
+
+
+def test_names_from_another_module_are_found(tmp_path):
+    make(tmp_path, "lib.js", "exports.parse = (text) => { if (text[0] === 'a') throw new Error('from elsewhere'); };\n")
+    make(tmp_path, "t.js", "module.exports = require('./lib');\n")
+    assert messages(fuzz(tmp_path, "t.js:parse", "--max-execs", "3000")) == ["Error: from elsewhere"]
+
+
 def test_what_nests_too_deep_is_empty_and_of_its_type(tmp_path):
     make(tmp_path, "t.js", """
 /** @param {Array<Array<Array<Array<Array<Array<Array<string>>>>>>>} deep */
@@ -146,6 +201,33 @@ async function inner(text) {
 exports.outer = (text) => inner(text);
 """)
     assert messages(fuzz(tmp_path, "t.js:outer", "--max-execs", "8000")) == ["Error: in a promise"]
+
+
+LATER = """
+import { setTimeout as set } from "node:timers";
+const fail = (text, where) => { if (text[0] === "a") throw new Error(`in ${where}`); };
+export const timer = (text) => { setTimeout(() => fail(text, "a timer"), 5); };
+export const imported = (text) => { set(() => fail(text, "a timer"), 5); };
+export const tick = (text) => { process.nextTick(() => fail(text, "a tick")); };
+export const rejection = (text) => { (async () => { await null; fail(text, "a promise"); })(); };
+export const later = async (text) => { (async () => { await new Promise((resolve) => setTimeout(resolve, 20)); fail(text, "a promise"); })(); };
+export const guarded = (text) => { clearTimeout(setTimeout(() => fail("a", "what was taken back"), 1)); return text.length; };
+"""
+
+
+@pytest.mark.parametrize("name, what", [
+    ("timer", ["Error: in a timer"]),
+    ("imported", ["Error: in a timer"]),
+    ("tick", ["Error: in a tick"]),
+    ("rejection", ["Error: in a promise"]),
+    ("later", ["Error: in a promise"]),
+    ("guarded", []),
+])
+def test_what_is_thrown_after_the_call_is_a_finding_of_its_input(tmp_path, name, what):
+    make(tmp_path, "t.mjs", LATER)
+    ran = fuzz(tmp_path, f"t.mjs:{name}", "--max-execs", "2000", "--duration", "60s", "--seed", "7")
+    assert messages(ran) == what and said(ran)["execs"] > 1000, ran
+    assert all(base64.b64decode(each["input"])[:1] == b"a" for each in said(ran)["findings"])
 
 
 def test_bug_detectors_of_the_engine_are_findings(tmp_path):

@@ -30,7 +30,8 @@ static void functions_are_found_where_they_are_declared(void **state)
 	names_are("function one(a) {\n  function inner() {}\n}\nasync function* two() {}\nconst three = (x) => x, n = 3;\nlet four = async x => 1;\n"
 		  "var five = function () {};\nconst six = 6;\nfunctional(7);\n// function eight() {}\n",
 		"one two three four five ");
-	names_are("class C {\n\tstatic one(a) {\n\t}\n\tstatic async two() {}\n\tthree() {}\n}\nfunction four() {}\n", "C.one C.two four ");
+	names_are("class C {\n\tstatic one(a) {\n\t}\n\tstatic async two() {}\n\tthree() {}\n\tstatic async *four() {}\n}\nfunction five() {}\n",
+		"C.one C.two C.four five ");
 	names_are("", "");
 	names_are("function ", "");
 	names_are("export", "");

@@ -183,6 +183,46 @@ static int no_function(const char *file, const char *function, const struct name
 		names->functions.count > NAMED_MAX ? ", ..." : "");
 }
 
+/* ---- names that only running tells ---- */
+
+static bool in_name(char c)
+{
+	return isalnum((unsigned char)c) || c == '_' || c == '$' || (unsigned char)c >= 0x80;
+}
+
+static bool has_word(const struct buf *text, const char *word, size_t len)
+{
+	const char *from = buf_text(text), *end = from + text->len, *at = from;
+
+	for (; (at = memmem(at, (size_t)(end - at), word, len)); at++)
+		if ((at == from || !in_name(at[-1])) && (at + len == end || !in_name(at[len])))
+			return true;
+	return false;
+}
+
+/* Whether it may be there although `names` did not see it: by all the words of its name, or from elsewhere. */
+static bool may_have(const struct language *language, const struct buf *text, const char *function)
+{
+	bool words = true;
+
+	if (!language->takes_in)
+		return false;
+	for (const char *at = function;; at++) {
+		size_t len = 0;
+		while (in_name(at[len]))
+			len++;
+		if (!len || (at[len] && at[len] != '.'))
+			return false;
+		words = words && has_word(text, at, len);
+		at += len;
+		if (!*at)
+			break;
+	}
+	for (size_t i = 0; language->takes_in[i] && !words; i++)
+		words = memmem(buf_text(text), text->len, language->takes_in[i], strlen(language->takes_in[i])) != NULL;
+	return words;
+}
+
 /* ---- names of C++ ---- */
 
 static int no_cxx_function(const char *file, const char *typed, const struct buf *text, const struct names *names, struct err *err)
@@ -314,7 +354,7 @@ static int read_one(const char *typed, const char *function, struct function_tar
 		function = whole;
 	}
 	bool harness = function ? texts_have(&names.harnesses, function) : names.harnesses.count > 0;
-	if (function && !harness && !texts_have(&names.functions, function))
+	if (function && !harness && !texts_have(&names.functions, function) && !may_have(language, &text, function))
 		return no_function(typed, function, &names, err);
 	if (!function && !harness) {
 		own(buf_done) struct buf first = {0};

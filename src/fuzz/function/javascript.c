@@ -211,6 +211,7 @@ static void inner_line(struct names *names, const char *at, const char *end, siz
 
 	if (names->class && next) {
 		skip_word(&next, end, "async");
+		skip_word(&next, end, "*");
 		size_t len = name_len(next, end);
 		own(freep) char *whole = xfmt("%s.%.*s", names->class, (int)len, next);
 		if (len && next + len < end && next[len] == '(')
@@ -308,6 +309,7 @@ const struct language language_javascript = {
 	.needs = needs,
 	.roots = LIST("package.json"),
 	.names = javascript_names,
+	.takes_in = LIST("export *", "exports = require(", "...require(", "Object.assign(exports", "Object.assign(module.exports"),
 	.is_harness_file = is_harness_file,
 	.takes = TAKES_EXPECT,
 	.plan = javascript_plan,

@@ -13,6 +13,7 @@ const { pathToFileURL } = require("node:url");
 const WORK = __dirname;
 const PATCHED = path.join(WORK, "fuzzer.node");
 const { readFileSync, existsSync } = fs;
+const { construct } = Reflect;
 
 /* ---- where it is ---- */
 
@@ -296,7 +297,17 @@ function loadCommon(config, text) {
 	return { exported, inside };
 }
 
-/* The function, and what it is called on. */
+class Refused extends Error {}
+
+/* What there is in place of a name that is not there. */
+function insteadOf(value, part) {
+	if (typeof value === "function" && value.prototype && typeof value.prototype[part] === "function")
+		return `${part} is a method of its objects: write a function that makes one and calls it, and name that`;
+	const own = value === undefined || value === null ? [] : Object.keys(value).filter((key) => key !== TARGET && typeof value[key] === "function");
+	return own.length ? `it has ${own.slice(0, 8).join(", ")}${own.length > 8 ? ", ..." : ""}` : "it is neither exported nor declared at the top";
+}
+
+/* The function, and what it is called on. A class is called by what makes an object of it. */
 async function loadTarget(config, text) {
 	let found;
 	if (isModule(config)) {
@@ -314,11 +325,14 @@ async function loadTarget(config, text) {
 		if (i === 0 && next === undefined && exported && exported.default) next = exported.default[parts[0]];
 		if (i === 0 && next === undefined) next = inside;
 		if (i === 0 && next === undefined && parts[0] === "default") next = exported;
+		if (next === undefined)
+			throw new Refused(`${config.file} has no ${parts.slice(0, i + 1).join(".")}: ${insteadOf(value, parts[i])}`);
 		owner = i === 0 ? undefined : value;
 		value = next;
 	}
-	if (typeof value !== "function") throw new TypeError(`${config.function} of ${config.file} is no function`);
-	return { fn: value, owner };
+	if (typeof value !== "function") throw new Refused(`${config.function} of ${config.file} is no function, but of type ${typeof value}`);
+	const isClass = /^class\b/.test(Function.prototype.toString.call(value));
+	return { fn: isClass ? (...args) => construct(value, args) : value, owner, isClass };
 }
 
 function checkLanguage(config) {
@@ -327,4 +341,4 @@ function checkLanguage(config) {
 		"compile it to JavaScript and name that file, or use Node 22.18 or newer");
 }
 
-module.exports = { prepare, openEngine, readyModule, loadTarget, isModule, checkLanguage, fileOf };
+module.exports = { Refused, prepare, openEngine, readyModule, loadTarget, isModule, checkLanguage, fileOf };

@@ -16,6 +16,8 @@
 const { createHash } = require("node:crypto");
 const fs = require("node:fs");
 const path = require("node:path");
+const { syncBuiltinESMExports } = require("node:module");
+const timers = require("node:timers");
 const { types } = require("node:util");
 const { spawnSync } = require("node:child_process");
 const engines = require("./harness_of_hotcell_engine.cjs");
@@ -30,6 +32,8 @@ const CRASHES_MAX = 1000;
 const KEY_FRAMES = 3;
 const QUICK_MAX = 10000;
 const DRAIN_MAX = 1000;
+const STRAYS_MAX = 100;
+const WAIT_MS = 500;
 const OVERFLOW = "Maximum call stack size exceeded";
 const MARK = "=== Uncaught JavaScript exception: ===";
 const DETECTED = "=== Jazzer.js bug detector: ===";
@@ -42,7 +46,9 @@ const { next: nextOf } = getPrototypeOf(function* () {}).prototype;
 const { next: nextOfAsync } = getPrototypeOf(async function* () {}).prototype;
 const { isPrototypeOf } = Object.prototype;
 const ASYNC_ITEMS = getPrototypeOf(async function* () {}).prototype;
-const [ErrorOf, TypeErrorOf, MapOf, setNow, now, pid] = [Error, TypeError, Map, setImmediate, Date.now, process.pid];
+const [ErrorOf, TypeErrorOf, MapOf, PromiseOf, now, pid] = [Error, TypeError, Map, Promise, Date.now, process.pid];
+const [setNow, setLater] = [setImmediate, setTimeout];
+const { _tickCallback: runTicks, getActiveResourcesInfo: activeNow } = process;
 const { get: mapGet, has: mapHas, set: mapSet } = MapOf.prototype;
 const reallyExit = process.reallyExit.bind(process);
 const processExit = process.exit;
@@ -60,6 +66,53 @@ process.exit = function exit(code) {
 	ErrorOf.captureStackTrace(exited, exit);
 	throw exited;
 };
+
+/* ---- what a call leaves for later ---- */
+
+let running = null; /* the input whose code runs, or ran last; null: none yet */
+let current = null; /* that of the last call */
+let leaves = false; /* it set a timer */
+let strayed = null; /* told of errors that nobody waited for, with their inputs */
+
+/* What it throws, or rejects, is of the input that left it. */
+function left(fn, raw) {
+	return function () {
+		if (running !== raw) {
+			running = raw;
+			setNow(() => (running = current));
+		}
+		try {
+			return apply(fn, this, arguments);
+		} catch (error) {
+			strayed(error, raw); /* thrown on from a tick, it would leave Node's own books wrong */
+		}
+	};
+}
+
+function watch(owner, name, waits) {
+	const original = owner[name];
+	const set = function (fn) {
+		if (running !== null && typeof fn === "function") {
+			leaves = leaves || waits;
+			arguments[0] = left(fn, running);
+		}
+		return apply(original, this, arguments);
+	};
+	Object.defineProperties(set, Object.getOwnPropertyDescriptors(original));
+	owner[name] = set;
+	if (name in globalThis) globalThis[name] = set;
+}
+
+for (const name of ["setTimeout", "setInterval", "setImmediate"]) watch(timers, name, true);
+watch(process, "nextTick", !runTicks);
+watch(globalThis, "queueMicrotask", !runTicks);
+syncBuiltinESMExports();
+
+function isQuiet() {
+	const active = activeNow ? apply(activeNow, process, []) : [];
+	for (let i = 0; i < active.length; i++) if (active[i] === "Timeout" || active[i] === "Immediate") return false;
+	return true;
+}
 
 /* ---- the prototypes that everything has ---- */
 
@@ -250,14 +303,18 @@ class Caller {
 		this.engine = engine;
 		this.prototypes = engine ? new Prototypes() : null;
 		this.stray = null; /* an error that nobody waited for */
+		this.others = []; /* the same, of calls before: with their inputs */
+		this.waits = false; /* for timers */
 		this.known = null;
 	}
 	isAsync() {
 		return types.isAsyncFunction(this.fn) || Boolean(this.args.callback);
 	}
-	begin() {
+	begin(raw) {
 		exited = null;
 		this.stray = null;
+		leaves = false;
+		running = current = raw;
 		calling = true;
 		if (this.engine) this.engine.callbacks.runBeforeEachCallbacks();
 	}
@@ -301,28 +358,32 @@ class Caller {
 	sync(raw, args) {
 		let thrown = null;
 		let result;
-		this.begin();
+		this.begin(raw);
 		try {
 			result = apply(this.fn, this.owner, args);
 			if (isGeneratorObject(result) && !isAsyncItems(result)) drain(result);
 		} catch (error) {
 			thrown = [error];
 		}
-		if (isPromise(result) || isAsyncItems(result)) {
+		const promised = isPromise(result) || isAsyncItems(result);
+		if (!promised && runTicks && strayed !== null) runTicks(); /* else what it left for then waits as long as the engine runs */
+		if (promised || leaves) {
 			calling = false;
-			throw new NeedsAsync("it returned a promise");
+			throw new NeedsAsync("it returned a promise, or set a timer");
 		}
 		return this.end(thrown);
 	}
 	async async(raw, args) {
 		let thrown = null;
-		this.begin();
+		this.begin(raw);
 		try {
 			if (this.args.callback)
-				await new Promise((resolve, reject) =>
+				await new PromiseOf((resolve, reject) =>
 					apply(this.fn, this.owner, [raw, (error) => (error ? reject(error) : resolve())]));
 			else await awaited(apply(this.fn, this.owner, args));
-			await new Promise((resolve) => setNow(resolve)); /* what nobody waited for comes now */
+			await new PromiseOf((resolve) => setNow(resolve)); /* what nobody waited for comes now */
+			for (const end = now() + WAIT_MS; this.waits && leaves && !this.stray && !isQuiet() && now() < end; )
+				await new PromiseOf((resolve) => setLater(resolve, 5));
 		} catch (error) {
 			thrown = [error];
 		}
@@ -362,13 +423,22 @@ class Caller {
 		}
 	}
 	takeStrays() {
-		const take = (error) => (this.stray = [error]);
-		process.on("unhandledRejection", take);
-		process.on("uncaughtException", take);
+		strayed = (error, raw) => {
+			if (calling && raw === current) this.stray = [error];
+			else if (this.others.length < STRAYS_MAX) put(this.others, this.others.length, { error, raw });
+		};
+		process.on("unhandledRejection", (error) => strayed(error, running));
+		process.on("uncaughtException", (error) => strayed(error, running));
+	}
+	/* Of calls before this one. */
+	takeOthers(take) {
+		for (let i = 0; i < this.others.length; i++) {
+			const { error, raw } = this.others[i];
+			if (!isExpected(error)) take(this.told(error), raw);
+		}
+		this.others = [];
 	}
 }
-
-class Refused extends ErrorOf {}
 
 async function openCaller(engineOptions) {
 	const text = readFileSync(engines.fileOf(CONFIG), "utf8");
@@ -377,9 +447,10 @@ async function openCaller(engineOptions) {
 	const engine = engineOptions
 		? await engines.openEngine(CONFIG, engineOptions.flags, { ...engineOptions, words: wordsOf(text) })
 		: null;
-	const args = argumentsOf(text, CONFIG.function.split(".").pop());
-	const caller = new Caller(await engines.loadTarget(CONFIG, text), args, engine);
-	if (engine && caller.args.nothing) throw new Refused(`${CONFIG.function} takes nothing, so there is nothing to fuzz`);
+	const [args, argsOfClass] = ["", ".constructor"].map((part) => argumentsOf(text, CONFIG.function + part));
+	const target = await engines.loadTarget(CONFIG, text);
+	const caller = new Caller(target, target.isClass ? argsOfClass : args, engine);
+	if (engine && caller.args.nothing) throw new engines.Refused(`${CONFIG.function} takes nothing, so there is nothing to fuzz`);
 	return { caller, engine };
 }
 
@@ -410,15 +481,25 @@ async function run(mode, flags, dry, take) {
 		return again.signal ? process.kill(pid, again.signal) : reallyExit(again.status);
 	};
 	if (!wantsAsync && caller.isAsync()) return other();
-	if (wantsAsync) caller.takeStrays();
+	caller.takeStrays();
+	caller.waits = dry;
 	if (!dry) caller.known = new MapOf();
 	const one = wantsAsync
-		? async (raw) => take(await caller.callAsync(raw), raw)
+		? async (raw) => {
+			take(await caller.callAsync(raw), raw);
+			if (!dry && caller.others.length) caller.takeOthers(take);
+		}
 		: (raw) => {
 			take(caller.call(raw), raw);
 		};
-	try {
-		await engine.start(one);
+	try { /* not from a promise: while one is done, no other is, and a call that is not waited for may leave some */
+		await new PromiseOf((resolve, reject) => setNow(() => {
+			try {
+				resolve(engine.start(one));
+			} catch (error) {
+				reject(error);
+			}
+		}));
 	} catch (error) {
 		if (error instanceof NeedsAsync) return other();
 		throw error;
@@ -463,6 +544,8 @@ async function replay(mode, words) {
 /* Parts are taken away, then bytes made plain, as long as the same error comes. */
 async function minimise(file, out, seconds) {
 	const { caller } = await openCaller({ flags: [], dry: true, sync: true });
+	caller.takeStrays();
+	caller.waits = true;
 	const end = now() + seconds * 1000;
 	let best = readFileSync(file);
 	const wanted = await caller.callAny(best);
@@ -530,7 +613,7 @@ function argumentsFor(given, names) {
 
 async function answerOf(caller, line) {
 	try {
-		caller.begin();
+		caller.begin(null);
 		const result = await awaited(apply(caller.fn, caller.owner, argumentsFor(JSON.parse(line), caller.args.names)));
 		return { result: isShort(result) ? result ?? null : typeof result };
 	} catch (error) {
@@ -580,7 +663,7 @@ Promise.resolve()
 	.catch((error) => {
 		let text = "an error that cannot be shown";
 		try {
-			text = isNativeError(error) ? (mode === "build" || error instanceof Refused ? error.message : error.stack) : `it threw ${String(error)}`;
+			text = isNativeError(error) ? (mode === "build" || error instanceof engines.Refused ? error.message : error.stack) : `it threw ${String(error)}`;
 		} catch {
 			/* as it stands */
 		}

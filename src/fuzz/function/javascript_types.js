@@ -244,17 +244,42 @@ function partsOf(text, at) {
 	return { parts, end: at };
 }
 
+const quoted = (name) => name.replace(/\$/g, "\\$&");
+
+/* "(a, b = f(1)) {": what is called in a body is not declared there. */
+function isMethod(text, at) {
+	return text[at] === "(" && /^\s*\{/.test(text.slice(partsOf(text, at + 1).end));
+}
+
 function declarationsOf(text, name) {
-	const quoted = name.replace(/\$/g, "\\$&");
+	const own = quoted(name);
+	const inner = "(?<=^|[{};,]|\\*\\/)[ \\t]*"; /* there may be more than one on a line */
 	const rows = name === "default"
 		? [`^[ \\t]*(?:module\\.)?exports\\s*=\\s*`, `^[ \\t]*export\\s+default\\s+`]
-		: [`^[ \\t]*(?:export\\s+)?(?:default\\s+)?(?:async\\s+)?function\\s*\\*?\\s*${quoted}\\s*(?=\\()`,
-			`^[ \\t]*(?:export\\s+)?(?:const|let|var)\\s+${quoted}\\s*=\\s*`,
-			`^[ \\t]*(?:module\\.)?exports\\.${quoted}\\s*=\\s*`,
-			`^[ \\t]*(?:static\\s+)?(?:async\\s+)?\\*?\\s*${quoted}\\s*(?=\\([^]*?\\)\\s*\\{)`,
-			`^[ \\t]*["']?${quoted}["']?\\s*:\\s*(?=async\\b|function\\b|\\(|[\\w$]+\\s*(?:=>|,|$))`];
-	return rows.flatMap((row) => [...text.matchAll(new RegExp(row, "gm"))].map((match) => ({
-		from: match.index, to: match.index + match[0].length })));
+		: [`^[ \\t]*(?:export\\s+)?(?:default\\s+)?(?:async\\s+)?function\\s*\\*?\\s*${own}\\s*(?=\\()`,
+			`^[ \\t]*(?:export\\s+)?(?:const|let|var)\\s+${own}\\s*=\\s*`,
+			`^[ \\t]*(?:[\\w$]+\\.)+${own}\\s*=\\s*`,
+			`${inner}static\\s+${own}\\s*=\\s*`,
+			`${inner}["']?${own}["']?\\s*:\\s*(?=async\\b|function\\b|\\(|[\\w$]+\\s*(?:=>|[,}]|$))`];
+	const method = `${inner}(?:static\\s+)?(?:async\\s+)?\\*?\\s*${own}\\s*(?=\\()`;
+	const all = (row) => [...text.matchAll(new RegExp(row, "gm"))].map((match) => ({
+		from: match.index, to: match.index + match[0].length }));
+	const methods = name === "default" ? [] : all(method).filter(({ to }) => isMethod(text, to));
+	return [...rows.flatMap(all), ...methods];
+}
+
+/* Of "Class.method" and "space.inner.name", where it is and what it is called there. */
+function placeOf(text, name) {
+	const parts = name.split(".");
+	const last = parts.pop();
+	for (const part of parts) {
+		const head = new RegExp(`(?:\\b(?:class|const|let|var|static)\\s+|[.{,;]\\s*|^[ \\t]*)["']?${quoted(part)}["']?\\s*` +
+			"(?:[:=]\\s*)?(?:class\\b[^{;]*|extends\\b[^{;]*)?\\{", "m").exec(text);
+		if (!head) return { text, last };
+		const from = head.index + head[0].length;
+		text = text.slice(from, partsOf(text, from).end - 1);
+	}
+	return { text, last };
 }
 
 function docBefore(text, from) {
@@ -315,12 +340,12 @@ function objectBy(name, body) {
 }
 
 function guess(name, body) {
-	const quoted = name.replace(/\$/g, "\\$&");
-	const used = (what) => new RegExp(`\\b${quoted}\\??\\.(?:${what})`).test(body);
-	const numbers = new RegExp(`\\b${quoted}\\[[^\\]]*\\]\\s*[!=]==?\\s*(?:0x|\\d)`);
+	const own = quoted(name);
+	const used = (what) => new RegExp(`\\b${own}\\??\\.(?:${what})`).test(body);
+	const numbers = new RegExp(`\\b${own}\\[[^\\]]*\\]\\s*[!=]==?\\s*(?:0x|\\d)`);
 	if (used(BYTES_USE) || numbers.test(body)) return { ...BYTES, guessed: true };
-	if (used(STRING_USE) || new RegExp(`JSON\\.parse\\(\\s*${quoted}\\b`).test(body)) return { ...TEXT, guessed: true };
-	for (const [pattern, type] of BY_NAME) if (pattern.test(name)) return type === "object" ? objectBy(quoted, body) : type;
+	if (used(STRING_USE) || new RegExp(`JSON\\.parse\\(\\s*${own}\\b`).test(body)) return { ...TEXT, guessed: true };
+	for (const [pattern, type] of BY_NAME) if (pattern.test(name)) return type === "object" ? objectBy(own, body) : type;
 	if (used(ARRAY_USE)) return { kind: "array", of: TEXT };
 	return { ...TEXT, guessed: true };
 }
@@ -361,7 +386,9 @@ function parameter(written, body, typedefs) {
 /* Null: the text has no such function. */
 function parametersOf(text, name) {
 	const typedefs = typedefsOf(text);
-	const { parts, body, doc } = signatureOf(text, name);
+	const place = placeOf(text, name);
+	const inside = signatureOf(place.text, place.last);
+	const { parts, body, doc } = inside.parts || place.last === "constructor" ? inside : signatureOf(text, place.last);
 	const said = doc ? docTypes(doc, typedefs) : [];
 	if (!parts) return null;
 	return parts.map((part, at) => {
@@ -370,7 +397,7 @@ function parametersOf(text, name) {
 		const told = tag && tag.type ? tag : null;
 		let type = told ? told.type : own.type;
 		const bare = told && type.kind === "object" && type.open && !type.fields.length;
-		if (bare && own.name) type = objectBy(own.name.replace(/\$/g, "\\$&"), body);
+		if (bare && own.name) type = objectBy(quoted(own.name), body);
 		return { name: own.name, rest: own.rest, optional: own.optional || Boolean(told && told.optional), type };
 	});
 }

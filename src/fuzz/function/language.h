@@ -77,6 +77,9 @@ struct language {
 	const char *const *roots; /* files that mark a project's top: "go.mod"; NULL-terminated */
 	/* Names in a file's text that can be fuzzed: functions, and harnesses (*harness). Called with each; the text is a stranger's. */
 	void (*names)(const char *text, size_t len, void (*name)(void *data, const char *name, size_t len, bool harness), void *data);
+	/* Where a file's names are known only when it is run, for instance by words in it that take in others': "import *". A name that
+	 * may be there is then left to the cell to find. NULL: `names` has them all. NULL-terminated. */
+	const char *const *takes_in;
 	bool (*is_harness_file)(const char *path); /* by its name: discovery looks in these first */
 	enum nested nested;
 	bool own_root; /* of what a folder holds, too, the project is the one that a root's file marks */

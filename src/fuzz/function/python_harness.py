@@ -31,6 +31,7 @@ KEY_FRAMES = 3
 DEPTH_MAX = 4
 ITEMS_MAX = 8
 DRAIN_MAX = 1000
+NAMES_MAX = 32
 INTEGERS = (0, 1, -1, 127, 128, 255, 256, 32767, 65535, 65536, 2**31 - 1, 2**31, -(2**31), 2**32, 2**53, 2**63 - 1, 2**63, 2**64)
 
 
@@ -85,12 +86,38 @@ def load(instrument):
             module = importlib.import_module(name)
     else:
         module = importlib.import_module(name)
-    found = module
+    return find(module)
+
+
+def find(module):
+    """What was named, and the class that it needs an object of, or None."""
+    import inspect
+
+    found, within, where = module, None, CONFIG["file"]
     for part in CONFIG["function"].split("."):
-        found = getattr(found, part)
+        try:
+            found, within = getattr(found, part), found
+        except AttributeError:
+            sys.exit(f"{where} has no {part}{instead(found, part)}")
+        where = f"{where}:{part}" if within is module else f"{where}.{part}"
     if not callable(found):
-        raise TypeError(f"{CONFIG['function']} is no function")
-    return found
+        sys.exit(f"{where} is no function, but of type {type(found).__name__}")
+    bound = not isinstance(within, type) or getattr(found, "__self__", None) is not None
+    written = None if bound else inspect.getattr_static(within, part)
+    needs_object = written is not None and hasattr(type(written), "__get__") and not isinstance(written, (staticmethod, classmethod))
+    return found, within if needs_object else None
+
+
+def instead(found, part):
+    """What there is in place of a name that is not there."""
+    import difflib
+
+    names = [name for name, value in vars(found).items() if callable(value)] if hasattr(found, "__dict__") else []
+    classes = [name for name in names if isinstance(vars(found)[name], type) and hasattr(vars(found)[name], part)]
+    if classes:
+        return f": it is a method of a class, {CONFIG['file']}:{classes[0]}.{part}"
+    near = difflib.get_close_matches(part, names, 1)
+    return f"; did you mean {near[0]}?" if near else " when it is imported" if isinstance(found, types.ModuleType) else ""
 
 
 # ---- values from bytes ----
@@ -415,8 +442,13 @@ def keys_of(hint, hints):
 
 def hints_of(function):
     """By name; one that cannot be told, since only a type checker knows its name, is left as it is written."""
+    import functools
     import typing
 
+    while isinstance(function, functools.partial):
+        function = function.func
+    if not isinstance(function, type) and isinstance(getattr(type(function), "__call__", None), types.FunctionType):
+        function = type(function).__call__  # of an object that can be called
     try:
         return typing.get_type_hints(function)
     except Exception:
@@ -436,13 +468,55 @@ class NoArguments(Exception):
     """It cannot be called with anything that bytes make."""
 
 
-def wanted_of(function, parameters):
-    """Its parameters that values are made for: name, how it is given, hint. One that has a default and cannot be made is left out."""
+def code_of(function):
+    """As it is written: what is instrumented has other constants, and an input must mean the same without."""
+    import inspect
+
+    code = getattr(inspect.unwrap(function), "__code__", None)
+    try:
+        with open(code.co_filename, "rb") as source:
+            whole = compile(source.read(), code.co_filename, "exec")
+    except (AttributeError, OSError, SyntaxError, ValueError):
+        return None
+    place = (code.co_name, code.co_firstlineno)
+    return next((each for each in codes(whole) if (each.co_name, each.co_firstlineno) == place), None)
+
+
+def names_in(function, parameters):
+    """For **options, the names that its text has: others would only be refused by what they are handed to."""
+    code = code_of(function)
+    words = {word for each in codes(code) for word in each.co_consts if isinstance(word, str)} if code else set()
+    return sorted(word for word in words - {each.name for each in parameters} if word.isidentifier())[:NAMES_MAX]
+
+
+def make_more(names, hint, data, depth):
+    """By names that the function knows; one that knows none, and takes nothing else, gets any."""
+    made = {}
+    for _ in range(data.ConsumeIntInRange(0, min(ITEMS_MAX, len(names) or 2))):
+        name = names[data.ConsumeIntInRange(0, len(names) - 1)] if names else text(some_bytes(data, False))
+        made[name] = make(hint, data, depth, False)
+    return made
+
+
+def wanted_of(function, parameters, of_class):
+    """Its parameters that values are made for: name, how it is given, hint. One that has a default and cannot be made is left out;
+    one that a partial has, too."""
+    import functools
+
     hints = {**hints_of(function.__new__), **hints_of(function.__init__)} if isinstance(function, type) else hints_of(function)
+    if of_class is not None:
+        hints[next(iter(parameters)).name] = of_class
+    fixed = function.keywords if isinstance(function, functools.partial) else {}
+    parameters = [each for each in parameters if each.name not in fixed]
     wanted, places = [], True
     for each in parameters:
         hint = hints.get(each.name, each.empty)
-        if each.kind == each.VAR_KEYWORD or (each.kind == each.VAR_POSITIONAL and (wanted or not places)):
+        if each.kind == each.VAR_KEYWORD:
+            names = names_in(function, parameters)
+            if why_not(hint) is None and (names or not (wanted or isinstance(function, type))):
+                wanted.insert(0, (names, "more", hint))  # first: the last one takes what is left
+            continue
+        if each.kind == each.VAR_POSITIONAL and (wanted or not places):
             continue
         if hint is each.empty and each.default is not each.empty and each.default is not None:
             hint = type(each.default)
@@ -459,15 +533,15 @@ def wanted_of(function, parameters):
     return wanted
 
 
-def arguments_of(function):
-    """What makes its arguments from data, by its signature."""
+def arguments_of(function, of_class=None):
+    """What makes its arguments from data, by its signature. Of a method, the first is an object of its class."""
     import inspect
 
     try:
         parameters = inspect.signature(function).parameters.values()
     except (TypeError, ValueError):  # one that is written in C and says nothing of itself
         return lambda data, depth=0: ([make_unknown(data, depth, True)], {})
-    wanted = wanted_of(function, parameters)
+    wanted = wanted_of(function, parameters, of_class)
     if not wanted and not isinstance(function, type):
         raise NoArguments(" takes nothing, so there is nothing to fuzz")
 
@@ -477,6 +551,9 @@ def arguments_of(function):
             if how == "all" and not is_any(hint):
                 args.extend(make_items(hint, data, depth))
                 continue
+            if how == "more":
+                kwargs.update(make_more(name, hint, data, depth))
+                continue
             value = make(hint, data, depth, depth == 0 and place == len(wanted) - 1)
             if how == "name":
                 kwargs[name] = value
@@ -484,7 +561,8 @@ def arguments_of(function):
                 args.append(value)
         return args, kwargs
 
-    only = wanted[0][2] if len(wanted) == 1 and wanted[0][1] != "all" else None
+    maker.more = any(how == "more" for _, how, _ in wanted)
+    only = wanted[0][2] if len(wanted) == 1 and wanted[0][1] not in ("all", "more") else None
     if only in (bytes, str):  # the input itself: what is kept is what was given
         def whole(data, depth=0):
             raw = data.ConsumeBytes(data.remaining_bytes())
@@ -503,6 +581,11 @@ def is_expected(error):
         if each.__name__ in names or f"{each.__module__}.{each.__qualname__}" in names:
             return True
     return False
+
+
+def is_misfit(error, names):
+    """Whether what **options was handed on to does not know a name that we gave it."""
+    return type(error) is TypeError and any(f"keyword argument '{name}'" in str(error) for name in names)
 
 
 def drained(result):
@@ -543,13 +626,75 @@ DRAINS = {
 }
 
 
+# ---- what a call does beside itself ----
+
+LATER = []  # None in a process that the target forked; errors that nobody caught in its threads
+WAIT_S = 0.5
+
+
+def watch_beside():
+    """Nothing of it takes time in a call that starts no process and no thread."""
+    import threading
+
+    def take(args):
+        if args.exc_type is not SystemExit and not is_expected(args.exc_value):
+            args.exc_value.hotcell_input = getattr(args.thread, "hotcell_input", None)
+            LATER.append(args.exc_value)
+
+    os.register_at_fork(after_in_child=lambda: LATER.insert(0, None))
+    if threading.excepthook is threading.__excepthook__:
+        threading.excepthook = take
+
+
+def mark_threads(input_now):
+    """Each with the input whose call starts it: it may outlive that call."""
+    import threading
+
+    start = threading.Thread.start
+
+    def start_marked(thread):
+        thread.hotcell_input = input_now()
+        start(thread)
+
+    threading.Thread.start = start_marked
+
+
+def later():
+    """An error of a thread. A process that the target forked has come to its end: what follows is this one's."""
+    if LATER[0] is None:
+        os._exit(0)
+    return LATER.pop(0)
+
+
+def settled():
+    """None, or an error of a thread that goes on after its call; one that does not end is waited for once."""
+    import threading
+
+    end = time.monotonic() + WAIT_S
+    for each in threading.enumerate():
+        if each is not threading.current_thread() and not hasattr(each, "hotcell_waited"):
+            each.join(max(0, end - time.monotonic()))
+            each.hotcell_waited = True
+    return later() if LATER else None
+
+
+def fork():
+    """A process of our own."""
+    child = os.fork()
+    if child == 0:
+        LATER.clear()
+    return child
+
+
 class Caller:
-    def __init__(self, function):
+    def __init__(self, function, of_class=None):
         self.function = function
+        watch_beside()
         try:
-            self.maker = arguments_of(function)
+            self.maker = arguments_of(function, of_class)
         except NoArguments as why:
             sys.exit(f"{CONFIG['function']}{why}")
+        self.more = getattr(self.maker, "more", False)
 
     def can_be_called(self):
         """Whether bytes make arguments at all; `why` not, if they do not."""
@@ -573,8 +718,12 @@ class Caller:
         try:
             drained(self.function(*args, **kwargs))
         except BaseException as error:
-            return None if is_expected(error) else error
-        return None
+            if LATER:
+                later()
+            if is_expected(error) or (self.more and is_misfit(error, kwargs)):
+                return None
+            return error
+        return later() if LATER else None
 
 
 def beyond_ours(trace):
@@ -686,8 +835,10 @@ class Watched:
 def fuzz(flags):
     prefix = [each.split("=", 1)[1] for each in flags if each.startswith("-artifact_prefix=")]
     watched = Watched(prefix[0]).memory if prefix else bytearray(Watched.HEAD + INPUT_MAX)
-    caller = Caller(load(instrument=True))
+    caller = Caller(*load(instrument=True))
     seen = set()
+
+    mark_threads(lambda: watched[Watched.HEAD : Watched.HEAD + int.from_bytes(watched[1 : Watched.HEAD], "little")])
 
     def one_input(raw):
         size = len(raw)
@@ -702,7 +853,8 @@ def fuzz(flags):
             return
         seen.add(key)
         leave(f"{key}.txt", told(error))
-        leave(f"{key}.input", raw)
+        of_thread = getattr(error, "hotcell_input", None)
+        leave(f"{key}.input", raw if of_thread is None else of_thread)
 
     if not caller.can_be_called():
         sys.exit(f"no values for the parameters of {CONFIG['function']} could be made: {caller.why!r}")
@@ -733,7 +885,7 @@ def replay(paths):
 
     divide(judge)
     faulthandler.enable()
-    caller = Caller(load(instrument=False))
+    caller = Caller(*load(instrument=False))
 
     def one_input(raw):  # as deep in the stack as where it is fuzzed and made small: what just fits must fit everywhere
         return caller(raw)
@@ -744,7 +896,7 @@ def replay(paths):
             raw = source.read()
         now[:] = struct.pack("<qd", number, time.monotonic())
         faulthandler.dump_traceback_later(CONFIG["timeout"], exit=True)  # a thread of its own, which no regex can hold up
-        error = one_input(raw)
+        error = one_input(raw) or settled()
         now[:8] = bytes(8)
         faulthandler.cancel_dump_traceback_later()
         if len(paths) > 1:
@@ -761,7 +913,7 @@ def minimise(path, out, seconds):
     import mmap
 
     watched = mmap.mmap(-1, 1)
-    caller = Caller(load(instrument=False))
+    caller = Caller(*load(instrument=False))
     end = time.monotonic() + seconds
     with open(path, "rb") as source:
         best = source.read()
@@ -769,13 +921,13 @@ def minimise(path, out, seconds):
 
     def fails_so(raw):
         nonlocal key
-        error = caller(raw)
+        error = caller(raw) or settled()
         key = key or (error and key_of(error))
         return error is not None and key_of(error) == key
 
     def ends(raw):
         watched[0] = 1
-        child = os.fork()
+        child = fork()
         if child == 0:
             caller(raw)
             watched[0] = 0
@@ -933,7 +1085,7 @@ def in_a_child(trace, call, inputs, end):
     import signal
 
     source, sink = os.pipe()
-    child = os.fork()
+    child = fork()
     if child == 0:
         os.close(source)
         signal.signal(signal.SIGALRM, signal.SIG_DFL)
@@ -995,7 +1147,7 @@ def cover(folder):
     inputs = [each.path for each in os.scandir(folder) if each.is_file(follow_symlinks=False)][:COVER_INPUTS]
     trace = tracer()
     trace.start()  # before it is imported: what that runs counts, too
-    call = existing_harness() if CONFIG["harness"] else Caller(load(instrument=False))
+    call = existing_harness() if CONFIG["harness"] else Caller(*load(instrument=False))
     reached = reached_lines(trace, call, inputs, end)
     trace.stop()
     for path, lines in trace.lines().items():
@@ -1047,7 +1199,12 @@ def cycle_of(error):
 def answer_of(call, line):
     try:
         result = call(json.loads(line))
+        stray = settled()
+        if stray is not None:
+            raise stray
     except BaseException as error:
+        if LATER:
+            later()
         if is_expected(error):
             return {"rejected": f"by {type(error).__name__}, which is declared"}
         said = f"{type(error).__name__}: {error}"[:ANSWER_MAX]
@@ -1061,7 +1218,11 @@ def answer_of(call, line):
 
 
 def serve():
-    call = call_of(load(instrument=False))
+    function, of_class = load(instrument=False)
+    if of_class is not None:
+        sys.exit(f"{CONFIG['function']} is called on an object, and a schema has none for it: name a function that makes one")
+    call = call_of(function)
+    watch_beside()
     with os.fdopen(ANSWERS, "wb", buffering=0) as out:
         for line in sys.stdin.buffer:
             text = json.dumps(answer_of(call, line)).encode()

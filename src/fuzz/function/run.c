@@ -80,12 +80,20 @@ void fuzzing_problem(struct fuzzing *it, size_t place, const char *format, ...)
 
 /* ---- while it goes on ---- */
 
+/* Before it begins, all of the time is left. */
+static uint64_t left_ns(const struct fuzzing *it, uint64_t now)
+{
+	uint64_t end = (it->begun_ns ? it->begun_ns : now) + it->options->duration_ns;
+
+	return it->options->duration_ns && now < end ? end - now : 0;
+}
+
 static void tell(struct fuzzing *it, uint64_t now)
 {
 	struct function_progress progress = {.ns = now - it->started_ns,
 		.workers = it->shown,
 		.worker_count = it->worker_count,
-		.left_ns = it->deadline_ns && it->deadline_ns != UINT64_MAX && now < it->deadline_ns ? it->deadline_ns - now : 0,
+		.left_ns = left_ns(it, now),
 		.doing = it->doing,
 		.folder = it->folder,
 		.waiting = it->pending_count,

@@ -180,13 +180,33 @@ static void worker_start(struct fuzzing *it, struct worker *worker, uint64_t now
 
 /* ---- the end of one ---- */
 
+/* What was said, without the lines in which engines tell how they begin. */
+static void without_engine(const struct buf *said, struct buf *out)
+{
+	static const char *const heads[] = {"INFO: ", "WARNING: Failed to find function "};
+	const char *end = buf_text(said) + said->len, *next;
+
+	for (const char *line = buf_text(said); line < end; line = next) {
+		const char *stop = memchr(line, '\n', (size_t)(end - line));
+		bool engine = false;
+		next = stop ? stop + 1 : end;
+		for (size_t i = 0; i < ARRAY_LEN(heads); i++)
+			engine = engine || ((size_t)(next - line) > strlen(heads[i]) && strncmp(line, heads[i], strlen(heads[i])) == 0);
+		if (!engine)
+			buf_add(out, line, (size_t)(next - line));
+	}
+	while (out->len && out->data[out->len - 1] == '\n')
+		out->len--;
+}
+
 static void problem_said(struct fuzzing *it, const struct worker *worker, const char *what)
 {
 	const struct job *job = &worker->job;
-	own(buf_done) struct buf text = {0};
-	size_t from = job->said.len > 1500 ? job->said.len - 1500 : 0;
+	own(buf_done) struct buf text = {0}, said = {0};
 
-	term_line(buf_text(&job->said) + from, job->said.len - from, 1500, &text);
+	without_engine(&job->said, &said);
+	size_t from = said.len > 1500 ? said.len - 1500 : 0;
+	term_line(buf_text(&said) + from, said.len - from, 1500, &text);
 	fuzzing_problem(it, worker->place, "%s%s%s%s%s", what, *job->why ? ": " : "", job->why, text.len ? "; it said: " : "",
 		buf_text(&text));
 }
