@@ -56,8 +56,8 @@ def write(folder, files):
         (folder / name).write_text(text)
 
 
-def fuzz(folder, *words, timeout=170):
-    ran = hotcell("fuzz", "function", *words, "--json", "--quiet", "--max-execs", "200000", "--duration", "40s", cwd=folder, timeout=timeout)
+def fuzz(folder, *words, duration="40s", timeout=170):
+    ran = hotcell("fuzz", "function", *words, "--json", "--quiet", "--max-execs", "200000", "--duration", duration, cwd=folder, timeout=timeout)
     return ran, json.loads(ran.out) if ran.out else None
 
 
@@ -165,7 +165,7 @@ def test_what_different_functions_throw_is_told_apart(tmp_path):
 def test_a_function_may_be_called_with_documents_of_a_schema(tmp_path):
     write(tmp_path, LEX)
     (tmp_path / "schema.json").write_text('{"type": "array", "items": {"const": "("}, "minItems": 5, "maxItems": 9}')
-    ran = hotcell("fuzz", "function", "src/lex.c:lex", "--schema", "schema.json", "--json", "--quiet", "--max-execs", "200", cwd=tmp_path,
+    ran = hotcell("fuzz", "function", "src/lex.c:lex", "--schema", "schema.json", "--json", "--quiet", "--max-execs", "200", "--max-findings", "1", cwd=tmp_path,
                   timeout=170)
     assert ran.code == 1 and "index 4 out of bounds" in ran.out.decode(), ran
 
@@ -210,7 +210,7 @@ def test_what_cxx_throws_is_told_by_its_type_and_may_be_expected(tmp_path):
         ("exception", "std::out_of_range: basic_string::at: __n"),
     ]
     # a base class stands for all that are made from it
-    ran, result = fuzz(tmp_path, "e.cc:parse", "--no-coverage", "--expect", "std::runtime_error", "--expect", "int")
+    ran, result = fuzz(tmp_path, "e.cc:parse", "--no-coverage", "--expect", "std::runtime_error", "--expect", "int", duration="6s")
     assert [each["frames"][0] for each in result["findings"]] == ["std::out_of_range"], ran
     ran, result = fuzz(tmp_path, "e.cc:parse", "--no-coverage", "--expect", "p::unknown")
     assert ran.code == 4 and "unknown" in result["targets"][0]["problems"][0], ran
