@@ -399,6 +399,21 @@ int f(const unsigned char *data, size_t len)
     assert sorted(each["message"] for each in result["findings"]) == ["AddressSanitizer: heap-buffer-overflow", "a signal ended it: SIGABRT"]
 
 
+def test_a_harness_that_fails_with_the_first_input_is_fuzzed_on(tmp_path):
+    make(tmp_path, "fuzz_t.py", """import sys
+import atheris
+def TestOneInput(data):
+    if data in (b"", b"\\n"):
+        raise ValueError("nothing")
+    if data[:1] == b"Q":
+        raise KeyError("Q")
+atheris.Setup(sys.argv, TestOneInput)
+atheris.Fuzz()
+""")
+    result = said(fuzz(tmp_path, "fuzz_t.py", "--duration", "60s", "--max-findings", "2"))
+    assert sorted(each["message"] for each in result["findings"]) == ["KeyError: 'Q'", "ValueError: nothing"], result
+
+
 def test_a_hang_is_a_finding(tmp_path):
     make(tmp_path, "t.py", "def f(x: bytes):\n    while x[:1] == b'a':\n        pass\n")
     result = said(fuzz(tmp_path, "t.py:f", "--duration", "8s", "--input-timeout", "1s", "--max-findings", "1"))

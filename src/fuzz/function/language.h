@@ -31,6 +31,7 @@ struct language_need {
 	const char *install; /* "pip install atheris" */
 };
 
+#define SKIP_FLAG "--hotcell-skip-first" /* libFuzzer passes over what begins with -- */
 #define PLAN_INPUT_MARK "== hotcell input "
 
 enum stats_kind { STATS_LIBFUZZER, STATS_GO_TEST, STATS_AFL };
@@ -40,6 +41,7 @@ struct function_plan {
 	size_t file_count;
 	struct finding_texts build; /* words; empty: nothing is built */
 	struct finding_texts run; /* words; the engine's flags follow (libFuzzer's where stats says so) */
+	struct finding_texts run_skipping; /* words that understand SKIP_FLAG; empty: those of run do, or it goes on */
 	struct finding_texts replay; /* words; a file with the input follows */
 	struct finding_texts minimise; /* words; the file, the file to leave a smaller one in, and seconds follow; empty: libFuzzer's own way */
 	struct finding_texts merge; /* words that libFuzzer can start itself again by, to merge and to minimise; empty: replay or run */

@@ -111,6 +111,7 @@ void function_plan_done(struct function_plan *plan)
 	free(plan->files);
 	texts_done(&plan->build);
 	texts_done(&plan->run);
+	texts_done(&plan->run_skipping);
 	texts_done(&plan->replay);
 	texts_done(&plan->minimise);
 	texts_done(&plan->merge);

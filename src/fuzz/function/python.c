@@ -95,19 +95,23 @@ static char *python_config(const struct function_target *target, const struct fu
 	return buf_take(&json.out);
 }
 
-/* What an existing harness is given to Atheris for, with what is declared left out: python_harness.py calls functions only. */
+/* What an existing harness is given to Atheris for, with what is declared left out, and with the inputs that Atheris always begins
+ * with where these are told to fail: python_harness.py calls functions only. */
 static const char expect_script[] =
 	"import json, os, sys\n"
 	"import atheris\n"
 	"path = sys.argv[1]\n"
 	"with open(os.path.join(os.path.dirname(os.path.abspath(__file__)), 'target.json'), encoding='utf-8') as source:\n"
 	"    NAMES = json.load(source)['expect']\n"
+	"SKIPS = '" SKIP_FLAG "' in sys.argv\n"
 	"again = any(word.startswith(('-merge=', '-minimize_crash=')) for word in sys.argv)\n"
 	"sys.argv[:2] = [sys.executable + ' ' + os.path.abspath(__file__) + ' ' + path if again else path]\n"
 	"sys.path[0] = os.path.dirname(path)\n"
 	"SETUP = atheris.Setup\n"
 	"def setup(argv, one_input, **more):\n"
 	"    def one(data):\n"
+	"        if SKIPS and data in (b'', b'\\n'):\n"
+	"            return\n"
 	"        try:\n"
 	"            one_input(data)\n"
 	"        except BaseException as error:\n"
@@ -147,9 +151,10 @@ static int python_plan(const struct function_target *target, const struct functi
 	if (target->harness) {
 		own(freep) char *file = xfmt(FUNCTION_ROOT "/%s", target->file);
 		ret->tells_on_stdout = true; /* Atheris does so */
+		plan_file_add(ret, EXPECT, xstrdup(expect_script));
+		texts_add_all(&ret->run_skipping, LIST(python, FUNCTION_WORK "/" EXPECT, file));
 		if (options->expect && options->expect[0]) {
 			struct finding_texts *const ways[] = {&ret->run, &ret->replay, &ret->merge};
-			plan_file_add(ret, EXPECT, xstrdup(expect_script));
 			for (size_t i = 0; i < ARRAY_LEN(ways); i++)
 				texts_add_all(ways[i], LIST(python, FUNCTION_WORK "/" EXPECT, file));
 			return 0;

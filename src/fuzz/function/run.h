@@ -13,7 +13,6 @@
 #define SAID_MAX ((size_t)64 << 10) /* bytes of stderr kept, the last ones */
 #define INPUT_MAX ((size_t)1 << 20) /* of a crash */
 #define PENDING_MAX 64u /* crashes that wait */
-#define SKIP_FLAG "--hotcell-skip-first" /* libFuzzer passes over what begins with -- */
 #define HANG_MARK "Timeout (" /* of a harness that has a clock of its own, which then exits with 1 */
 
 enum place_folder { PLACE_WORK, PLACE_CORPUS, PLACE_CRASHES, PLACE_INPUT, PLACE_OUT, PLACE_MERGED, PLACE_CORE, PLACE_FOLDER_COUNT };

@@ -159,7 +159,8 @@ static void worker_start(struct fuzzing *it, struct worker *worker, uint64_t now
 		return;
 	struct place *place = &it->places[index];
 	engine_flags(it, place, seconds, &flags);
-	const struct job_spec spec = {.words = &place->plan.run, .more = &flags, .engine = true,
+	bool other = place->skips && place->plan.run_skipping.count;
+	const struct job_spec spec = {.words = other ? &place->plan.run_skipping : &place->plan.run, .more = &flags, .engine = true,
 		.timeout_ms = (seconds ? seconds : DAY_S) * 1000 + EXTRA_MS};
 	it->starts++;
 	if (job_start(&worker->job, it, place, &spec, &err) < 0) {
