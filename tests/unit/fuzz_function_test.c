@@ -225,14 +225,16 @@ static void arguments_are_made_by_the_declaration(void **state)
 	static const struct {
 		const char *text, *call;
 	} cases[] = {
-		{"int f(const uint8_t *data, size_t size) { }", "hotcell_call((uint8_t *)p0, (size_t)n0)"},
-		{"int f(const char *text) { }", "hotcell_call((char *)p0)"},
-		{"int f(const char *text, int len) { }", "hotcell_call((char *)p0, (int)n0)"},
-		{"int f(const char *text, int flags) { }", "hotcell_call((char *)p0, p1)"},
-		{"int f(const void *buf, unsigned int n, double d) { }", "hotcell_call((void *)p0, (unsigned int)n0, p2)"},
-		{"int f(unsigned long long a, bool b) { }", "hotcell_call(p0, p1)"},
-		{"int f(const char *a, const char *b) { }", "hotcell_call((char *)p0, (char *)p1)"},
-		{"int f(char text[]) { }", "hotcell_call((char *)p0)"},
+		{"int f(const uint8_t *data, size_t size) { }", "hotcell_call((uint8_t *)hotcell_p0, (size_t)hotcell_n0)"},
+		{"int f(const char *text) { }", "hotcell_call((char *)hotcell_p0)"},
+		{"int f(const char *text, int len) { }", "hotcell_call((char *)hotcell_p0, (int)hotcell_n0)"},
+		{"int f(const char *text, int flags) { }", "hotcell_call((char *)hotcell_p0, hotcell_p1)"},
+		{"int f(const void *buf, unsigned int n, double d) { }", "hotcell_call((void *)hotcell_p0, (unsigned int)hotcell_n0, hotcell_p2)"},
+		{"int f(unsigned long long a, bool b) { }", "hotcell_call(hotcell_p0, hotcell_p1)"},
+		{"int f(const char *a, const char *b) { }", "hotcell_call((char *)hotcell_p0, (char *)hotcell_p1)"},
+		{"int f(int len, const uint8_t *bytes) { }", "hotcell_call((int)hotcell_n0, (uint8_t *)hotcell_p0)"},
+		{"int f(int n, const char *text) { }", "hotcell_call(hotcell_p0, (char *)hotcell_p1)"},
+		{"int f(char text[]) { }", "hotcell_call((char *)hotcell_p0)"},
 	};
 
 	(void)state;
@@ -247,10 +249,10 @@ static void arguments_are_made_by_the_declaration(void **state)
 	struct err err = {0};
 	own(freep) char *harness = harness_of("int f(const std::string &s, int n) { }", "f", "c++", &err);
 	assert_non_null(harness);
-	assert_non_null(strstr(harness, "\tf(p0, p1), hotcell_result();"));
+	assert_non_null(strstr(harness, "\tf(hotcell_p0, hotcell_p1), hotcell_result();"));
 	own(freep) char *within = harness_of("int f(char *s) { }\nnamespace a { int f(int n) { } }", "a::f", "c++", &err);
 	assert_non_null(within);
-	assert_non_null(strstr(within, "\ta::f(p0), hotcell_result();"));
+	assert_non_null(strstr(within, "\ta::f(hotcell_p0), hotcell_result();"));
 }
 
 static void what_cannot_be_made_is_named(void **state)

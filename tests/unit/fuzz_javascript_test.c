@@ -62,8 +62,9 @@ static void a_harness_is_what_is_exported_as_fuzz(void **state)
 	names_are("export async function fuzz(data) {}\n", "!fuzz ");
 	names_are("function fuzz(data) {}\nmodule.exports = { fuzz };\nexports.fuzz = fuzz;\n", "fuzz !fuzz ");
 	names_are("function fuzz(data) {}\n", "fuzz ");
-	assert_true(language_javascript.is_harness_file("a/fuzz_x.js") && language_javascript.is_harness_file("x.fuzz.mjs"));
-	assert_false(language_javascript.is_harness_file("a/fuzz/x.js") || language_javascript.is_harness_file("fuzz.js"));
+	assert_true(language_javascript.is_harness_file("a/fuzz_x.js") && language_javascript.is_harness_file("x.fuzz.mjs") &&
+		language_javascript.is_harness_file("fuzz.js"));
+	assert_false(language_javascript.is_harness_file("a/fuzz/x.js") || language_javascript.is_harness_file("fuzzy.js"));
 }
 
 static void the_plan_runs_node_and_what_is_expected_is_in_its_file(void **state)
