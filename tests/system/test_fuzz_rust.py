@@ -75,7 +75,7 @@ def test_it_goes_on_and_tells_panics_ends_and_overflows_apart(tmp_path):
         (seeds / str(each)).write_bytes(bytes([each]))
     result = said(fuzz(tmp_path, "t.rs:private", "--seed-corpus", seeds, "--expect", "expected, every", "--duration", "5s"))
     assert sorted((each["oracle"], each["message"]) for each in result["findings"]) == [
-        ("crash", "a signal ended it"),
+        ("crash", "a signal ended it: SIGABRT"),
         ("crash", "it ended the process"),
         ("crash", "stack-overflow"),
         ("exception", "attempt to subtract with overflow"),

@@ -128,7 +128,8 @@ sources_with() {
 	(cd "$project" && grep -rlw --include='*.c' --include='*.cc' --include='*.cpp' --include='*.cxx' --exclude-dir='.?*' -e "$1" .) |
 		while IFS= read -r file; do
 			file=$project/${file#./} like=1
-			grep -E "^([A-Za-z_].*[^A-Za-z0-9_])?$1([^A-Za-z0-9_]|$)" "$file" | grep -qvE '^extern |;[[:space:]]*$' && like=0
+			grep -E "^([A-Za-z_][A-Za-z0-9_ 	*&:<>,]*[^A-Za-z0-9_])?$1([^A-Za-z0-9_]|$)" "$file" |
+				grep -qvE '^extern |\(.*;[[:space:]]*$' && like=0
 			echo "$like $(rank "${file#"$project"}") ${#file} $file"
 		done | sort -n -k 1,1 -k 2,2 -k 3,3 | cut -d ' ' -f 4-
 }
