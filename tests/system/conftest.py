@@ -44,6 +44,8 @@ SHARED_OUT = (
     "test_api.py",
     "test_campaign_verbs.py",
     "test_corpus.py",
+    "test_doors_claude.py",
+    "test_doors_clients.py",
     "test_example_tutor.py",
     "test_fuzz.py",
     "test_fuzz_afl.py",

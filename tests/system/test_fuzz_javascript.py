@@ -8,7 +8,7 @@ import subprocess
 
 import pytest
 
-from harness import HOTCELL, ROOT, environment, eventually, hotcell
+from harness import HOTCELL, LONG, ROOT, environment, eventually, hotcell
 
 ENGINE = ROOT / "build-engines" / "javascript"  # see tools/setup.sh
 WATERFALL = ROOT / "examples" / "waterfall"
@@ -96,7 +96,7 @@ module.exports = { One, Many, Made, space };
 """
 
 
-@pytest.mark.parametrize("name, what", [
+PLACES = [
     ("One.parse", ["Error: on one line"]),
     ("Many.gen", ["Error: in a generator"]),
     ("Many.later", ["Error: in an async generator"]),
@@ -104,7 +104,10 @@ module.exports = { One, Many, Made, space };
     ("Made", ["RangeError: by a constructor"]),
     ("hidden.inner.f", ["Error: inside"]),
     ("space.deep.f", ["RangeError: deep inside"]),
-])
+]
+
+
+@pytest.mark.parametrize("name, what", PLACES if LONG else PLACES[::2])
 def test_functions_in_classes_and_objects_are_found_with_their_own_types(tmp_path, name, what):
     make(tmp_path, "t.js", SPACES)
     ran = fuzz(tmp_path, f"t.js:{name}", "--max-execs", "3000", "--duration", "60s", "--seed", "7")
@@ -215,14 +218,17 @@ export const guarded = (text) => { clearTimeout(setTimeout(() => fail("a", "what
 """
 
 
-@pytest.mark.parametrize("name, what", [
+LATE = [
     ("timer", ["Error: in a timer"]),
-    ("imported", ["Error: in a timer"]),
-    ("tick", ["Error: in a tick"]),
     ("rejection", ["Error: in a promise"]),
-    ("later", ["Error: in a promise"]),
     ("guarded", []),
-])
+    ("tick", ["Error: in a tick"]),
+    ("imported", ["Error: in a timer"]),
+    ("later", ["Error: in a promise"]),
+]
+
+
+@pytest.mark.parametrize("name, what", LATE if LONG else LATE[:3])
 def test_what_is_thrown_after_the_call_is_a_finding_of_its_input(tmp_path, name, what):
     make(tmp_path, "t.mjs", LATER)
     ran = fuzz(tmp_path, f"t.mjs:{name}", "--max-execs", "2000", "--duration", "60s", "--seed", "7")
