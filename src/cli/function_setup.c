@@ -71,6 +71,9 @@ static int check_options(const struct function_cli *cli, struct err *err)
 	if (cli->no_coverage && (cli->coverage || cli->coverage_file))
 		return err_set(err, ERR_USAGE, "--no-coverage contradicts %s; leave one of them out",
 			cli->coverage ? "--coverage" : "--coverage-file");
+	for (const char *const *flag = cli->build_flags.items; flag && *flag; flag++)
+		if (strncmp(*flag, "-o", 2) == 0)
+			return err_set(err, ERR_USAGE, "--cflag=%s: what is built has a place already; leave it out", *flag);
 	if (cli->core && cli->run.secret_env.count)
 		return err_set(err, ERR_USAGE,
 			"--core keeps the memory of the target, with the values of --secret-env in it; leave one of them out");

@@ -140,6 +140,28 @@ def test_flags_of_two_words_and_archives_keep_their_meaning(tmp_path):
     assert ran.code == 0 and result["targets"][0]["execs"] >= 500, ran
 
 
+def test_a_header_that_is_a_link_and_a_hidden_project_are_found(tmp_path):
+    folder = tmp_path / ".hidden"
+    write(folder, {"t.c": '#include "conf.h"\nint g(int);\nint f(int n) { return g(n) == CONF; }\n', "real.h_": "#define CONF 1\n",
+                   "a/g.c": "int g(int n) { return n; }\n"})
+    (folder / "a" / "conf.h").symlink_to("../real.h_")
+    ran, result = fuzz(folder, "t.c:f", "--no-coverage", "--sanitizer", "none", "--no-sandbox", execs="500")
+    assert ran.code == 0 and result["targets"][0]["execs"] >= 500, ran
+
+
+@pytest.mark.parametrize("flag, code, why", [
+    ("-o", 2, "--cflag=-o: what is built has a place already"),
+    ("", 2, "--cflag needs a FLAG"),
+    ("-I", 4, "argument to '-I' is missing"),
+    ("-fnonsense", 4, "unknown argument: '-fnonsense'"),
+    ("nothere.c", 4, "no such file or directory: 'nothere.c'"),
+])
+def test_wrong_flags_are_told(tmp_path, flag, code, why):
+    write(tmp_path, {"t.c": "int f(int n) { return n; }\n"})
+    ran, _ = fuzz(tmp_path, "t.c:f", "--no-coverage", f"--cflag={flag}", execs="500")
+    assert ran.code == code and why in (ran.out + ran.err).decode(), ran
+
+
 def test_what_is_declared_for_cxx_and_is_of_c_is_told(tmp_path):
     write(tmp_path, {"t.cc": "int keep(int);\nint f(int n) { return keep(n); }\n", "k.c": "int keep(int n) { return n; }\n"})
     ran, result = fuzz(tmp_path, "t.cc:f", "--no-coverage")

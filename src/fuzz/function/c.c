@@ -242,10 +242,15 @@ static int param_bad(struct harness *harness, const struct param *param, size_t 
 		harness->target->name, place + 1, buf_text(&shown));
 }
 
-static void put_cast(struct harness *harness, const struct param *param, size_t place)
+/* Of its own, and as long as it is told to be; a text has an end behind that. */
+static void put_buffer(struct harness *harness, size_t place, bool last, bool text)
 {
-	/* what is const is given as it is; C++ wants the very type of a pointer */
-	buf_fmt(&harness->call, "%s(%s *)hotcell_p%zu", place ? ", " : "", param->type, place);
+	buf_fmt(&harness->parts,
+		"\t__SIZE_TYPE__ hotcell_n%1$zu = hotcell_part(&hotcell_data, %2$d);\n"
+		"\tchar *hotcell_p%1$zu = hotcell_bytes(&hotcell_data, hotcell_n%1$zu, %3$d);\n"
+		"\tif (!hotcell_p%1$zu)\n\t\treturn 0;\n",
+		place, last, text);
+	buf_fmt(&harness->drop, "\t__builtin_free(hotcell_p%zu);\n", place);
 }
 
 static bool is_text(const struct param *param)
@@ -267,12 +272,9 @@ static int param_put(struct harness *harness, const struct param *params, size_t
 	const struct param *param = &params[place];
 
 	if (is_length_before(params, count, place)) {
-		const struct param *bytes = &params[place + 1];
-		buf_fmt(&harness->parts,
-			"\t__SIZE_TYPE__ hotcell_n%zu = hotcell_part(&hotcell_data, %d);\n\tchar *hotcell_p%zu = hotcell_bytes(&hotcell_data, hotcell_n%zu, 0);\n\tif (!hotcell_p%zu)\n\t\treturn 0;\n",
-			place, last, place, place, place);
-		buf_fmt(&harness->call, "%s(%s)hotcell_n%zu, (%s *)hotcell_p%zu", place ? ", " : "", param->type, place, bytes->type, place);
-		buf_fmt(&harness->drop, "\t__builtin_free(hotcell_p%zu);\n", place);
+		put_buffer(harness, place, last, false);
+		buf_fmt(&harness->call, "%s(%s)hotcell_n%zu", place ? ", " : "", param->type, place);
+		buf_fmt(&harness->call, ", (%s *)hotcell_p%zu", params[place + 1].type, place);
 		return 1;
 	}
 	if (is_octets(param)) {
@@ -280,28 +282,32 @@ static int param_put(struct harness *harness, const struct param *params, size_t
 		bool pair = place + 1 < count && is_length(&params[place + 1], bytes);
 		if (bytes && !pair)
 			return param_bad(harness, param, place);
-		buf_fmt(&harness->parts,
-			"\t__SIZE_TYPE__ hotcell_n%zu = hotcell_part(&hotcell_data, %d);\n\tchar *hotcell_p%zu = hotcell_bytes(&hotcell_data, hotcell_n%zu, %d);\n\tif (!hotcell_p%zu)\n\t\treturn 0;\n",
-			place, last, place, place, !pair, place);
-		put_cast(harness, param, place);
-		buf_fmt(&harness->drop, "\t__builtin_free(hotcell_p%zu);\n", place);
+		put_buffer(harness, place, last, !pair);
+		/* what is const is given as it is; C++ wants the very type of a pointer */
+		buf_fmt(&harness->call, "%s(%s *)hotcell_p%zu", place ? ", " : "", param->type, place);
 		if (pair)
 			buf_fmt(&harness->call, ", (%s)hotcell_n%zu", params[place + 1].type, place);
 		return pair;
 	}
 	if (harness->cxx && is_string(param)) {
-		buf_fmt(&harness->parts, "\tsize_t hotcell_n%zu = hotcell_part(&hotcell_data, %d);\n\tstd::string hotcell_p%zu((const char *)hotcell_data.hotcell_at, hotcell_n%zu);\n"
-					"\thotcell_data.hotcell_at += hotcell_n%zu;\n\thotcell_data.hotcell_left -= hotcell_n%zu;\n", place, last, place, place, place, place);
+		buf_fmt(&harness->parts,
+			"\tsize_t hotcell_n%1$zu = hotcell_part(&hotcell_data, %2$d);\n"
+			"\tstd::string hotcell_p%1$zu((const char *)hotcell_data.hotcell_at, hotcell_n%1$zu);\n"
+			"\thotcell_data.hotcell_at += hotcell_n%1$zu;\n\thotcell_data.hotcell_left -= hotcell_n%1$zu;\n",
+			place, last);
 		buf_fmt(&harness->call, "%shotcell_p%zu", place ? ", " : "", place);
 		return 0;
 	}
 	if (!is_number(param))
 		return param_bad(harness, param, place);
 	if (strcmp(param->type, "bool") == 0 || strcmp(param->type, "_Bool") == 0) /* any other byte is none */
-		buf_fmt(&harness->make, "\tunsigned char hotcell_p%zu = 0;\n\thotcell_number(&hotcell_data, &hotcell_p%zu, 1);\n\thotcell_p%zu &= 1;\n", place,
-			place, place);
+		buf_fmt(&harness->make,
+			"\tunsigned char hotcell_p%1$zu = 0;\n\thotcell_number(&hotcell_data, &hotcell_p%1$zu, 1);\n\thotcell_p%1$zu &= 1;\n",
+			place);
 	else
-		buf_fmt(&harness->make, "\t%s hotcell_p%zu;\n\thotcell_number(&hotcell_data, &hotcell_p%zu, sizeof(hotcell_p%zu));\n", param->type, place, place, place);
+		buf_fmt(&harness->make,
+			"\t%2$s hotcell_p%1$zu;\n\thotcell_number(&hotcell_data, &hotcell_p%1$zu, sizeof(hotcell_p%1$zu));\n", place,
+			param->type);
 	buf_fmt(&harness->call, "%shotcell_p%zu", place ? ", " : "", place);
 	return 0;
 }
@@ -359,7 +365,8 @@ static char *harness_text(struct harness *harness, const char *text, size_t len)
 		buf_str(&out, harness_tools_cxx);
 	buf_fmt(&out,
 		"%sint " HARNESS_NAME
-		"(const unsigned char *hotcell_bytes_, __SIZE_TYPE__ hotcell_size_)\n{\n\tstruct hotcell_data hotcell_data = {hotcell_bytes_, hotcell_size_};\n%s%s",
+		"(const unsigned char *hotcell_input, __SIZE_TYPE__ hotcell_size)\n{\n"
+		"\tstruct hotcell_data hotcell_data = {hotcell_input, hotcell_size};\n%s%s",
 		harness->cxx ? "extern \"C\" " : "", buf_text(&harness->make), buf_text(&harness->parts));
 	if (expect)
 		buf_str(&out, "\ttry {\n");
@@ -417,15 +424,14 @@ static void put_build(const struct function_target *target, const struct functio
 
 	plan_file_add(ret, C_BUILD, xfmt("%.*s", (int)(c_build_end - c_build), c_build));
 	texts_add_all(&ret->build,
-		LIST("sh", FUNCTION_WORK "/" C_BUILD, target->alone ? "" : FUNCTION_ROOT, cxx ? "clang++" : "clang", "-g", "-O1", "-fno-omit-frame-pointer", "-Wno-everything", options->serve ? served_by[options->sanitizer] : sanitizers[options->sanitizer],
+		LIST("sh", FUNCTION_WORK "/" C_BUILD, target->alone ? "" : FUNCTION_ROOT, cxx ? "clang++" : "clang", "-g", "-O1",
+			"-fno-omit-frame-pointer", "-Wno-everything", options->serve ? served_by[options->sanitizer] : sanitizers[options->sanitizer],
 			"-fno-sanitize-recover=undefined", folder, "-I" FUNCTION_ROOT "/include", "-I" FUNCTION_ROOT, "-o",
 			FUNCTION_WORK "/harness", source, "-lm", "-lpthread"));
 	if (cxx) /* as others' compilers have it by themselves; that of clang 14 is older */
 		texts_add(&ret->build, "-std=gnu++17");
 	else /* it would return an int, whatever it returns: pointers lose their upper half */
 		texts_add(&ret->build, "-Werror=implicit-function-declaration");
-	if (options->build_flags)
-		texts_add_all(&ret->build, options->build_flags);
 }
 
 /* Not where coverage is measured, nor for AFL++, which divide processes themselves. */
@@ -477,10 +483,13 @@ static int plan_any(const struct function_target *target, const struct function_
 	ret->memory = (uint64_t)2 << 30;
 	ret->deepest = (size_t)512 << 10; /* a frame may take no more than some ten bytes of 8 MB */
 	ret->build_proves = true;
-	if (options->afl && !options->serve)
-		c_plan_afl(options, cxx, ret);
-	else if (!options->serve)
+	bool afl = options->afl && !options->serve;
+	if (!afl && !options->serve)
 		put_watch(cxx, ret);
+	if (options->build_flags) /* last: one that lacks its own word must not take ours */
+		texts_add_all(&ret->build, options->build_flags);
+	if (afl)
+		c_plan_afl(options, cxx, ret);
 	return 0;
 }
 

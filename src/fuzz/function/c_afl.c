@@ -25,9 +25,9 @@ static const struct language_need needs[] = {
 /* The build's words for libFuzzer, by way of a shell, and the same for AFL++ behind them. */
 void c_plan_afl(const struct function_options *options, bool cxx, struct function_plan *ret)
 {
-	static const char both[] = "project=$1 clang=$2 afl=$3 out=$4; shift 4; sh " FUNCTION_WORK "/" C_BUILD " \"$project\" \"$clang\" \"$@\" -o \"$out\" || exit; "
+	static const char both[] = "project=$1 clang=$2 afl=$3 out=$4; shift 4; sh " FUNCTION_WORK "/" C_BUILD " \"$project\" \"$clang\" -o \"$out\" \"$@\" || exit; "
 				   "for word; do shift; case $word in -fsanitize=*) word=-fsanitize=fuzzer ;; esac; set -- \"$@\" \"$word\"; done; "
-				   "env AFL_LLVM_CMPLOG=1 AFL_QUIET=1 %s sh " FUNCTION_WORK "/" C_BUILD " \"$project\" \"$afl\" \"$@\" -o \"$out-afl\"";
+				   "env AFL_LLVM_CMPLOG=1 AFL_QUIET=1 %s sh " FUNCTION_WORK "/" C_BUILD " \"$project\" \"$afl\" -o \"$out-afl\" \"$@\"";
 	own(freep) char *script = xfmt(both, sanitizers[options->sanitizer]);
 	struct finding_texts words = ret->build;
 

@@ -5,7 +5,8 @@
 #
 #	c_build.sh PROJECT COMPILER WORD...
 #
-# PROJECT is the folder that is looked through; empty: none is. The words are the compiler's, and have -o OUT. What was found is left in a list, for other builds of the same target.
+# PROJECT is the folder that is looked through; empty: none is. The words are the compiler's, and have -o OUT. What was found is
+# left in a list, for other builds of the same target.
 export LC_ALL=C
 project=$1 compiler=$2 list=/fuzz/also_of_hotcell parts=/fuzz/parts_of_hotcell log=/fuzz/log_of_hotcell
 shift 2

@@ -133,7 +133,10 @@ void c_cover_plan(struct function_plan *plan, const struct function_options *opt
 		else if (strncmp(word, "-fsanitize", 10) != 0 && strncmp(word, "-fno-sanitize", 13) != 0)
 			put_quoted(&script, word);
 	}
-	buf_str(&script, " -fprofile-instr-generate -fcoverage-mapping " FUNCTION_WORK "/cover_driver.o -o " FUNCTION_WORK "/cover_harness)\n");
+	buf_str(&script, " -fprofile-instr-generate -fcoverage-mapping " FUNCTION_WORK "/cover_driver.o -o " FUNCTION_WORK "/cover_harness");
+	for (const char *const *flag = options->build_flags; flag && *flag; flag++)
+		put_quoted(&script, *flag);
+	buf_str(&script, ")\n");
 	buf_fmt(&script, "./cover_harness \"$1\" %u\n", seconds / 2);
 	buf_str(&script, script_tail);
 	plan_file_add(plan, DRIVER, xstrdup(driver));

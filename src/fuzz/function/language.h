@@ -66,7 +66,13 @@ struct function_plan {
 void function_plan_done(struct function_plan *plan);
 
 /* Options that mean something to a language. */
-enum { TAKES_EXPECT = 1 << 0, TAKES_SANITIZER = 1 << 1, TAKES_AFL = 1 << 2, TAKES_BUILD_FLAGS = 1 << 3, TAKES_EXPECT_MADE = 1 << 4 /* where the harness is ours */ };
+enum {
+	TAKES_EXPECT = 1 << 0,
+	TAKES_EXPECT_MADE = 1 << 1, /* where the harness is ours */
+	TAKES_SANITIZER = 1 << 2,
+	TAKES_BUILD_FLAGS = 1 << 3,
+	TAKES_AFL = 1 << 4,
+};
 
 /* Marked folders of one project in one another: there are none; those directly in one another; whatever is between them. */
 enum nested { NESTED_NOT, NESTED_CLOSE, NESTED_ANY };

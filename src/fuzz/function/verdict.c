@@ -13,7 +13,6 @@
 #define LINE_MAX_SHOWN 240
 #define PANIC_WORDS 6u
 #define JAZZER_JS "=== Jazzer.js bug detector: ===\n" /* our harness says so; the detector's own name follows */
-#define DEADLY "ERROR: libFuzzer: deadly signal"
 #define JAVA_MARK "== Java Exception: "
 #define JAVA_ISSUE JAVA_MARK "com.code_intelligence.jazzer.api.FuzzerSecurityIssue"
 
@@ -26,6 +25,7 @@ static const struct {
 	bool last; /* the last line that is not set in */
 	const char *until; /* what comes from here on differs each time; may be NULL */
 	const char *more; /* the line behind it begins with this, and more of it follows */
+	bool signal; /* its name is told where it is known */
 } marks[] = {
 	{"ERROR: AddressSanitizer: ", "crash", "AddressSanitizer: ", .until = " on "},
 	{"MemorySanitizer: ", "crash", "MemorySanitizer: "},
@@ -62,7 +62,7 @@ static const struct {
 	{"terminating with uncaught exception of type ", "exception", ""},
 	{"terminating due to uncaught exception of type ", "exception", ""},
 	{": Assertion `", "crash", "assertion failed: ", .until = "' failed"},
-	{DEADLY, "crash", "a signal ended it"},
+	{"ERROR: libFuzzer: deadly signal", "crash", "a signal ended it", .signal = true},
 	{"ERROR: libFuzzer: fuzz target exited", "crash", "it ended the process"},
 	{"ERROR: libFuzzer: ", "crash", ""},
 };
@@ -137,7 +137,7 @@ static void put_message(size_t row, const char *at, const char *end, struct find
 		term_line(at, (size_t)((cut ? cut : stop) - at), MESSAGE_MAX, &text);
 	if (marks[row].more)
 		put_more(marks[row].more, stop, end, &text);
-	if (strcmp(marks[row].mark, DEADLY) == 0)
+	if (marks[row].signal)
 		put_signal(at, end, &text);
 	if (strncmp(buf_text(&text), "MemoryError", 11) == 0) {
 		free(ret->oracle);
