@@ -37,7 +37,7 @@ struct fs_copy_report {
 /* Copies the tree below `from` into `to`. Regular files and folders only: links (hard links are
  * copied as files), FIFOs, devices and sockets are skipped and reported; set-id bits, owners and
  * times do not come along (modes become 0644/0755 by the owner's x bit); holes stay holes, and a
- * file whose length exceeds caps->bytes is skipped as sparse; a folder without r-x for us is
+ * file whose length exceeds what caps->bytes leaves, lengths summed up, is skipped as sparse; a folder without r-x for us is
  * opened anyway where we own it. Names with control bytes or invalid UTF-8 are written with those
  * bytes as %NN. Never overwrites: an existing name is skipped as "exists", one of caps->reserved (before or
  * after that change) as "reserved name". An error is only ours (the destination failed: disk full); what

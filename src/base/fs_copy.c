@@ -23,6 +23,7 @@ struct copy {
 	struct fs_walk walk;
 	struct buf name; /* of the entry at the destination */
 	char *chunk; /* NULL until there is something to copy */
+	uint64_t length; /* of all files so far, with their holes */
 	bool stop; /* a cap ends the copy */
 };
 
@@ -200,6 +201,7 @@ static int copy_file_to(struct copy *copy, int from, const struct stat *st, cons
 	if (copied == COPIED_ALL) {
 		copy->report->files++;
 		copy->report->bytes += bytes;
+		copy->length += (uint64_t)st->st_size;
 		copy->report->renamed_count += renamed;
 		return 0;
 	}
@@ -261,20 +263,26 @@ static int copy_open(struct copy *copy, const char *name, int flags, mode_t need
 	return fd_take(&fd);
 }
 
+/* Whoever reads what was taken back reads the holes too: the lengths are bounded in sum, as the data is. */
+static bool is_too_long(const struct copy *copy, const struct stat *st)
+{
+	return !weakened("collect-sparse") && (uint64_t)st->st_size > copy->caps->bytes - copy->length;
+}
+
 static int copy_file(struct copy *copy, const char *name, struct stat *st)
 {
-	if ((uint64_t)st->st_size > copy->caps->bytes && data_size(st) <= copy->caps->bytes && !weakened("collect-sparse")) {
-		copy_skip(copy, "sparse");
-		return 0;
-	}
 	if (data_size(st) > copy->caps->bytes - copy->report->bytes) {
 		copy_cap(copy, "bytes", "too large");
+		return 0;
+	}
+	if (is_too_long(copy, st)) {
+		copy_cap(copy, "bytes", "sparse");
 		return 0;
 	}
 	own(fd_closep) int from = copy_open(copy, name, O_RDONLY, 0400, st);
 	if (from < 0)
 		return 0;
-	if ((uint64_t)st->st_size > copy->caps->bytes && !weakened("collect-sparse")) {
+	if (is_too_long(copy, st)) {
 		copy_skip(copy, "changed meanwhile");
 		return 0;
 	}

@@ -311,8 +311,9 @@ MUST_CHECK int cell_exec(struct cell *cell, const char *const *argv, const char 
 
 /* ---- what this machine can do ---- */
 
+#define CELL_PROBE_WHOLE "a whole cell"
 struct cell_probe {
-	const char *name; /* "user namespaces" */
+	const char *name; /* "user namespaces"; CELL_PROBE_WHOLE is off where no cell can be made */
 	enum cell_grade grade;
 	char detail[160]; /* what was tried and seen */
 	char fix[240]; /* the exact way to get it; "" when on */

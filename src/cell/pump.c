@@ -96,10 +96,10 @@ static void sink_close(struct pump_sink *sink)
 
 static void sink_fail(struct pump *pump, struct pump_sink *sink, int code)
 {
-	bool went_away = code == EPIPE || code == ECONNRESET;
 	sink_close(sink);
 	sink->gone = true;
-	if (!went_away && pump->err.code == 0)
+	sink->went_away = code == EPIPE || code == ECONNRESET;
+	if (!sink->went_away && pump->err.code == 0)
 		(void)err_errno(&pump->err, code, "pass on the program's output");
 }
 
@@ -150,6 +150,22 @@ static void stream_listen(struct pump_stream *stream)
 	}
 }
 
+/* Whoever read it has gone: so has the pipe, for the program, as if nothing were between. A terminal of its own it keeps. */
+static bool stream_lost(struct pump_stream *stream)
+{
+	if (!stream->sink.went_away || stream->pump->tty)
+		return false;
+	stream->source = loop_remove(stream->source);
+	fd_close(&stream->fd);
+	return true;
+}
+
+static void stream_go_on(struct pump_stream *stream)
+{
+	if (!stream_lost(stream))
+		stream_listen(stream);
+}
+
 static void sink_ready(void *data, int fd, uint32_t events)
 {
 	struct pump_stream *stream = data;
@@ -164,7 +180,7 @@ static void sink_ready(void *data, int fd, uint32_t events)
 	sink->source = loop_remove(sink->source);
 	sink->pending.len = sink->pending_pos = 0;
 	if (!pump->ended)
-		stream_listen(stream);
+		stream_go_on(stream);
 	else if (!sink_is_waiting(&pump->out[0].sink) && !sink_is_waiting(&pump->out[1].sink))
 		pump->events.flushed(pump->events.data);
 }
@@ -266,7 +282,7 @@ static bool stream_read(struct pump_stream *stream)
 		return false;
 	}
 	stream_take(stream, chunk, (size_t)got);
-	return true;
+	return !stream_lost(stream);
 }
 
 static void stream_ready(void *data, int fd, uint32_t events)

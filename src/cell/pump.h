@@ -2,8 +2,8 @@
  *
  * Nothing here ever blocks on the cell or on the caller. Buffers are bounded: while a sink takes
  * nothing the stream is not read, so that the program waits as it would on any full pipe. Output is
- * counted and ends at a limit. A sink that goes away does not end the program: its output is drained
- * and counted on. (Not named stdio.h, which would hide the C library's.) */
+ * counted and ends at a limit. Where whoever read it has gone, the program's own pipe is closed: it gets
+ * SIGPIPE as it would without a cell. What cannot be written for another cause is drained and counted on. (Not named stdio.h, which would hide the C library's.) */
 #ifndef HOTCELL_CELL_PUMP_H
 #define HOTCELL_CELL_PUMP_H
 
@@ -21,6 +21,7 @@ struct pump_sink {
 	uint8_t kind;
 	bool terminal;
 	bool gone; /* nothing more can be written */
+	bool went_away; /* since nobody reads it any more */
 	struct buf pending;
 	size_t pending_pos;
 	struct loop_source *source; /* while pending */

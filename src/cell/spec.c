@@ -264,10 +264,13 @@ static int check_mounts(const struct cell_spec *spec, struct err *err)
 	for (size_t i = 0; i < spec->mount_count; i++) {
 		if (check_mount(&spec->mounts[i], err) < 0)
 			return -1;
-		for (size_t j = 0; j < i; j++)
-			if (strcmp(spec->mounts[i].target, spec->mounts[j].target) == 0)
-				return err_set(err, ERR_USAGE, "two mounts have the target '%s'",
-					spec->mounts[i].target);
+		for (size_t j = 0; j < i; j++) {
+			const char *target = spec->mounts[i].target, *before = spec->mounts[j].target;
+			if (strcmp(target, before) == 0)
+				return err_set(err, ERR_USAGE, "two mounts have the target '%s'", target);
+			if (is_at_or_below(before, target))
+				return err_set(err, ERR_USAGE, "mount target '%s' would cover '%s', which comes before it: put it first", target, before);
+		}
 	}
 	return 0;
 }

@@ -27,6 +27,14 @@ static void line(struct buf *out, const char *text)
 	buf_char(out, '\n');
 }
 
+static bool can_make_cells(const struct cell_probe *probes, size_t count)
+{
+	for (size_t i = 0; i < count; i++)
+		if (probes[i].grade == CELL_OFF && strcmp(probes[i].name, CELL_PROBE_WHOLE) == 0)
+			return false;
+	return true;
+}
+
 static void put_table(
 	const struct cell_probe *probes, size_t count, size_t lacking, struct buf *out)
 {
@@ -48,9 +56,8 @@ static void put_table(
 		}
 	}
 	if (lacking)
-		buf_fmt(out,
-			"\n%zu of %zu cannot be had in full here; cells are made without and say so.\n",
-			lacking, count);
+		buf_fmt(out, "\n%zu of %zu cannot be had in full here; %s.\n", lacking, count,
+			can_make_cells(probes, count) ? "cells are made without and say so" : "no cell can be made until the fixes are done");
 	else
 		buf_fmt(out, "\nAll %zu are there: cells on this machine have every protection.\n",
 			count);

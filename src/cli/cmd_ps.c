@@ -28,7 +28,11 @@ static void put_json(const struct live_list *list, struct buf *out)
 		json_put_int(&json, "supervisor", cell->supervisor);
 		json_put_string(&json, "backend", cell->backend);
 		json_put_real(&json, "age_ms", (double)cell->age_ns / (double)NS_PER_MS, 3);
-		json_put_uint(&json, "memory", cell->memory);
+		json_key(&json, "memory");
+		if (cell->memory > 0)
+			json_uint(&json, cell->memory);
+		else
+			json_null(&json);
 		json_put_uint(&json, "output_bytes", cell->printed);
 		json_put_string(&json, "command", cell->command);
 		json_close(&json, '}');

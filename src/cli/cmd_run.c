@@ -92,7 +92,7 @@ static void say_verdict(struct run *run, const struct cell_result *result)
 		say_buf(&doors);
 	if (!quiet && ran && strcmp(run->backend, "none") != 0 &&
 		verdict_weaker(&result->receipt, &weaker)) {
-		buf_str(&weaker, "; 'hotcell doctor' says how to mend it");
+		buf_str(&weaker, "; what the machine lacks, 'hotcell doctor' says how to mend");
 		say_buf(&weaker);
 	}
 	if (run->options->verbose) {

@@ -84,6 +84,8 @@ static void disk_limit(struct buf *out, const struct cell_limits *limits)
 	buf_str(out, ", ");
 	flag_size(out, "tmp-size", limits->tmp);
 	buf_str(out, ", ");
+	flag_size(out, "shm", limits->shm);
+	buf_str(out, ", ");
 	flag_size(out, "file-size", limits->file_size);
 	buf_char(out, ')');
 }
@@ -174,15 +176,20 @@ bool verdict_collect(
 
 	if (!result->collected || result->err.code || (!report->capped && !report->skipped_count))
 		return false;
+	bool stopped = report->capped && report->cap && strcmp(report->cap, "entries") == 0;
+
 	buf_fmt(out, "output: took %llu files", (unsigned long long)report->files);
-	if (report->capped) {
-		buf_fmt(out, " and stopped at the cap on %s (", report->cap ? report->cap : "size");
+	if (stopped) {
+		buf_fmt(out, ", and looked at no more (limit --max-collect-files %llu)", (unsigned long long)limits->collect_files);
+	} else if (report->capped && report->cap && strcmp(report->cap, "depth") == 0) {
+		buf_str(out, ", and nothing that is too deep in folders");
+	} else if (report->capped) {
+		buf_str(out, ", and not more than fits (limit ");
 		flag_size(out, "max-collect", limits->collect);
-		buf_fmt(out, ", --max-collect-files %llu)",
-			(unsigned long long)limits->collect_files);
+		buf_char(out, ')');
 	}
 	if (report->skipped_count) {
-		buf_fmt(out, "; left %llu behind", (unsigned long long)report->skipped_count);
+		buf_fmt(out, "; left %s%llu behind", stopped ? "at least " : "", (unsigned long long)report->skipped_count);
 		if (report->skipped[0].name) {
 			buf_str(out, ", first '");
 			quoted(out, report->skipped[0].name);

@@ -174,6 +174,27 @@ def test_two_mounts_on_one_target_are_refused(place):
     refused(run("--mount", f"{place}:/x", "--mount", "/usr:/x", "--", "true"))
 
 
+def test_a_mount_that_would_cover_one_before_it_is_refused(place):
+    (place / "sub").mkdir()
+    line = refused(run("--mount", "/usr:/x/sub", "--mount", f"{place}:/x", "--", "true"))
+    assert "'/x' would cover '/x/sub'" in line and "put it first" in line
+    assert run("--mount", f"{place}:/x", "--mount", "/usr:/x/sub", "--", "ls", "/x/sub/bin").code == 0
+    assert run("--mount", "/usr:/x/sub", "--mount", f"{place}:/x/subway", "--", "true").code == 0
+
+
+def test_nothing_is_made_in_a_mount_to_mount_on(place):
+    (place / "there").mkdir()
+    (place / "file").write_text("")
+    place.chmod(0o777)
+    for missing in ("missing", "missing/deep"):
+        line = refused(run("--mount", f"{place}:/x:rw", "--mount", f"/usr:/x/{missing}", "--", "true"))
+        assert f"there is no '/x/{missing}' to mount on" in line
+    refused(run("--mount", f"{place}:/x:rw", "--mount", "/usr/lib/os-release:/x/missing", "--", "true"))
+    assert sorted(os.listdir(place)) == ["file", "there"]
+    more = ["--mount", "/usr:/x/there", "--mount", "/usr/lib/os-release:/x/file"]
+    assert b"NAME=" in run("--mount", f"{place}:/x:rw", *more, "--", "sh", "-c", "ls /x/there/bin/sh && cat /x/file").out
+
+
 def test_a_path_longer_than_any_path_is_refused(place):
     refused(run("--mount", f"{place}:/" + "x" * 5000, "--", "true"))
     refused(run("--mount", "/" + "x/" * 5000 + ":/x", "--", "true"))

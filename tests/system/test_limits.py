@@ -148,9 +148,8 @@ def test_a_disk_filler_gets_no_more_than_its_scratch_space(hostile, flag, folder
     assert ran.said["write"] == "ENOSPC", ran
     assert 7 * MB <= int(ran.said["taken"]) <= 8 * MB, ran
     assert ran.code == 1
-    if flag != "--shm":
-        assert ran.outcome == "disk-limit", ran
-        assert len(ran.own) == 1 and flag in ran.own[0], ran
+    assert ran.outcome == "disk-limit", ran
+    assert len(ran.own) == 1 and flag in ran.own[0], ran
 
 
 def test_a_full_scratch_space_is_no_verdict_when_the_program_copes(hostile):

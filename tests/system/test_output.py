@@ -141,6 +141,19 @@ def test_a_sparse_monster_costs_nothing(out, hostile):
     assert holes.st_blocks * 512 < 1 << 20, "holes stay holes"
 
 
+def test_holes_count_in_sum(out):
+    ran = run("--output", out, "--", "sh", "-c", "for i in 1 2 3 4; do truncate -s 100M f$i; done")
+    report = ran.result["output"]
+    assert (report["files"], report["skipped"], report["capped"]) == (2, 2, "bytes"), report
+    assert sum(os.lstat(path).st_size for path in everything(out)) <= 256 << 20
+    assert b"not more than fits (limit --max-collect 256M); left 2 behind" in ran.err, ran
+
+
+def test_what_was_not_looked_at_is_not_counted_as_if_it_were(out):
+    ran = run("--max-collect-files", "5", "--output", out, "--", "sh", "-c", "touch 1 2 3 4 5 6 7 8 9")
+    assert b"took 5 files, and looked at no more (limit --max-collect-files 5); left at least 1 behind" in ran.err, ran
+
+
 def test_more_files_than_the_cap_are_not_taken(out, hostile):
     ran = run("--max-collect-files", "500", "--output", out, *hostile("leave", "many", 5000))
     assert ran.result["output"]["capped"] == "entries", ran

@@ -60,6 +60,7 @@ def test_doctor_says_what_is_missing_and_how_to_get_it():
         p for p in facts["probes"] if p["state"] != "on" and "user namespace" in p["name"].lower()
     ]
     assert missing and all(p["fix"] for p in missing), facts
+    assert b"; no cell can be made until the fixes are done." in hotcell("doctor", env=LACKING, cwd="/", **ORDINARY).out
 
 
 def test_a_review_says_nothing_of_cells_that_cannot_be_made():

@@ -31,6 +31,29 @@ from harness import (
 # ---- how it ends ----
 
 
+@pytest.mark.parametrize("stream", ["stdout", "stderr"])
+def test_a_reader_that_went_away_is_gone_for_the_program_too(stream):
+    to = "" if stream == "stdout" else ">&2"
+    script = f"while :; do echo line {to}; sleep 0.05; done"
+    with subprocess.Popen(
+        [HOTCELL, "run", "-q", "-t", "60s", "--", "sh", "-c", script], env=environment(), **{stream: subprocess.PIPE}
+    ) as it:
+        assert getattr(it, stream).readline() == b"line\n"
+        getattr(it, stream).close()
+        assert it.wait(timeout=30) == 128 + signal.SIGPIPE
+
+
+def test_output_of_the_other_stream_goes_on_when_one_reader_went_away():
+    script = 'echo one; trap "" PIPE; sleep 0.2; echo two; echo three; echo said >&2'
+    with subprocess.Popen(
+        [HOTCELL, "run", "-q", "--", "sh", "-c", script], env=environment(), stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    ) as it:
+        assert it.stdout.readline() == b"one\n"
+        it.stdout.close()
+        assert it.stderr.read().endswith(b"said\n")
+        assert it.wait(timeout=30) == 0
+
+
 @pytest.mark.parametrize("code", [0, 1, 2, 42, 124, 125, 130, 137, 255])
 def test_the_exit_code_is_the_targets_and_the_json_tells_it_from_ours(hostile, code):
     ran = run(*hostile("procs", "exit", code))

@@ -277,7 +277,25 @@ static void a_sparse_file_of_four_tebibytes_is_skipped(void **state)
 	assert_int_equal(copy_with(world, &roomy), 0);
 	assert_true(skipped_as(world, "huge", "sparse") && absent(world, "huge"));
 	assert_true(reads(world, "small", "x"));
-	assert_false(world->report.capped);
+	assert_true(world->report.capped);
+}
+
+static void holes_count_in_sum(void **state)
+{
+	const struct fs_caps caps = {.bytes = 300000, .entries = 100, .depth = 3};
+	struct world *world = *state;
+	char name[16];
+
+	for (int i = 0; i < 5; i++) {
+		(void)snprintf(name, sizeof(name), "f%d", i);
+		own(fd_closep) int fd = openat(world->from, name, O_RDWR | O_CREAT | O_CLOEXEC, 0644);
+		assert_int_equal(ftruncate(fd, 100000), 0);
+	}
+	assert_int_equal(copy_with(world, &caps), 0);
+	assert_int_equal(world->report.files, 3);
+	assert_int_equal(world->report.bytes, 0);
+	assert_true(world->report.capped);
+	assert_string_equal(world->report.skipped[0].reason, "sparse");
 }
 
 static bool put_zeros(struct world *world, const char *name, size_t size)
@@ -888,6 +906,7 @@ int main(void)
 		test(a_hard_link_is_copied_as_a_file_of_its_own),
 		test(holes_stay_holes_and_cost_nothing),
 		test(a_sparse_file_of_four_tebibytes_is_skipped),
+		test(holes_count_in_sum),
 		test(no_more_bytes_are_taken_than_the_cap_and_no_file_is_cut),
 		test(no_more_entries_are_taken_than_the_cap_however_many_there_are),
 		test(skipping_without_end_is_capped_too_and_only_the_first_are_named),

@@ -491,7 +491,7 @@ static void report(struct init *init)
 	own(buf_done) struct buf message = { 0 };
 	struct rusage usage;
 	uint64_t written = 0;
-	bool full = watch_disk_full(&init->watch, &written);
+	bool full = watch_disk_full(&written);
 
 	(void)getrusage(RUSAGE_CHILDREN, &usage);
 	wire_put_u32(&message, MSG_REPORT);

@@ -83,7 +83,7 @@ static const struct row rows[] = {
 	{"memory limit", NULL, lab_memory, NULL, NULL, CELL_OFF},
 	{"CPU limit", NULL, lab_cpu, NULL, NULL, CELL_OFF},
 	{"process limit", NULL, lab_processes, NULL, NULL, CELL_OFF},
-	{"a whole cell", NULL, lab_whole, NULL, NULL, CELL_OFF},
+	{CELL_PROBE_WHOLE, NULL, lab_whole, NULL, NULL, CELL_OFF},
 };
 /* clang-format on */
 

@@ -54,6 +54,26 @@ static int open_below(int dir, const char *name, uint64_t flags)
 	return (int)syscall(SYS_openat2, dir, name, &how, sizeof(how));
 }
 
+/* Only the new root's own file system may be added to: whatever is mounted in it is the user's, and is left as it is. */
+static bool may_add(int dir)
+{
+	struct stat here, root;
+
+	return fstat(dir, &here) == 0 && stat(".", &root) == 0 && here.st_dev == root.st_dev;
+}
+
+static int make_folder(int dir, const char *name)
+{
+	if (!may_add(dir))
+		return faccessat(dir, name, F_OK, AT_SYMLINK_NOFOLLOW);
+	return mkdirat(dir, name, 0755) < 0 && errno != EEXIST ? -1 : 0;
+}
+
+static int no_mount_point(const char *target, struct err *err)
+{
+	return err_errno(err, errno, "there is no '/%s' to mount on, in the image or in another mount: make it there, or choose another target", target);
+}
+
 /* Opens the folder `target` lies in, making what is missing; *ret_name is the last component. */
 static int open_parent(const char *target, const char **ret_name, struct err *err)
 {
@@ -67,8 +87,8 @@ static int open_parent(const char *target, const char **ret_name, struct err *er
 			return err_set(err, ERR_USAGE, "a name in '/%s' is longer than 255 bytes", target);
 		memcpy(name, at, len);
 		name[len] = '\0';
-		if (mkdirat(dir, name, 0755) < 0 && errno != EEXIST)
-			return err_errno(err, errno, "make the folder '%s' of '/%s' in the image", name, target);
+		if (make_folder(dir, name) < 0)
+			return no_mount_point(target, err);
 		int next = open_below(dir, name, O_PATH | O_DIRECTORY);
 		if (next < 0)
 			return err_errno(err, errno, "'%s' in '/%s' is not a plain folder of the image", name, target);
@@ -107,11 +127,9 @@ static int place_text(int dir, const char *name, const struct piece *piece, stru
 
 static int mount_point(int dir, const char *name, const struct piece *piece, struct err *err)
 {
-	if (piece->is_dir) {
-		if (mkdirat(dir, name, 0755) < 0 && errno != EEXIST)
-			return err_errno(err, errno,
-				"the image has no '/%s' to mount on and is read-only there: choose another target",
-				piece->target);
+	if (piece->is_dir || !may_add(dir)) {
+		if (make_folder(dir, name) < 0)
+			return no_mount_point(piece->target, err);
 	} else if (place_text(dir, name, piece, err) < 0) {
 		return -1;
 	}

@@ -72,13 +72,12 @@ static uint64_t used(const char *path, bool *full)
 	return (uint64_t)(fs.f_blocks - fs.f_bfree) * (uint64_t)fs.f_bsize;
 }
 
-bool watch_disk_full(const struct watch *watch, uint64_t *ret_written)
+bool watch_disk_full(uint64_t *ret_written)
 {
 	bool full = false;
 
 	*ret_written = used("/tmp", &full) + used(CELL_WORKSPACE, &full);
-	if (watch->proc >= 0)
-		(void)used("/dev/shm", &full);
+	(void)used("/dev/shm", &full);
 	return full;
 }
 
