@@ -185,6 +185,21 @@ def test_what_is_raised_in_a_thread_is_a_finding_and_a_fork_ends_with_its_call(t
     assert said(ran)["execs"] >= 900 and base64.b64decode(said(ran)["findings"][0]["input"])[:1] == b"a"
 
 
+def test_what_is_smaller_is_tried_as_often_as_what_was_found(tmp_path):
+    make(tmp_path, "t.py", """
+def f(text: str):
+    if len(text) >= 40:
+        raise RuntimeError("long")
+""")
+    (tmp_path / "seeds").mkdir()
+    (tmp_path / "seeds" / "long").write_bytes(b"x" * 200)
+    ran = fuzz(tmp_path, "t.py:f", "--max-execs", "2000", "--duration", "60s", "--seed", "7", "--seed-corpus", tmp_path / "seeds")
+    (finding,) = said(ran)["findings"]
+    assert finding["seen"] == finding["tried"] == 3 and len(base64.b64decode(finding["input"])) == 40, ran
+    lines = [json.loads(line) for line in (tmp_path / ".hotcell" / "audit.jsonl").read_text().splitlines()]
+    assert [line.get("exit_code") for line in lines if line["event"] == "cell-end"].count(77) == 6, lines
+
+
 NAMES = """
 import functools
 try:

@@ -224,43 +224,6 @@ void crash_put(struct fuzzing *it, struct finding *finding)
 	result->findings[result->count++] = *finding;
 }
 
-/* The smaller input, if it does the same. Where it does, *finding is of it. */
-bool crash_smaller(struct fuzzing *it, struct place *place, const char *name, const struct buf *input, uint64_t ms,
-	struct finding *finding)
-{
-	own(buf_done) struct buf smaller = {0};
-	struct finding again = {0};
-	struct err err = {0};
-	own(freep) char *second = xfmt("%s-small", name);
-
-	free(finding->input);
-	finding->input = base64_of(input);
-	/* of a hang every try would take as long as an input may */
-	if (input->len <= 1 || it->stopped || strcmp(finding->oracle, "hang") == 0)
-		return false;
-	make_smaller(it, place, name, ms);
-	if (it->stopped || !place_read(place->fds[PLACE_OUT], name, INPUT_MAX, &smaller) || smaller.len > input->len)
-		return false;
-	if (smaller.len == input->len && memcmp(buf_text(&smaller), buf_text(input), input->len) == 0)
-		return false;
-	if (place_write(place->fds[PLACE_INPUT], second, buf_text(&smaller), smaller.len, &err) < 0 ||
-		!crash_replay(it, place, second, &again))
-		return false;
-	bool same = strcmp(again.id, finding->id) == 0;
-	if (same) {
-		again.found = ptr_take(&finding->input);
-		again.input = base64_of(&smaller);
-		again.seen = finding->seen;
-		again.tried = finding->tried;
-		again.seed = finding->seed;
-		struct finding was = *finding;
-		*finding = again;
-		again = was;
-	}
-	finding_done(&again);
-	return same;
-}
-
 /* Distinct verdicts of the same input: the first counts. */
 static void see_again(
 	struct fuzzing *it, struct place *place, const char *name, unsigned times, struct finding *ret, unsigned *seen, unsigned *tried)
@@ -276,6 +239,45 @@ static void see_again(
 		if (!wrong && it->stopped)
 			break;
 	}
+}
+
+/* The smaller input, if it does the same as often: one that only just runs out of a stack may not do it the next time.
+ * Where it does, *finding is of it. */
+bool crash_smaller(struct fuzzing *it, struct place *place, const char *name, const struct buf *input, uint64_t ms,
+	struct finding *finding)
+{
+	own(buf_done) struct buf smaller = {0};
+	struct finding again = {0};
+	struct err err = {0};
+	unsigned seen, tried;
+	own(freep) char *second = xfmt("%s-small", name);
+
+	free(finding->input);
+	finding->input = base64_of(input);
+	/* of a hang every try would take as long as an input may */
+	if (input->len <= 1 || it->stopped || strcmp(finding->oracle, "hang") == 0)
+		return false;
+	make_smaller(it, place, name, ms);
+	if (it->stopped || !place_read(place->fds[PLACE_OUT], name, INPUT_MAX, &smaller) || smaller.len > input->len)
+		return false;
+	if (smaller.len == input->len && memcmp(buf_text(&smaller), buf_text(input), input->len) == 0)
+		return false;
+	if (place_write(place->fds[PLACE_INPUT], second, buf_text(&smaller), smaller.len, &err) < 0)
+		return false;
+	see_again(it, place, second, REPLAYS, &again, &seen, &tried);
+	bool same = seen && strcmp(again.id, finding->id) == 0 && seen * finding->tried >= finding->seen * tried;
+	if (same) {
+		again.found = ptr_take(&finding->input);
+		again.input = base64_of(&smaller);
+		again.seen = seen;
+		again.tried = tried;
+		again.seed = finding->seed;
+		struct finding was = *finding;
+		*finding = again;
+		again = was;
+	}
+	finding_done(&again);
+	return same;
 }
 
 static void meet(const struct fuzzing *it, struct place *place, const struct crash *crash, const struct finding *finding)

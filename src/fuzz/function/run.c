@@ -506,8 +506,12 @@ static int smaller(struct fuzzing *it, struct finding *finding, const struct buf
 		finding_done(&now);
 		return it->stopped ? 0 : err_set(err, ERR_MISSING, "it does not do it any more: there is nothing to make smaller");
 	}
+	now.seen = finding->seen;
+	now.tried = finding->tried;
 	*ret_smaller = crash_smaller(it, &it->places[0], "again", input, ms, &now);
 	if (*ret_smaller) {
+		finding->seen = now.seen;
+		finding->tried = now.tried;
 		if (!finding->found)
 			finding->found = ptr_take(&finding->input);
 		free(finding->input);
