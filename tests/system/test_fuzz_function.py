@@ -173,16 +173,16 @@ def forks(text: str):
 """
 
 
-@pytest.mark.parametrize("name, what", [
-    ("joined", ["RuntimeError: in a thread"]),
-    ("late", ["RuntimeError: in a thread"]),
-    ("forks", ["RuntimeError: in the parent"]),
+@pytest.mark.parametrize("name, what, execs", [
+    ("joined", ["RuntimeError: in a thread"], 1000),
+    ("late", ["RuntimeError: in a thread"], 4000),
+    ("forks", ["RuntimeError: in the parent"], 1000),
 ])
-def test_what_is_raised_in_a_thread_is_a_finding_and_a_fork_ends_with_its_call(tmp_path, name, what):
+def test_what_is_raised_in_a_thread_is_a_finding_and_a_fork_ends_with_its_call(tmp_path, name, what, execs):
     make(tmp_path, "t.py", BESIDE)
-    ran = fuzz(tmp_path, f"t.py:{name}", "--max-execs", "1000", "--duration", "60s", "--seed", "7")
+    ran = fuzz(tmp_path, f"t.py:{name}", "--max-execs", str(execs), "--duration", "60s", "--seed", "7")
     assert [each["message"] for each in said(ran)["findings"]] == what, ran
-    assert said(ran)["execs"] >= 900 and base64.b64decode(said(ran)["findings"][0]["input"])[:1] == b"a"
+    assert said(ran)["execs"] >= 0.9 * execs and base64.b64decode(said(ran)["findings"][0]["input"])[:1] == b"a"
 
 
 def test_what_is_smaller_is_tried_as_often_as_what_was_found(tmp_path):
