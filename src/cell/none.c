@@ -113,7 +113,7 @@ static void child_run(const struct cell_backend_run *run, const struct cell_spec
 	(void)syscall(SYS_close_range, 3, ~0u, 4 /* CLOSE_RANGE_CLOEXEC */);
 	limit(RLIMIT_FSIZE, spec->limits.file_size);
 	limit(RLIMIT_NOFILE, spec->limits.open_files);
-	limit(RLIMIT_CORE, 0);
+	limit(RLIMIT_CORE, 1); /* where a handler of the machine takes cores, 0 is not asked */
 	if (spec->limits.nice > 0)
 		(void)!nice((int)spec->limits.nice);
 	if (chdir(run->workspace) < 0)

@@ -49,7 +49,7 @@ static const struct bound {
 	{"exhaustion.file-size", "taken", NULL, MB / 2, MB},
 	{"exhaustion.descriptors", "made", NULL, 32, 64},
 	{"exhaustion.sparse", NULL, "written_bytes", 0, MB},
-	{"exhaustion.core", "hard", NULL, 0, 0},
+	{"exhaustion.core", "hard", NULL, 0, 1},
 	{"exhaustion.core", "dumped", NULL, 0, 0},
 	{"exhaustion.endless", NULL, "wall_ms", 400, 8000},
 	{"exhaustion.fork-bomb", NULL, "wall_ms", 1000, 8000},
@@ -449,7 +449,7 @@ const struct review_attack review_exhaustion[] = {
 	{
 		.id = "exhaustion.core",
 		.technique = "raise the limit of core dumps, and crash",
-		.safe = "the hard limit is 0, and no core is left",
+		.safe = "the hard limit stays below any core, and none is left",
 		.without = "core-limit",
 		.flags = "--output {dir}/out",
 		.program = "exhaust core",

@@ -157,7 +157,7 @@ static void every_verdict_is_one_of_those_meant(void **state)
 							: value == FAILS(EPERM) ||
 					value == FAILS(EAFNOSUPPORT) || value == FAILS(ENOSYS);
 			assert_true(refuses || value == ALLOW || value == KILL ||
-				value == FAILS(ENOSYS));
+				value == FAILS(ENOSYS) || value == FAILS(0));
 		}
 }
 
@@ -450,6 +450,29 @@ static void arguments_decide_as_the_kernel_reads_them(void **state)
 			check_case(program, &cases[i]);
 }
 
+static void the_limit_of_cores_is_asked_but_not_set(void **state)
+{
+	static const struct {
+		int nr;
+		uint64_t args[4];
+		bool sets;
+	} calls[] = {
+		{SYS_prlimit64, {0, RLIMIT_CORE, 0, 4096}, false},
+		{SYS_prlimit64, {0, RLIMIT_CORE, 4096, 0}, true},
+		{SYS_prlimit64, {7, HIGH | RLIMIT_CORE, 4096, 4096}, true},
+		{SYS_prlimit64, {0, RLIMIT_CORE, HIGH, 0}, true},
+		{SYS_prlimit64, {0, RLIMIT_NOFILE, 4096, 0}, false},
+		{SYS_setrlimit, {RLIMIT_CORE, 4096}, true},
+		{SYS_setrlimit, {HIGH | RLIMIT_CORE, 4096}, true},
+		{SYS_setrlimit, {RLIMIT_FSIZE, 4096}, false},
+	};
+
+	(void)state;
+	for (const struct program *program = programs; program < programs_end; program++)
+		for (size_t i = 0; i < ARRAY_LEN(calls); i++)
+			assert_int_equal(ask(program, calls[i].nr, calls[i].args, 4), calls[i].sets ? FAILS(0) : ALLOW);
+}
+
 static void changing_cpus_is_refused_only_where_a_cell_is_pinned(void **state)
 {
 	static const uint64_t self[] = {0};
@@ -653,6 +676,7 @@ int main(void)
 		cmocka_unit_test(every_refused_call_has_a_name_of_its_own),
 		cmocka_unit_test(these_calls_get_these_verdicts),
 		cmocka_unit_test(arguments_decide_as_the_kernel_reads_them),
+		cmocka_unit_test(the_limit_of_cores_is_asked_but_not_set),
 		cmocka_unit_test(changing_cpus_is_refused_only_where_a_cell_is_pinned),
 		cmocka_unit_test(every_single_namespace_flag_is_refused),
 		cmocka_unit_test(only_local_and_internet_sockets_are_made_and_none_raw),

@@ -82,6 +82,20 @@ for who in root cell; do
 	check "$who: no cell finds a trace of an earlier one in its slot" "*70 succeeded*code 0" "$seen"
 done
 
+# a crash in a cell is nothing for the machine's own handler, which is root's and outside of every cell
+printf '#!/bin/sh\n/usr/bin/cat >/dev/null; : >/tmp/taken\n' > /usr/bin/taker
+chmod 755 /usr/bin/taker
+echo '|/usr/bin/taker' > /proc/sys/kernel/core_pattern
+crash='kill -SEGV $$'
+taken() { [ -e /tmp/taken ] && echo taken || echo not taken; rm -f /tmp/taken; }
+sh -c "$crash" 2>/dev/null; sleep 1
+check "a crash outside of cells is taken by the machine's handler" taken "$(taken)"
+for before in true 'ulimit -Sc 0' 'ulimit -c 0'; do
+	seen=$($HOTCELL run --json -q -- sh -c "$before; $crash" | outcome); sleep 1
+	check "a crash in a cell is not, after '$before'" "signaled not taken" "$seen $(taken)"
+done
+echo core > /proc/sys/kernel/core_pattern
+
 # the review's own eyes on v2: limits are broken, and the counters of the cell's cgroup tell
 scope review
 seen=$(in_scope review root "sh -c 'cd /tmp; $HOTCELL review --only exhaustion.forks --only exhaustion.memory --only exhaustion.memory-family --only exhaustion.cpu-threads; echo code \$?'")

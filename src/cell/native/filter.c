@@ -111,7 +111,10 @@ static const struct check {
 #endif
 	{ CALL(mknodat), EPERM, emit_mknodat },
 	/* init has the program's user: it must not be made slow, small or idle */
-	{ CALL(prlimit64), EPERM, emit_not_init },
+	{ CALL(prlimit64), EPERM, emit_prlimit },
+#ifdef SYS_setrlimit
+	{ CALL(setrlimit), EPERM, emit_setrlimit },
+#endif
 	{ CALL(sched_setscheduler), EPERM, emit_not_init },
 	{ CALL(sched_setparam), EPERM, emit_not_init },
 	{ CALL(sched_setattr), EPERM, emit_not_init },
@@ -291,6 +294,7 @@ static const uint32_t verdicts[TO_END - TO_ALLOW] = {
 	[TO_EPERM - TO_ALLOW] = SECCOMP_RET_ERRNO | EPERM,
 	[TO_ENOSYS - TO_ALLOW] = SECCOMP_RET_ERRNO | ENOSYS,
 	[TO_EAFNOSUPPORT - TO_ALLOW] = SECCOMP_RET_ERRNO | EAFNOSUPPORT,
+	[TO_NOTHING - TO_ALLOW] = SECCOMP_RET_ERRNO | 0,
 };
 
 /* Numbers that lead to one action, but for a few single ones: each is compared with, which takes half of what
@@ -407,7 +411,7 @@ static void emit_checks(struct layout *layout, struct code *code, const struct l
 static void emit_verdicts(struct code *code, size_t at[TO_END - TO_ALLOW])
 {
 	for (unsigned target = TO_ALLOW; target < TO_END; target++) {
-		bool refuses = target != TO_ALLOW && target != TO_ENOSYS;
+		bool refuses = target != TO_ALLOW && target != TO_ENOSYS && target != TO_NOTHING;
 		at[target - TO_ALLOW] = code->len;
 		if (!refuses || (target == TO_NOTIFY) == code->counted)
 			emit(code, BPF_RET | BPF_K, 0, 0, verdicts[target - TO_ALLOW]);

@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 
@@ -143,6 +144,32 @@ void emit_not_init(struct code *code, int error)
 {
 	load_arg(code, 0);
 	if_equal(code, 1, refused(code, error), TO_ALLOW);
+}
+
+/* The limit of cores stays what it is, and whoever sets it is told that it was done: sanitizers give up where they cannot. At 0
+ * the kernel would call the handler of the machine, which is root's and in no cell (core_pattern with a '|'). */
+static enum target core_target(void)
+{
+	return weakened("core-limit") ? TO_ALLOW : TO_NOTHING;
+}
+
+void emit_prlimit(struct code *code, int error)
+{
+	load_arg(code, 0);
+	if_equal(code, 1, refused(code, error), NEXT);
+	load_arg(code, 1);
+	if_equal(code, RLIMIT_CORE, NEXT, TO_ALLOW);
+	load_arg(code, 2); /* without a new limit it only asks */
+	if_equal(code, 0, NEXT, core_target());
+	load(code, offsetof(struct seccomp_data, args) + 2 * sizeof(uint64_t) + sizeof(uint32_t));
+	if_equal(code, 0, TO_ALLOW, core_target());
+}
+
+void emit_setrlimit(struct code *code, int error)
+{
+	(void)error;
+	load_arg(code, 0);
+	if_equal(code, RLIMIT_CORE, core_target(), TO_ALLOW);
 }
 
 /* Kinds of "who": 0 a process, 1 a group, 2 a user, which would include init. */

@@ -40,7 +40,8 @@ int seal_limits(const struct template *t, struct err *err)
 {
 	if (weakened("file-limits"))
 		return 0;
-	if ((!weakened("core-limit") && seal_limit(RLIMIT_CORE, 0, "core dumps", err) < 0) || seal_limit(RLIMIT_FSIZE, t->file_size, "file size", err) < 0 ||
+	/* not 0: where a handler of the machine takes cores, the kernel asks whether it is 1 */
+	if ((!weakened("core-limit") && seal_limit(RLIMIT_CORE, 1, "core dumps", err) < 0) || seal_limit(RLIMIT_FSIZE, t->file_size, "file size", err) < 0 ||
 		seal_limit(RLIMIT_MEMLOCK, 8 << 20, "locked memory", err) < 0 ||
 		seal_limit(RLIMIT_MSGQUEUE, 819200, "message queues", err) < 0 ||
 		seal_limit(RLIMIT_SIGPENDING, 4096, "pending signals and timers", err) < 0 ||
