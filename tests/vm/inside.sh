@@ -98,8 +98,8 @@ echo core > /proc/sys/kernel/core_pattern
 
 # the review's own eyes on v2: limits are broken, and the counters of the cell's cgroup tell
 scope review
-seen=$(in_scope review root "sh -c 'cd /tmp; $HOTCELL review --only exhaustion.forks --only exhaustion.memory --only exhaustion.memory-family --only exhaustion.cpu-threads; echo code \$?'")
-check "a review on v2: counters of its cgroups tell what was held" "*4 held*code 0*" "$seen"
+seen=$(in_scope review root "sh -c 'cd /tmp; $HOTCELL review --only exhaustion.forks --only exhaustion.memory --only exhaustion.memory-family --only exhaustion.cpu-threads --only exhaustion.fork-bomb; echo code \$?'")
+check "a review on v2: counters of its cgroups tell what was held" "*5 held*code 0*" "$seen"
 
 echo done
 poweroff -f
