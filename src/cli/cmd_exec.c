@@ -5,7 +5,6 @@
  * the bytes; the supervisor starts the program and tells how it ended. */
 #include <errno.h>
 #include <fcntl.h>
-#include <pty.h>
 #include <signal.h>
 #include <string.h>
 #include <sys/epoll.h>
@@ -179,10 +178,9 @@ static int make_terminal(struct exec *exec, struct err *err)
 {
 	struct winsize size = {.ws_row = 24, .ws_col = 80};
 	(void)ioctl(STDIN_FILENO, TIOCGWINSZ, &size);
-	if (openpty(&exec->master, &exec->inside[0], NULL, NULL, &size) < 0)
-		return err_errno(err, errno, "make a terminal");
-	(void)fcntl(exec->master, F_SETFD, FD_CLOEXEC);
-	(void)fcntl(exec->inside[0], F_SETFD, FD_CLOEXEC);
+	if (tty_make(&exec->master, &exec->inside[0], err) < 0)
+		return -1;
+	(void)ioctl(exec->master, TIOCSWINSZ, &size);
 	(void)fcntl(exec->master, F_SETFL, O_RDWR | O_NONBLOCK);
 	exec->inside[1] = fcntl(exec->inside[0], F_DUPFD_CLOEXEC, 3);
 	exec->inside[2] = fcntl(exec->inside[0], F_DUPFD_CLOEXEC, 3);

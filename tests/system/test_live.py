@@ -335,6 +335,16 @@ def test_exec_on_a_terminal_has_one(cell):
         assert line in out, out
 
 
+def test_exec_on_a_terminal_hands_in_no_file_of_the_host(cell):
+    script = "chmod 0666 /proc/self/fd/0; stat -L -c device=%d /proc/self/fd/0; echo through >/dev/tty"
+    with Terminal("exec", cell.id, "--", "sh", "-c", script) as terminal:
+        code, out = terminal.finish()
+    assert code == 0 and b"through" in out, out
+    device = int(out.split(b"device=")[1].split()[0])
+    ours = [os.stat(path).st_dev for path in ("/dev", "/dev/pts")]
+    assert device not in ours, out
+
+
 def test_exec_into_a_cell_that_has_ended_is_refused(cell):
     cell.process.terminate()
     cell.finish()
