@@ -628,6 +628,11 @@ uint64_t cell_effects_dropped(const struct cell *cell)
 	return cell->effects_dropped;
 }
 
+bool cell_is_cut(const struct cell *cell)
+{
+	return pump_is_cut(&cell->pump);
+}
+
 void cell_resize(struct cell *cell, unsigned rows, unsigned columns)
 {
 	pump_resize(&cell->pump, rows, columns);

@@ -301,6 +301,9 @@ uint64_t cell_printed(const struct cell *cell); /* bytes of output so far: where
  * on a direct descriptor by now. False: this backend or kernel tells none. */
 bool cell_effects(struct cell *cell);
 uint64_t cell_effects_dropped(const struct cell *cell); /* set out faster than they were taken in */
+/* A terminal has not taken all of its output, and may be inside a sequence: what is printed there next begins with TERM_CANCEL.
+ * Holds on after the end, if that was not waited for. */
+bool cell_is_cut(const struct cell *cell);
 void cell_resize(struct cell *cell, unsigned rows, unsigned columns); /* of its terminal */
 
 /* A further program inside a live cell, in all its namespaces and limits. The three descriptors

@@ -124,17 +124,38 @@ static bool sink_is_waiting(const struct pump_sink *sink)
 	return sink->pending.len > sink->pending_pos;
 }
 
+static struct pump_stream *stream_beside(struct pump_stream *stream)
+{
+	return &stream->pump->out[stream == &stream->pump->out[0]];
+}
+
+/* Two terminals may be one under two names. There each stream waits until what was begun for the other is whole: the text of
+ * one would else end half a sequence of the other, and no longer as a colour. */
+static bool sink_must_wait(struct pump_stream *stream)
+{
+	const struct pump_sink *beside = &stream_beside(stream)->sink;
+	return stream->sink.terminal && beside->terminal && beside->source;
+}
+
+static void sink_listen(struct pump_stream *stream)
+{
+	struct pump_sink *sink = &stream->sink;
+	if (sink->source || sink_must_wait(stream))
+		return;
+	sink->source = loop_add_fd(stream->pump->loop, sink->fd, EPOLLOUT, sink_ready, stream);
+	if (!sink->source)
+		sink_fail(stream->pump, sink, errno);
+}
+
 static void sink_put(struct pump_stream *stream, const char *bytes, size_t len)
 {
 	struct pump_sink *sink = &stream->sink;
-	size_t done = sink_is_waiting(sink) ? 0 : sink_try(stream->pump, sink, bytes, len);
+	bool wait = sink_is_waiting(sink) || sink_must_wait(stream);
+	size_t done = wait ? 0 : sink_try(stream->pump, sink, bytes, len);
 	if (sink->gone || done == len)
 		return;
 	buf_add(&sink->pending, bytes + done, len - done);
-	if (!sink->source)
-		sink->source = loop_add_fd(stream->pump->loop, sink->fd, EPOLLOUT, sink_ready, stream);
-	if (!sink->source)
-		sink_fail(stream->pump, sink, errno);
+	sink_listen(stream);
 }
 
 /* ---- output ---- */
@@ -171,6 +192,7 @@ static void sink_ready(void *data, int fd, uint32_t events)
 	struct pump_stream *stream = data;
 	struct pump *pump = stream->pump;
 	struct pump_sink *sink = &stream->sink;
+	struct pump_stream *beside = stream_beside(stream);
 	(void)fd;
 	(void)events;
 	sink->pending_pos += sink_try(pump, sink, sink->pending.data + sink->pending_pos,
@@ -179,10 +201,15 @@ static void sink_ready(void *data, int fd, uint32_t events)
 		return;
 	sink->source = loop_remove(sink->source);
 	sink->pending.len = sink->pending_pos = 0;
-	if (!pump->ended)
+	if (sink_is_waiting(&beside->sink))
+		sink_listen(beside); /* it may have waited for us */
+	if (!pump->ended) {
 		stream_go_on(stream);
-	else if (!sink_is_waiting(&pump->out[0].sink) && !sink_is_waiting(&pump->out[1].sink))
+		if (beside->sink.gone)
+			stream_go_on(beside);
+	} else if (!sink_is_waiting(&pump->out[0].sink) && !sink_is_waiting(&pump->out[1].sink)) {
 		pump->events.flushed(pump->events.data);
+	}
 }
 
 static void ring_add(struct pump *pump, const char *bytes, size_t len)
@@ -493,6 +520,16 @@ bool pump_ended(struct pump *pump)
 	return !sink_is_waiting(&pump->out[0].sink) && !sink_is_waiting(&pump->out[1].sink);
 }
 
+static bool sink_is_cut(const struct pump_sink *sink)
+{
+	return sink->terminal && sink->source;
+}
+
+bool pump_is_cut(const struct pump *pump)
+{
+	return pump->cut || sink_is_cut(&pump->out[0].sink) || sink_is_cut(&pump->out[1].sink);
+}
+
 void pump_close(struct pump *pump)
 {
 	pump->delay = loop_remove(pump->delay);
@@ -500,6 +537,8 @@ void pump_close(struct pump *pump)
 	for (int i = 0; i < 2; i++) {
 		pump->out[i].source = loop_remove(pump->out[i].source);
 		fd_close(&pump->out[i].fd);
+		if (sink_is_cut(&pump->out[i].sink))
+			pump->cut = sink_write(&pump->out[i].sink, TERM_CANCEL, strlen(TERM_CANCEL)) < 1 || pump->cut;
 		sink_close(&pump->out[i].sink);
 		pump->out[i].sink.gone = true;
 	}

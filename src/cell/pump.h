@@ -66,6 +66,7 @@ struct pump {
 	char *ring; /* the latest output */
 	size_t ring_size;
 	uint64_t total; /* bytes ever put into the ring */
+	bool cut; /* a terminal did not take all, and nothing after it */
 	struct err err; /* the first failure of a sink that is not its going away */
 };
 
@@ -79,6 +80,7 @@ void pump_started(struct pump *pump, uint64_t at_ns, int tty_master);
 bool pump_ended(struct pump *pump);
 void pump_close(struct pump *pump); /* gives up what is not written yet; counts and tail stay */
 void pump_done(struct pump *pump);
+bool pump_is_cut(const struct pump *pump); /* see cell_is_cut */
 void pump_tail(const struct pump *pump, struct buf *ret);
 void pump_resize(struct pump *pump, unsigned rows, unsigned columns);
 
