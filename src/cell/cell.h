@@ -307,7 +307,7 @@ bool cell_is_cut(const struct cell *cell);
 void cell_resize(struct cell *cell, unsigned rows, unsigned columns); /* of its terminal */
 
 /* A further program inside a live cell, in all its namespaces and limits. The three descriptors
- * enter the cell as they are: give pipes or a terminal of its own, never yours. */
+ * enter the cell as they are: give pipes or a terminal of its own, never yours, nor a device of the host's. -1: nothing. */
 typedef void cell_exec_fn(void *data, int wait_status, const struct err *err); /* err NULL when it ran */
 MUST_CHECK int cell_exec(struct cell *cell, const char *const *argv, const char *const *env, const int fds[3],
 	bool tty, cell_exec_fn *done, void *data, struct err *err);

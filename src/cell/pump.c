@@ -441,19 +441,16 @@ static int make_pipe(int ours, int *ret_ours, int *ret_cell, struct err *err)
 	return 0;
 }
 
-static int open_pipes(struct pump *pump, int null_fd, int ret_cell[3], struct err *err)
+static int open_pipes(struct pump *pump, int ret_cell[3], struct err *err)
 {
 	if (make_pipe(0, &pump->out[0].fd, &ret_cell[1], err) < 0 ||
 		make_pipe(0, &pump->out[1].fd, &ret_cell[2], err) < 0)
 		return -1;
-	if (pump->in.from >= 0)
-		return make_pipe(1, &pump->in.to, &ret_cell[0], err);
-	ret_cell[0] = null_fd;
-	return 0;
+	return pump->in.from < 0 ? 0 : make_pipe(1, &pump->in.to, &ret_cell[0], err);
 }
 
 int pump_open(struct pump *pump, struct loop *loop, const struct cell_io *io, void *io_data, bool tty, uint64_t limit,
-	int null_fd, const struct pump_events *events, int ret_cell[3], struct err *err)
+	const struct pump_events *events, int ret_cell[3], struct err *err)
 {
 	*pump = (struct pump){
 		.loop = loop,
@@ -473,7 +470,7 @@ int pump_open(struct pump *pump, struct loop *loop, const struct cell_io *io, vo
 	ret_cell[0] = ret_cell[1] = ret_cell[2] = -1;
 	if (tty)
 		return 0;
-	if (open_pipes(pump, null_fd, ret_cell, err) < 0)
+	if (open_pipes(pump, ret_cell, err) < 0)
 		return -1;
 	input_listen(pump);
 	return 0;
