@@ -15,6 +15,9 @@ struct term_filter {
 	size_t pending_len;
 };
 
+/* Ends a sequence, wherever in it the terminal is, and shows nothing. */
+#define TERM_CANCEL "\x18"
+
 void term_filter(struct term_filter *filter, const char *bytes, size_t len, struct buf *out);
 void term_filter_end(struct term_filter *filter, struct buf *out); /* flushes what is pending */
 

@@ -52,8 +52,8 @@ struct cell_backend {
 	uint64_t (*cleanup_failures)(const struct cell_backend_pool *pool);
 	MUST_CHECK int (*warm)(struct cell_backend_pool *pool, const struct cell_spec *spec, unsigned count,
 		struct err *err);
-	/* stdio are the cell's ends (all -1 with spec->tty); they stay the caller's, which closes them
-	 * right after. `receipt` comes zeroed but for what cell.c gives every cell (the clock, the
+	/* stdio are the cell's ends (all -1 with spec->tty; stdin -1 where there is none: it is at its end); they stay
+	 * the caller's, which closes them right after. `receipt` comes zeroed but for what cell.c gives every cell (the clock, the
 	 * output limit) and is filled by the time `started` is called. Before the program runs the
 	 * backend asks cell_require_check and fails if it must. */
 	MUST_CHECK struct cell_backend_run *(*start)(struct cell_backend_pool *pool, const struct cell_spec *spec,

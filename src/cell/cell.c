@@ -44,7 +44,6 @@ struct cell_pool {
 	struct cell_backend_pool *backend_pool;
 	struct loop *loop;
 	struct cell *cells; /* all not freed */
-	int null_fd;
 	int pid;
 	bool closing;
 	cell_watch_fn *watch; /* NULL: nobody */
@@ -102,11 +101,6 @@ struct cell_pool *cell_pool_open_with(const struct cell_backend *backend, struct
 	pool->loop = loop;
 	pool->pid = getpid();
 	ignore_sigpipe();
-	pool->null_fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
-	if (pool->null_fd < 0) {
-		(void)err_errno(err, errno, "open /dev/null");
-		return NULL;
-	}
 	pool->backend_pool = backend->open(loop, err);
 	if (!pool->backend_pool)
 		return NULL;
@@ -147,7 +141,6 @@ static void pool_close(struct cell_pool *pool, bool leaving)
 		collect_done(&cell->collect); /* of one that did not die in time nothing more is heard */
 		cell->pool = NULL; /* what is done can still be read and freed */
 	}
-	fd_close(&pool->null_fd);
 	free(pool);
 }
 
@@ -464,11 +457,10 @@ static struct cell *cell_new(struct cell_pool *pool, const struct cell_spec *spe
 	return cell;
 }
 
-static void close_ends(const struct cell_pool *pool, int ends[3])
+static void close_ends(int ends[3])
 {
 	for (int i = 0; i < 3; i++)
-		if (ends[i] != pool->null_fd)
-			fd_close(&ends[i]);
+		fd_close(&ends[i]);
 }
 
 static int cell_launch(struct cell *cell, const struct cell_spec *spec, const struct cell_io *io, struct err *err)
@@ -482,7 +474,7 @@ static int cell_launch(struct cell *cell, const struct cell_spec *spec, const st
 	cell->effect = io->effect;
 	cell->effects = spec->effects && pool->backend->effects;
 	const struct cell_io nothing = {.in = -1, .out = -1, .err = -1};
-	int rc = pump_open(&cell->pump, pool->loop, io->direct ? &nothing : io, cell->data, spec->tty, spec->limits.output, pool->null_fd,
+	int rc = pump_open(&cell->pump, pool->loop, io->direct ? &nothing : io, cell->data, spec->tty, spec->limits.output,
 		&pump_events, ends, err);
 	if (rc == 0) {
 		const int given[3] = {io->in, io->out, io->err};
@@ -492,7 +484,7 @@ static int cell_launch(struct cell *cell, const struct cell_spec *spec, const st
 		cell->run = pool->backend->start(pool->backend_pool, spec, cells, &cell->result.receipt, &events, err);
 		rc = cell->run ? 0 : -1;
 	}
-	close_ends(pool, ends);
+	close_ends(ends);
 	return rc;
 }
 
@@ -626,6 +618,11 @@ bool cell_effects(struct cell *cell)
 uint64_t cell_effects_dropped(const struct cell *cell)
 {
 	return cell->effects_dropped;
+}
+
+bool cell_is_cut(const struct cell *cell)
+{
+	return pump_is_cut(&cell->pump);
 }
 
 void cell_resize(struct cell *cell, unsigned rows, unsigned columns)

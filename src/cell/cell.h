@@ -301,10 +301,13 @@ uint64_t cell_printed(const struct cell *cell); /* bytes of output so far: where
  * on a direct descriptor by now. False: this backend or kernel tells none. */
 bool cell_effects(struct cell *cell);
 uint64_t cell_effects_dropped(const struct cell *cell); /* set out faster than they were taken in */
+/* A terminal has not taken all of its output, and may be inside a sequence: what is printed there next begins with TERM_CANCEL.
+ * Holds on after the end, if that was not waited for. */
+bool cell_is_cut(const struct cell *cell);
 void cell_resize(struct cell *cell, unsigned rows, unsigned columns); /* of its terminal */
 
 /* A further program inside a live cell, in all its namespaces and limits. The three descriptors
- * enter the cell as they are: give pipes or a terminal of its own, never yours. */
+ * enter the cell as they are: give pipes or a terminal of its own, never yours, nor a device of the host's. -1: nothing. */
 typedef void cell_exec_fn(void *data, int wait_status, const struct err *err); /* err NULL when it ran */
 MUST_CHECK int cell_exec(struct cell *cell, const char *const *argv, const char *const *env, const int fds[3],
 	bool tty, cell_exec_fn *done, void *data, struct err *err);

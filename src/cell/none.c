@@ -78,7 +78,7 @@ static void reset_signals(void)
 
 static int child_stdio(const int stdio[3], const char *tty)
 {
-	int fds[3] = {stdio[0], stdio[1], stdio[2]};
+	int fds[3] = {stdio[0] < 0 && !tty ? open("/dev/null", O_RDONLY | O_CLOEXEC) : stdio[0], stdio[1], stdio[2]};
 	if (tty) {
 		fds[0] = fds[1] = fds[2] = open(tty, O_RDWR | O_NOCTTY | O_CLOEXEC);
 		if (fds[0] < 0 || ioctl(fds[0], TIOCSCTTY, 0) < 0)

@@ -124,17 +124,38 @@ static bool sink_is_waiting(const struct pump_sink *sink)
 	return sink->pending.len > sink->pending_pos;
 }
 
+static struct pump_stream *stream_beside(struct pump_stream *stream)
+{
+	return &stream->pump->out[stream == &stream->pump->out[0]];
+}
+
+/* Two terminals may be one under two names. There each stream waits until what was begun for the other is whole: the text of
+ * one would else end half a sequence of the other, and no longer as a colour. */
+static bool sink_must_wait(struct pump_stream *stream)
+{
+	const struct pump_sink *beside = &stream_beside(stream)->sink;
+	return stream->sink.terminal && beside->terminal && beside->source;
+}
+
+static void sink_listen(struct pump_stream *stream)
+{
+	struct pump_sink *sink = &stream->sink;
+	if (sink->source || sink_must_wait(stream))
+		return;
+	sink->source = loop_add_fd(stream->pump->loop, sink->fd, EPOLLOUT, sink_ready, stream);
+	if (!sink->source)
+		sink_fail(stream->pump, sink, errno);
+}
+
 static void sink_put(struct pump_stream *stream, const char *bytes, size_t len)
 {
 	struct pump_sink *sink = &stream->sink;
-	size_t done = sink_is_waiting(sink) ? 0 : sink_try(stream->pump, sink, bytes, len);
+	bool wait = sink_is_waiting(sink) || sink_must_wait(stream);
+	size_t done = wait ? 0 : sink_try(stream->pump, sink, bytes, len);
 	if (sink->gone || done == len)
 		return;
 	buf_add(&sink->pending, bytes + done, len - done);
-	if (!sink->source)
-		sink->source = loop_add_fd(stream->pump->loop, sink->fd, EPOLLOUT, sink_ready, stream);
-	if (!sink->source)
-		sink_fail(stream->pump, sink, errno);
+	sink_listen(stream);
 }
 
 /* ---- output ---- */
@@ -171,6 +192,7 @@ static void sink_ready(void *data, int fd, uint32_t events)
 	struct pump_stream *stream = data;
 	struct pump *pump = stream->pump;
 	struct pump_sink *sink = &stream->sink;
+	struct pump_stream *beside = stream_beside(stream);
 	(void)fd;
 	(void)events;
 	sink->pending_pos += sink_try(pump, sink, sink->pending.data + sink->pending_pos,
@@ -179,10 +201,15 @@ static void sink_ready(void *data, int fd, uint32_t events)
 		return;
 	sink->source = loop_remove(sink->source);
 	sink->pending.len = sink->pending_pos = 0;
-	if (!pump->ended)
+	if (sink_is_waiting(&beside->sink))
+		sink_listen(beside); /* it may have waited for us */
+	if (!pump->ended) {
 		stream_go_on(stream);
-	else if (!sink_is_waiting(&pump->out[0].sink) && !sink_is_waiting(&pump->out[1].sink))
+		if (beside->sink.gone)
+			stream_go_on(beside);
+	} else if (!sink_is_waiting(&pump->out[0].sink) && !sink_is_waiting(&pump->out[1].sink)) {
 		pump->events.flushed(pump->events.data);
+	}
 }
 
 static void ring_add(struct pump *pump, const char *bytes, size_t len)
@@ -414,19 +441,16 @@ static int make_pipe(int ours, int *ret_ours, int *ret_cell, struct err *err)
 	return 0;
 }
 
-static int open_pipes(struct pump *pump, int null_fd, int ret_cell[3], struct err *err)
+static int open_pipes(struct pump *pump, int ret_cell[3], struct err *err)
 {
 	if (make_pipe(0, &pump->out[0].fd, &ret_cell[1], err) < 0 ||
 		make_pipe(0, &pump->out[1].fd, &ret_cell[2], err) < 0)
 		return -1;
-	if (pump->in.from >= 0)
-		return make_pipe(1, &pump->in.to, &ret_cell[0], err);
-	ret_cell[0] = null_fd;
-	return 0;
+	return pump->in.from < 0 ? 0 : make_pipe(1, &pump->in.to, &ret_cell[0], err);
 }
 
 int pump_open(struct pump *pump, struct loop *loop, const struct cell_io *io, void *io_data, bool tty, uint64_t limit,
-	int null_fd, const struct pump_events *events, int ret_cell[3], struct err *err)
+	const struct pump_events *events, int ret_cell[3], struct err *err)
 {
 	*pump = (struct pump){
 		.loop = loop,
@@ -446,7 +470,7 @@ int pump_open(struct pump *pump, struct loop *loop, const struct cell_io *io, vo
 	ret_cell[0] = ret_cell[1] = ret_cell[2] = -1;
 	if (tty)
 		return 0;
-	if (open_pipes(pump, null_fd, ret_cell, err) < 0)
+	if (open_pipes(pump, ret_cell, err) < 0)
 		return -1;
 	input_listen(pump);
 	return 0;
@@ -493,6 +517,16 @@ bool pump_ended(struct pump *pump)
 	return !sink_is_waiting(&pump->out[0].sink) && !sink_is_waiting(&pump->out[1].sink);
 }
 
+static bool sink_is_cut(const struct pump_sink *sink)
+{
+	return sink->terminal && sink->source;
+}
+
+bool pump_is_cut(const struct pump *pump)
+{
+	return pump->cut || sink_is_cut(&pump->out[0].sink) || sink_is_cut(&pump->out[1].sink);
+}
+
 void pump_close(struct pump *pump)
 {
 	pump->delay = loop_remove(pump->delay);
@@ -500,6 +534,8 @@ void pump_close(struct pump *pump)
 	for (int i = 0; i < 2; i++) {
 		pump->out[i].source = loop_remove(pump->out[i].source);
 		fd_close(&pump->out[i].fd);
+		if (sink_is_cut(&pump->out[i].sink))
+			pump->cut = sink_write(&pump->out[i].sink, TERM_CANCEL, strlen(TERM_CANCEL)) < 1 || pump->cut;
 		sink_close(&pump->out[i].sink);
 		pump->out[i].sink.gone = true;
 	}

@@ -66,19 +66,21 @@ struct pump {
 	char *ring; /* the latest output */
 	size_t ring_size;
 	uint64_t total; /* bytes ever put into the ring */
+	bool cut; /* a terminal did not take all, and nothing after it */
 	struct err err; /* the first failure of a sink that is not its going away */
 };
 
-/* Makes the pipes. ret_cell gets the cell's ends, the caller's to close; all -1 with tty. When there is
- * no stdin its end is null_fd itself. pump_done is due also after failure. */
+/* Makes the pipes. ret_cell gets the cell's ends, the caller's to close; all -1 with tty, and
+ * stdin's where there is none. pump_done is due also after failure. */
 MUST_CHECK int pump_open(struct pump *pump, struct loop *loop, const struct cell_io *io, void *io_data, bool tty,
-	uint64_t limit, int null_fd, const struct pump_events *events, int ret_cell[3], struct err *err);
+	uint64_t limit, const struct pump_events *events, int ret_cell[3], struct err *err);
 /* The program runs, since at_ns. tty_master becomes the pump's. */
 void pump_started(struct pump *pump, uint64_t at_ns, int tty_master);
 /* All writers are dead: takes what is left. True if everything is written on; else `flushed` follows. */
 bool pump_ended(struct pump *pump);
 void pump_close(struct pump *pump); /* gives up what is not written yet; counts and tail stay */
 void pump_done(struct pump *pump);
+bool pump_is_cut(const struct pump *pump); /* see cell_is_cut */
 void pump_tail(const struct pump *pump, struct buf *ret);
 void pump_resize(struct pump *pump, unsigned rows, unsigned columns);
 

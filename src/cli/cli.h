@@ -170,6 +170,10 @@ void cli_completion_zsh(struct buf *out);
 
 /* ---- telling the user ---- */
 
+struct cell;
+/* While this cell (NULL: none any more) prints to our terminal, what we say there ends no sequence that it has begun. */
+void cli_beside(const struct cell *cell);
+const char *cli_apart(int fd); /* what is to be printed first; mostly "" */
 /* "hotcell: text" and a newline on stderr. */
 void cli_say(const char *format, ...) PRINTF_LIKE(1, 2);
 /* Prints the error; returns EXIT_USAGE for ERR_USAGE, else EXIT_OURS. */

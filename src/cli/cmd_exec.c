@@ -2,10 +2,10 @@
  *
  * The program gets pipes, or a terminal made here when stdin and stdout are one, never our own
  * descriptors: what is in a cell must not be able to reach the user's terminal. This process moves
- * the bytes; the supervisor starts the program and tells how it ended. */
+ * the bytes, and what goes to a terminal only as one that shows: even of a harmless program others in
+ * the cell can take the descriptors. The supervisor starts the program and tells how it ended. */
 #include <errno.h>
 #include <fcntl.h>
-#include <pty.h>
 #include <signal.h>
 #include <string.h>
 #include <sys/epoll.h>
@@ -40,7 +40,7 @@ struct inflow {
 
 struct exec {
 	struct loop *loop;
-	bool tty;
+	bool tty, raw;
 	int inside[3]; /* the program's ends, until they are sent */
 	int master; /* of the terminal, for its size */
 	struct outflow out, err;
@@ -170,8 +170,6 @@ static int make_pipes(struct exec *exec, struct err *err)
 		make_pipe(0, &exec->out.from, &exec->inside[1], err) < 0 ||
 		make_pipe(0, &exec->err.from, &exec->inside[2], err) < 0)
 		return -1;
-	exec->out.safe = isatty(STDOUT_FILENO);
-	exec->err.safe = isatty(STDERR_FILENO);
 	return 0;
 }
 
@@ -179,10 +177,9 @@ static int make_terminal(struct exec *exec, struct err *err)
 {
 	struct winsize size = {.ws_row = 24, .ws_col = 80};
 	(void)ioctl(STDIN_FILENO, TIOCGWINSZ, &size);
-	if (openpty(&exec->master, &exec->inside[0], NULL, NULL, &size) < 0)
-		return err_errno(err, errno, "make a terminal");
-	(void)fcntl(exec->master, F_SETFD, FD_CLOEXEC);
-	(void)fcntl(exec->inside[0], F_SETFD, FD_CLOEXEC);
+	if (tty_make(&exec->master, &exec->inside[0], err) < 0)
+		return -1;
+	(void)ioctl(exec->master, TIOCSWINSZ, &size);
 	(void)fcntl(exec->master, F_SETFL, O_RDWR | O_NONBLOCK);
 	exec->inside[1] = fcntl(exec->inside[0], F_DUPFD_CLOEXEC, 3);
 	exec->inside[2] = fcntl(exec->inside[0], F_DUPFD_CLOEXEC, 3);
@@ -249,10 +246,11 @@ static int take_signals(struct exec *exec, struct err *err)
 	return loop_take_signals(exec->loop, &set, on_signal, exec, err);
 }
 
+/* A program that knows its terminal to be dumb prints nothing that we would have to show as text. */
 static int start(struct exec *exec, const struct live_cell *cell, char **command, struct err *err)
 {
 	const char *term = getenv("TERM");
-	own(freep) char *term_entry = xfmt("TERM=%s", term ? term : "xterm");
+	own(freep) char *term_entry = xfmt("TERM=%s", exec->raw && term ? term : "dumb");
 	const char *env[8] = {0};
 	size_t count = 0;
 	for (; cell_default_env[count] && count < ARRAY_LEN(env) - 2; count++)
@@ -292,35 +290,50 @@ static int exec_run(struct exec *exec, const struct live_cell *cell, char **comm
 	return exec->code;
 }
 
+struct exec_options {
+	bool raw;
+};
+
 static int run(void *data, const struct cli_args *args)
 {
+	const struct exec_options *options = data;
+	bool safe = !options->raw;
 	own(live_list_done) struct live_list list;
 	struct err err = {0};
 
-	(void)data;
 	live_list(&list);
 	const struct live_cell *cell = live_find(&list, args->words[0], &err);
 	if (!cell)
 		return cli_fail(&err);
 	own(exec_done) struct exec exec = {
 		.tty = isatty(STDIN_FILENO) && isatty(STDOUT_FILENO),
+		.raw = options->raw,
 		.inside = {-1, -1, -1},
 		.master = -1,
 		.answer_fd = -1,
-		.out = {.from = -1, .to = STDOUT_FILENO},
-		.err = {.from = -1, .to = STDERR_FILENO},
+		.out = {.from = -1, .to = STDOUT_FILENO, .safe = safe && isatty(STDOUT_FILENO)},
+		.err = {.from = -1, .to = STDERR_FILENO, .safe = safe && isatty(STDERR_FILENO)},
 		.in = {.to = -1},
 	};
 	return exec_run(&exec, cell, args->command);
 }
 
+static const struct cli_option options_table[] = {
+	{.name = "raw", .kind = CLI_FLAG, CLI_INTO(struct exec_options, raw),
+		.help = "let its escape sequences reach your terminal"},
+	{0},
+};
+
 const struct cli_verb verb_exec = {
 	.name = "exec",
 	.summary = "run a further program inside a live cell",
-	.usage = "CELL -- COMMAND [ARGUMENT...]",
+	.usage = "[--raw] CELL -- COMMAND [ARGUMENT...]",
 	.details = "CELL is an id as 'hotcell ps' prints it, or the beginning of one. The program is in all\n"
 		   "namespaces and limits of the cell. With a terminal on stdin and stdout it gets one of its own.\n"
+		   "What reaches your terminal is text and colour alone, and TERM is dumb, unless --raw is given.\n"
 		   "The exit code is the program's, 128+N if signal N ended it, 125 if hotcell failed.\n",
+	.options = options_table,
+	.options_size = sizeof(struct exec_options),
 	.words_min = 1,
 	.words_max = 1,
 	.word = "CELL",

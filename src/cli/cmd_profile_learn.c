@@ -57,6 +57,7 @@ struct attempt {
 
 static void attempt_done(struct attempt *it)
 {
+	cli_beside(NULL);
 	it->cell = cell_free(it->cell);
 	run_doors_done(&it->doors);
 	run_audit_done(&it->audit);
@@ -172,6 +173,7 @@ static int attempt_run(struct attempt *it, const struct run_options *options, ch
 	it->cell = cell_start(it->pool, &it->built.spec, &with, on_done, it, err);
 	if (!it->cell || run_audit_start(&it->audit, cell_id(it->cell), err) < 0)
 		return -1;
+	cli_beside(it->cell);
 	while (!it->done)
 		if (loop_turn(it->loop, -1) < 0 && errno != EINTR)
 			return err_errno(err, errno, "wait for the cell");

@@ -54,6 +54,7 @@ static void run_done(struct run *run)
 	run->live_timer = loop_remove(run->live_timer);
 	if (run->live && run->cell)
 		live_remove(run->live, run->cell);
+	cli_beside(NULL);
 	run->cell = cell_free(run->cell);
 	run->live = live_free(run->live);
 	run_doors_done(&run->doors);
@@ -133,6 +134,7 @@ static int put_json(struct run *run, const struct cell_result *result)
 		return cli_fail(&err);
 	if (!run->options->json)
 		return 0;
+	buf_str(&out, cli_apart(STDOUT_FILENO));
 	if (result->stdout_unfinished) /* our JSON is a line of its own */
 		buf_char(&out, '\n');
 	buf_add(&out, json.out.data, json.out.len);
@@ -324,6 +326,7 @@ static int run_cell(struct run *run, struct cell_spec *spec)
 	run->cell = cell_start(run->pool, spec, &io, on_done, run, &err);
 	if (!run->cell)
 		return run_refused(run, &err);
+	cli_beside(run->cell);
 	if (run_audit_start(&run->audit, cell_id(run->cell), &err) < 0) {
 		(void)cli_fail(&err);
 		cell_cancel(run->cell);

@@ -7,9 +7,24 @@
 #include <string.h>
 
 #include "base/term.h"
+#include "cell/cell.h"
 #include "cli/hide.h"
 
 #define LINE_MAX_SAID 400
+
+static const struct cell *printing;
+static bool was_cut;
+
+void cli_beside(const struct cell *cell)
+{
+	was_cut = was_cut || (printing && cell_is_cut(printing));
+	printing = cell;
+}
+
+const char *cli_apart(int fd)
+{
+	return (was_cut || (printing && cell_is_cut(printing))) && isatty(fd) ? TERM_CANCEL : "";
+}
 
 void cli_say(const char *format, ...)
 {
@@ -22,7 +37,7 @@ void cli_say(const char *format, ...)
 	if (len < 0)
 		return;
 	redact_line(cli_hidden(), text);
-	(void)fprintf(stderr, "hotcell: %s\n", text);
+	(void)fprintf(stderr, "%shotcell: %s\n", cli_apart(STDERR_FILENO), text);
 	explicit_bzero(text, (size_t)len);
 	free(text);
 }

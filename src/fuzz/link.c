@@ -69,15 +69,14 @@ static int connect_inside(struct session *session, struct err *err)
 	char port[8];
 	const char *const argv[] = {TARGET_BRIDGE, port, NULL}, *const env[] = {NULL};
 	int to[2] = {-1, -1}, from[2] = {-1, -1};
-	own(fd_closep) int nothing = open("/dev/null", O_WRONLY | O_CLOEXEC);
 	int rc = -1;
 
 	(void)snprintf(port, sizeof(port), "%u", session->target->options.port);
-	if (nothing < 0 || pipe2(to, O_CLOEXEC) < 0 || pipe2(from, O_CLOEXEC) < 0 || fcntl(to[1], F_SETFL, O_NONBLOCK) < 0 ||
+	if (pipe2(to, O_CLOEXEC) < 0 || pipe2(from, O_CLOEXEC) < 0 || fcntl(to[1], F_SETFL, O_NONBLOCK) < 0 ||
 		fcntl(from[0], F_SETFL, O_NONBLOCK) < 0)
 		rc = err_errno(err, errno, "make a pipe to the target");
 	else
-		rc = cell_exec(session->life->cell, argv, env, (const int[]){to[0], from[1], nothing}, false, on_bridge_end, NULL,
+		rc = cell_exec(session->life->cell, argv, env, (const int[]){to[0], from[1], -1}, false, on_bridge_end, NULL,
 			err);
 	if (rc == 0)
 		rc = streams_add(session, fd_take(&to[1]), fd_take(&from[0]), err);

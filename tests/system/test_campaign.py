@@ -119,6 +119,15 @@ def test_a_run_cannot_forge_its_marker_or_its_logs(place):
     assert "reserved name" in json.dumps(skipped)
 
 
+def test_without_stdin_a_run_has_the_null_device_of_its_own_cell(place):
+    script = """wc -c; test -c /dev/stdin && echo device; exec 3</dev/null
+        for fd in 0 3; do sed -n "s/mnt_id:/$fd/p" /proc/self/fdinfo/$fd; done; cut -d ' ' -f 1 /proc/self/mountinfo"""
+    assert campaign(place, "--runs", "1", *shell(script)).code == 0
+    count, kind, first, second, *mounts = (place / "fuzz/runs/001/stdout.log").read_text().split("\n")
+    assert (count, kind) == ("0", "device")
+    assert first.split()[1] == second.split()[1] and first.split()[1] in mounts, "it is not the host's"
+
+
 def test_every_run_reads_the_same_stdin_from_its_beginning(place):
     (place / "prompt.md").write_text("find bugs\n" * 1000)
     ran = campaign(place, "--runs", "4", "--stdin", "prompt.md", *shell("wc -c; head -c1"))

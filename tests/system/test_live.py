@@ -335,6 +335,28 @@ def test_exec_on_a_terminal_has_one(cell):
         assert line in out, out
 
 
+def test_exec_on_a_terminal_shows_what_is_printed_and_obeys_nothing(cell):
+    script = r"printf '\033[6n\033]0;x\007\033[2J\033[31mred\033[0m'; echo \ TERM=$TERM"
+    for command in (["sh", "-c", script], ["sh", "-c", f"({script}) >&2"]):
+        with Terminal("exec", cell.id, "--", *command, env={"TERM": "xterm"}) as terminal:
+            code, out = terminal.finish()
+        shown = rb"\x1b[6n\x1b]0;x\x07\x1b[2J" + b"\033[31mred\033[0m TERM=dumb"
+        assert code == 0 and out.strip() == shown, out
+    with Terminal("exec", "--raw", cell.id, "--", "sh", "-c", script, env={"TERM": "xterm"}) as terminal:
+        code, out = terminal.finish()
+    assert code == 0 and out.strip() == b"\033[6n\033]0;x\007\033[2J\033[31mred\033[0m TERM=xterm", out
+
+
+def test_exec_on_a_terminal_hands_in_no_file_of_the_host(cell):
+    script = "chmod 0666 /proc/self/fd/0; stat -L -c device=%d /proc/self/fd/0; echo through >/dev/tty"
+    with Terminal("exec", cell.id, "--", "sh", "-c", script) as terminal:
+        code, out = terminal.finish()
+    assert code == 0 and b"through" in out, out
+    device = int(out.split(b"device=")[1].split()[0])
+    ours = [os.stat(path).st_dev for path in ("/dev", "/dev/pts")]
+    assert device not in ours, out
+
+
 def test_exec_into_a_cell_that_has_ended_is_refused(cell):
     cell.process.terminate()
     cell.finish()

@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import select
 import signal
 import subprocess
 import time
@@ -550,6 +551,42 @@ def test_escapes_do_not_reach_a_terminal(hostile):
     assert b"\x1b" not in rest, out
     assert b"\x07" not in rest and b"\x05" not in rest, out
     assert b"\\x1b" in rest, "what is not obeyed is shown"
+
+
+NO_COLOUR = rb"\x1b(?!\[[0-9;:]*m)"
+
+
+def slowly(terminal, seconds=20):
+    """What a terminal shows that takes a little at a time, so that what is written there is cut anywhere."""
+    out, deadline = b"", time.monotonic() + seconds
+    while time.monotonic() < deadline and select.select([terminal.master], [], [], 5)[0]:
+        try:
+            out += os.read(terminal.master, 700)
+        except OSError:
+            break
+        time.sleep(0.0003)
+    return out
+
+
+def test_the_text_of_one_stream_ends_no_sequence_of_the_other():
+    script = "(yes \"$1\" | tr -d '\\n' | head -c 600000) & (yes 6n2J | tr -d '\\n' | head -c 600000 >&2); wait"
+    with Terminal("run", "-q", "--", "sh", "-c", script, "-", "\033[38;5;1m") as terminal:
+        out = slowly(terminal)
+    assert len(out) >= 1200000
+    found = [out[at.start() : at.start() + 10] for at in re.finditer(NO_COLOUR, out)]
+    assert not found, found
+
+
+def test_the_verdict_ends_no_sequence_when_the_rest_is_given_up():
+    script = "yes \"$1\" | tr -d '\\n'"
+    with Terminal("run", "-t", "1s", "--", "sh", "-c", script, "-", "\033[38;2;100;101;102m") as terminal:
+        time.sleep(2.5)  # nothing is read: the second that it has for the rest is over
+        code, out = terminal.finish()
+    assert code == 124, out[-300:]
+    verdict = out.rindex(b"hotcell: ")
+    assert out[:verdict].endswith(b"\x18"), out[verdict - 50 :]
+    found = [out[at.start() : at.start() + 30] for at in re.finditer(NO_COLOUR, out[:verdict])]
+    assert all(b"\x18" in each for each in found), found
 
 
 def test_escapes_reach_a_pipe_and_a_raw_terminal_unchanged(hostile):

@@ -179,7 +179,7 @@ static struct cell_backend_run *fake_start(struct cell_backend_pool *pool, const
 		if (i != CELL_OUTPUT_LIMITED && i != CELL_WALL_CLOCK)
 			receipt->grade[i] = fake.off & (1u << i) ? CELL_OFF : CELL_ON;
 	for (int i = 0; i < 3; i++) {
-		run->fds[i] = stdio[i] < 0 ? -1 : fcntl(stdio[i], F_DUPFD_CLOEXEC, 3);
+		run->fds[i] = stdio[i] < 0 ? open("/dev/null", O_RDWR | O_CLOEXEC) : fcntl(stdio[i], F_DUPFD_CLOEXEC, 3);
 		if (run->fds[i] >= 0 && i > 0)
 			(void)fcntl(run->fds[i], F_SETFL, O_WRONLY | O_NONBLOCK);
 		if (run->fds[i] >= 0 && i == 0)

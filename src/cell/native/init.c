@@ -211,14 +211,15 @@ static pid_t start_program(struct init *init, const struct job *job, const int *
 static void start_main(struct init *init, struct wire_reader *reader, const int *given, size_t count)
 {
 	own(job_done) struct job job = { 0 };
-	own(fd_closep) int master = -1, slave = -1;
+	own(fd_closep) int master = -1, inside = -1;
+	uint64_t mark = init->birth->calls->mark;
 	struct err err;
 	int stdio[3];
 
 	init->main_pid = -1;
-	if (job_receive(&job, reader, &given, &count, &err) == 0 && check_needs(init, &job, &err) == 0 && (!job.tty || program_terminal(&job, init->birth->calls->mark, &master, &slave, &err) == 0)) {
-		for (size_t i = 0; i < 3; i++)
-			stdio[i] = job.tty ? slave : i < count ? given[i] : -1;
+	if (job_receive(&job, reader, &given, &count, &err) == 0 && check_needs(init, &job, &err) == 0 &&
+		(!job.tty || program_terminal(&job, mark, &master, &inside, &err) == 0) &&
+		program_stdio(&job, mark, given, count, &inside, stdio, &err) == 0) {
 		init->started = clock_now();
 		init->main_pid = start_program(init, &job, stdio, &err);
 	}
@@ -246,6 +247,8 @@ static void say_exec_done(const struct init *init, uint32_t id, int status)
 static void start_beside(struct init *init, uint32_t id, struct wire_reader *reader, const int *given, size_t count)
 {
 	own(job_done) struct job job = { 0 };
+	own(fd_closep) int inside = -1;
+	int stdio[3] = { -1, -1, -1 };
 	struct err err = { 0, "too many programs are being executed in this cell" };
 	struct execed *slot = NULL;
 	pid_t pid = -1;
@@ -253,15 +256,16 @@ static void start_beside(struct init *init, uint32_t id, struct wire_reader *rea
 	for (size_t i = 0; i < MAX_EXECS && slot == NULL; i++)
 		if (init->execs[i].pid == 0)
 			slot = &init->execs[i];
-	if (slot != NULL && job_receive(&job, reader, &given, &count, &err) == 0 && count == 3)
-		pid = start_program(init, &job, given, &err);
+	if (job_receive(&job, reader, &given, &count, &err) == 0 &&
+		program_stdio(&job, init->birth->calls->mark, given, count, &inside, stdio, &err) == 0 && slot != NULL)
+		pid = start_program(init, &job, stdio, &err);
 	if (pid > 0) {
 		init->alone = false;
 		*slot = (struct execed){ pid, id };
 		return;
 	}
-	if (count == 3)
-		(void)dprintf(given[2], "hotcell: %s\n", err.text);
+	if (stdio[2] >= 0)
+		(void)dprintf(stdio[2], "hotcell: %s\n", err.text);
 	say_exec_done(init, id, 125 << 8);
 }
 

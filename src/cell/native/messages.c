@@ -189,28 +189,33 @@ void job_done(struct job *job)
 	buf_done(&job->bytes);
 }
 
-#define JOB_HEAD 12 /* kind, id, and whether a memfd holds the rest */
+#define JOB_HEAD 16 /* kind, id, whether a memfd holds the rest, and which descriptors come along */
 
-int job_send(int socket, uint32_t kind, uint32_t id, const struct buf *job, const int *fds, size_t count,
-	struct err *err)
+int job_send(int socket, uint32_t kind, uint32_t id, const struct buf *job, const int stdio[3], struct err *err)
 {
 	own(buf_done) struct buf message = { 0 };
 	bool fits = job->len <= MAX_MESSAGE - JOB_HEAD;
 	own(fd_closep) int memfd = fits ? -1 : wire_to_memfd(job, err);
 	int all[4];
 	size_t used = 0;
+	uint32_t given = 0;
 
 	if (!fits && memfd < 0)
 		return -1;
 	wire_put_u32(&message, kind);
 	wire_put_u32(&message, id);
 	wire_put_u32(&message, !fits);
+	if (!fits)
+		all[used++] = memfd;
+	for (unsigned i = 0; i < 3; i++) {
+		if (stdio[i] < 0)
+			continue;
+		all[used++] = stdio[i];
+		given |= 1u << i;
+	}
+	wire_put_u32(&message, given);
 	if (fits)
 		buf_add(&message, job->data, job->len);
-	else
-		all[used++] = memfd;
-	for (size_t i = 0; i < count; i++)
-		all[used++] = fds[i];
 	if (wire_send(socket, message.data, message.len, all, used) < 0)
 		return err_errno(err, errno, "send a job to its cell");
 	return 0;
@@ -218,8 +223,10 @@ int job_send(int socket, uint32_t kind, uint32_t id, const struct buf *job, cons
 
 int job_receive(struct job *job, struct wire_reader *reader, const int **fds, size_t *count, struct err *err)
 {
-	*job = (struct job){ 0 };
-	if (wire_get_u32(reader) == 0)
+	bool boxed = wire_get_u32(reader) != 0;
+
+	*job = (struct job){ .given = wire_get_u32(reader) };
+	if (!boxed)
 		return job_decode(job, reader, err);
 	if (*count == 0)
 		return err_set(err, EPROTO, "the job's message is damaged");

@@ -156,7 +156,9 @@ static int native_warm(struct cell_backend_pool *pool, const struct cell_spec *s
 
 static int run_keep_stdio(struct cell_backend_run *run, const int stdio[3], struct err *err)
 {
-	for (int i = 0; i < 3 && !run->tty; i++) {
+	for (int i = 0; i < 3; i++) {
+		if (stdio[i] < 0)
+			continue;
 		run->stdio[i] = fcntl(stdio[i], F_DUPFD_CLOEXEC, 3);
 		if (run->stdio[i] < 0)
 			return err_errno(err, errno, "keep the cell's stdio");
@@ -227,7 +229,7 @@ static struct cell_backend_run *native_start(struct cell_backend_pool *pool, con
 		return NULL;
 	struct cell_backend_run *run = xcalloc(1, sizeof(*run));
 	*run = (struct cell_backend_run){ .receipt = receipt, .events = *events, .workspace = -1,
-		.stdio = { -1, -1, -1 }, .tty = spec->tty };
+		.stdio = { -1, -1, -1 } };
 	struct slot *slot = slot_for_run(kind);
 	bool ready = slot->state == READY, at_once = ready && slot->listener_count == 0;
 	if (!at_once && run_keep_stdio(run, stdio, err) < 0) {
@@ -359,7 +361,7 @@ static int native_exec(struct cell_backend_run *run, const char *const *argv, co
 		.cwd = CELL_WORKSPACE,
 		.tty = tty };
 	job_encode(&job, &wanted);
-	if (job_send(slot->control, MSG_EXEC, ++run->next_exec, &job, fds, 3, err) < 0)
+	if (job_send(slot->control, MSG_EXEC, ++run->next_exec, &job, fds, err) < 0)
 		return -1;
 	struct waiting_exec *exec = xcalloc(1, sizeof(*exec));
 	*exec = (struct waiting_exec){ .id = run->next_exec, .done = done, .data = data, .next = run->execs };

@@ -68,9 +68,9 @@ enum native_message {
 	MSG_MADE, /* slot, pid; fds: pidfd, the cell's listeners */
 	MSG_FAILED, /* slot or NO_SLOT, err */
 	/* supervisor -> init */
-	MSG_JOB, /* 0, job; fds: stdin, stdout, stderr unless it has a terminal of its own */
+	MSG_JOB, /* 0, job; fds: stdin, stdout, stderr, as far as it is given them */
 	MSG_KILL,
-	MSG_EXEC, /* id, job; fds: stdin, stdout, stderr */
+	MSG_EXEC, /* id, job; fds likewise */
 	/* init -> supervisor (MSG_FAILED too) */
 	MSG_STARTED, /* facts: what took effect (enum fact bits), when; fd: the terminal's master, if any */
 	MSG_REPORT, /* facts, how it ended; fd: the workspace, if wanted. Comes without MSG_STARTED after a short run */
@@ -115,15 +115,15 @@ struct job {
 	unsigned short rows, columns; /* of the terminal; 0: not known */
 	uint64_t backstop_ms; /* init ends the cell by itself this long after its start; 0: never */
 	uint32_t need; /* facts without which it must not run */
+	uint32_t given; /* a bit for each of stdin, stdout and stderr that came with it */
 	struct buf bytes;
 };
-/* Encodes all but `bytes`. */
+/* Encodes all but `given` and `bytes`. */
 void job_encode(struct buf *buf, const struct job *job);
 MUST_CHECK int job_decode(struct job *ret, struct wire_reader *reader, struct err *err);
 void job_done(struct job *job);
-/* Sends kind, id and the job; what does not fit into a message goes as a memfd, the first descriptor. */
-MUST_CHECK int job_send(int socket, uint32_t kind, uint32_t id, const struct buf *job, const int *fds, size_t count,
-	struct err *err);
+/* Sends kind, id and the job; what does not fit into a message goes as a memfd, the first descriptor. stdio: -1 is not sent. */
+MUST_CHECK int job_send(int socket, uint32_t kind, uint32_t id, const struct buf *job, const int stdio[3], struct err *err);
 /* The other side: *fds and *count are left with the rest. */
 MUST_CHECK int job_receive(struct job *ret, struct wire_reader *reader, const int **fds, size_t *count,
 	struct err *err);

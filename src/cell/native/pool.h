@@ -83,7 +83,7 @@ struct cell_backend_run {
 	struct cell_backend_events events;
 	struct buf job; /* until it is sent */
 	int stdio[3]; /* until then */
-	bool tty, started, over, reported, killed;
+	bool started, over, reported, killed;
 	bool effects; /* are told, as far as is known */
 	struct cell_end end;
 	struct err err; /* why it never ran */

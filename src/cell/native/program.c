@@ -174,3 +174,21 @@ int program_terminal(const struct job *job, uint64_t mark, int *ret_master, int 
 	*ret_master = fd_take(&master);
 	return 0;
 }
+
+int program_stdio(const struct job *job, uint64_t mark, const int *given, size_t count, int *ret_own, int ret[3],
+	struct err *err)
+{
+	size_t used = 0;
+
+	for (unsigned i = 0; i < 3; i++) {
+		bool came = (job->given & 1u << i) != 0;
+		if (came && used == count)
+			return err_set(err, EPROTO, "the job's descriptors are missing");
+		if (!came && *ret_own < 0)
+			*ret_own = open_marked("/dev/null", mark);
+		ret[i] = came ? given[used++] : *ret_own;
+		if (ret[i] < 0)
+			return err_errno(err, errno, "open the cell's /dev/null");
+	}
+	return 0;
+}

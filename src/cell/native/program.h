@@ -19,4 +19,9 @@ MUST_CHECK pid_t program_start_asking(const struct job *job, const int stdio[3],
 /* A new terminal of the cell's own, of the job's size: both ends. `mark`: see struct call_set. */
 MUST_CHECK int program_terminal(const struct job *job, uint64_t mark, int *ret_master, int *ret_slave, struct err *err);
 
+/* What a job was given as 0, 1 and 2, and ret_own in place of the others: the cell's own /dev/null, where that is -1 and needed.
+ * Nothing of the host's: who has its /dev/null can change its times, and watch who opens it. */
+MUST_CHECK int program_stdio(const struct job *job, uint64_t mark, const int *given, size_t count, int *ret_own, int ret[3],
+	struct err *err);
+
 #endif

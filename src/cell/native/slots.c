@@ -470,7 +470,7 @@ void slot_send_job(struct slot *slot, const int *stdio)
 	struct cell_backend_run *run = slot->run;
 	struct err err;
 
-	if (job_send(slot->control, MSG_JOB, 0, &run->job, stdio, run->tty ? 0 : 3, &err) < 0 && !is_gone(&err))
+	if (job_send(slot->control, MSG_JOB, 0, &run->job, stdio, &err) < 0 && !is_gone(&err))
 		run_fail(run, &err); /* else its init has already told why it is gone, or its pidfd will */
 	run_sent(run);
 }
