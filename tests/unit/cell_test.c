@@ -670,7 +670,7 @@ static void cancelling_gives_up_a_sink_that_takes_nothing(void **state)
 	fd_close(&to[1]);
 }
 
-static void a_sink_that_goes_away_is_no_fault(void **state)
+static void a_sink_that_goes_away_is_gone_for_the_program_and_no_fault(void **state)
 {
 	static const struct fake_action actions[] = {{.kind = FAKE_STARTED}, {.kind = FAKE_PRINT, .text = "0123456789",
 		.count = 100000}, {.kind = FAKE_ENDED}};
@@ -681,7 +681,7 @@ static void a_sink_that_goes_away_is_no_fault(void **state)
 	world->io.out = to[1];
 	run_fake(world, actions);
 	assert_int_equal(world->result.outcome, CELL_EXITED);
-	assert_int_equal(world->result.stdout_bytes, 1000000);
+	assert_in_range(world->result.stdout_bytes, 1, 999999); /* the rest found nobody */
 	assert_int_equal(world->result.err.code, 0);
 	fd_close(&to[1]);
 }
@@ -1023,7 +1023,7 @@ int main(void)
 		TEST(a_socket_that_is_full_is_no_reason_to_block),
 		TEST(who_watches_a_pool_is_told_of_a_cell_that_was_freed_while_its_sink_was_slow),
 		TEST(cancelling_gives_up_a_sink_that_takes_nothing),
-		TEST(a_sink_that_goes_away_is_no_fault),
+		TEST(a_sink_that_goes_away_is_gone_for_the_program_and_no_fault),
 		TEST(a_full_disk_is_told),
 		TEST(escapes_are_made_harmless_for_a_terminal),
 		TEST(a_file_gets_the_bytes_as_they_are),
