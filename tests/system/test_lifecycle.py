@@ -110,6 +110,18 @@ def test_killing_the_supervisor_kills_everything_inside(tree):
     next_hotcell()
 
 
+def test_a_cell_whose_init_hangs_ends_with_the_supervisor(tree):
+    live, word = tree("-t", "20s")
+    with live:
+        everyone = descendants(live.pid)
+        init = stat_of(min(inside(word), key=lambda pid: stat_of(pid)[3]))[2]
+        os.kill(init, signal.SIGSTOP)
+        live.process.kill()
+        assert gone(word), f"alive after the supervisor's death: {inside(word)}"
+        assert eventually(lambda: not any(stat_of(pid) for pid in everyone)), "a helper stayed"
+    next_hotcell()
+
+
 def test_killing_any_process_of_ours_ends_the_cell(tree):
     """Those between the supervisor and what is in the cell, one after another. One that only makes namespaces has done so and is on
     its way out."""

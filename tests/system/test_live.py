@@ -1,7 +1,9 @@
 """The verbs for live cells: ps, logs, kill, exec."""
 
+import contextlib
 import json
 import os
+import time
 
 import pytest
 
@@ -9,13 +11,16 @@ from harness import (
     IS_ROOT,
     Live,
     Terminal,
+    descendants,
     eventually,
     gone,
     hotcell,
     inside,
     is_others,
     marker,
+    pretending,
     refused,
+    run,
     stat_of,
 )
 
@@ -314,6 +319,47 @@ def test_exec_ends_with_the_cell(cell):
         cell.finish()
         assert gone(word)
         assert beside.finish(5).code != 0
+
+
+@contextlib.contextmanager
+def freezing(hostile, *flags, then=(), **more):
+    """A cell whose program stops all others there, and eight execs that are stopped on their way to their program, or soon after."""
+    word = marker()
+    with Live(*flags, *hostile("procs", "freeze", word, *then), **more) as live, contextlib.ExitStack() as stack:
+        live.wait_for(b"ready")
+        live.id, live.execs = cell_of(word), []
+        for _ in range(8):
+            live.execs.append(stack.enter_context(Live(live.id, "--", "/hostile/procs", "stay", verb="exec")))
+            time.sleep(0.05)
+        assert eventually(lambda: "T" in [stat[1] for stat in map(stat_of, descendants(live.pid)) if stat])
+        yield live
+
+
+def test_a_program_that_stops_every_exec_ends_with_the_supervisor(hostile):
+    with freezing(hostile, "-t", "20s") as live:
+        everyone = descendants(live.pid)
+        live.process.kill()
+        assert eventually(lambda: not any(stat_of(pid) for pid in everyone)), "alive after the supervisor's death"
+        for beside in live.execs:
+            ran = beside.finish(5)
+            assert (ran.code, ran.err) == (125, b"hotcell: the supervisor is gone\n"), ran
+    assert run("--", "true").code == 0
+    assert hotcell("ps").code == 0
+
+
+def test_a_program_that_stops_every_exec_is_killed_with_them(hostile):
+    with freezing(hostile, "-t", "20s") as live:
+        live.process.terminate()
+        assert live.finish(5).outcome == "cancelled"
+        for beside in live.execs:
+            assert beside.finish(5).code == 137
+
+
+def test_a_program_that_stops_every_exec_has_its_memory_watched(hostile):
+    lack = pretending("no-cgroup")
+    with freezing(hostile, "-t", "20s", "--memory", "64M", then=(200,), env=lack) as live:
+        live.send(b"\n")
+        assert live.finish(5).outcome == "oom"
 
 
 def test_killing_exec_takes_stdin_from_its_program_and_nothing_from_the_cell(cell):

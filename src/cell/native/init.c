@@ -16,7 +16,8 @@
  * obeys MSG_KILL. When the program ends it kills all others, reports, and exits. If the supervisor
  * dies, the control socket ends and init exits; the kernel kills whatever is left of a namespace
  * without init. Being under its own filter, init must never make a call that the filter refuses: it
- * would wait for its own answer.
+ * would wait for its own answer. Nor does it ever wait for a process that another one in the cell can
+ * stop: while it waits, nobody is watched.
  *
  * The program has the same user as init, so init is not dumpable (no ptrace, no /proc/1/mem), takes
  * no signals from inside (it is process 1) and trusts nothing in the cell's files. */
@@ -57,6 +58,7 @@
 struct execed {
 	pid_t pid; /* 0: free */
 	uint32_t id;
+	int became; /* as `became` below; -1: it has, or need not ask */
 };
 
 struct init {
@@ -65,7 +67,7 @@ struct init {
 	int workspace; /* -1: not wanted; open from the start, as the program may close the folder to its own user */
 	struct watch watch;
 	struct effects effects;
-	pid_t starting; /* a child that has not become its program yet, if it has to ask us; 0: none */
+	pid_t starting; /* the main program before it has become that, if it has to ask us; 0: none */
 	int became; /* of that one: it can be read when it has */
 	struct execed execs[MAX_EXECS];
 	pid_t main_pid;
@@ -192,18 +194,29 @@ static void answer_until_it_became(void *data, pid_t pid, int became)
 	init->starting = pid;
 	init->became = became;
 	while (!can_be_read(became)) {
-		struct pollfd fds[] = { { .fd = became, .events = POLLIN }, { .fd = init->listener, .events = POLLIN } };
-		if (poll(fds, ARRAY_LEN(fds), -1) > 0 && fds[1].revents != 0)
+		struct pollfd fds[] = { { .fd = became, .events = POLLIN }, { .fd = init->listener, .events = POLLIN },
+			{ .fd = init->control } };
+		if (poll(fds, ARRAY_LEN(fds), -1) <= 0)
+			continue;
+		if (fds[1].revents != 0)
 			answer_refused(init);
+		if (fds[2].revents != 0)
+			_exit(0); /* its end: the supervisor is gone */
 	}
 	init->starting = 0;
+}
+
+/* Exec asks us about itself. */
+static bool exec_asks(const struct init *init)
+{
+	return init->birth->t->effects && init->listener >= 0;
 }
 
 static pid_t start_program(struct init *init, const struct job *job, const int *stdio, struct err *err)
 {
 	uint64_t open_files = init->birth->t->open_files;
 
-	if (init->birth->t->effects && init->listener >= 0)
+	if (exec_asks(init))
 		return program_start_asking(job, stdio, open_files, answer_until_it_became, init, err);
 	return program_start(job, stdio, open_files, err);
 }
@@ -243,7 +256,7 @@ static void say_exec_done(const struct init *init, uint32_t id, int status)
 	tell(init, &message, NULL, 0);
 }
 
-/* A program beside the main one; what fails it is told on its stderr. */
+/* A program beside the main one, which may do its worst meanwhile; what fails it is told on its stderr. */
 static void start_beside(struct init *init, uint32_t id, struct wire_reader *reader, const int *given, size_t count)
 {
 	own(job_done) struct job job = { 0 };
@@ -252,21 +265,22 @@ static void start_beside(struct init *init, uint32_t id, struct wire_reader *rea
 	struct err err = { 0, "too many programs are being executed in this cell" };
 	struct execed *slot = NULL;
 	pid_t pid = -1;
+	int became = -1;
 
 	for (size_t i = 0; i < MAX_EXECS && slot == NULL; i++)
 		if (init->execs[i].pid == 0)
 			slot = &init->execs[i];
 	if (job_receive(&job, reader, &given, &count, &err) == 0 &&
 		program_stdio(&job, init->birth->calls->mark, given, count, &inside, stdio, &err) == 0 && slot != NULL)
-		pid = start_program(init, &job, stdio, &err);
+		pid = program_start_beside(&job, stdio, init->birth->t->open_files, exec_asks(init) ? &became : NULL, &err);
 	if (pid > 0) {
 		init->alone = false;
-		*slot = (struct execed){ pid, id };
+		*slot = (struct execed){ pid, id, became };
 		return;
 	}
 	if (stdio[2] >= 0)
 		(void)dprintf(stdio[2], "hotcell: %s\n", err.text);
-	say_exec_done(init, id, 125 << 8);
+	say_exec_done(init, id, PROGRAM_NOT_STARTED << 8);
 }
 
 /* ---- what happens inside ---- */
@@ -294,6 +308,22 @@ static bool judge(struct init *init, const struct seccomp_data *data, int index,
 	return true;
 }
 
+/* Whether this is a child of ours on its way to its program, which does nothing but exec. */
+static bool is_starting(struct init *init, pid_t pid)
+{
+	if (pid == init->starting)
+		return !can_be_read(init->became);
+	for (size_t i = 0; i < MAX_EXECS; i++) {
+		struct execed *execed = &init->execs[i];
+		if (execed->pid != pid || execed->became < 0)
+			continue;
+		if (!can_be_read(execed->became))
+			return true;
+		fd_close(&execed->became);
+	}
+	return false;
+}
+
 static void answer_refused(struct init *init)
 {
 	union {
@@ -306,8 +336,7 @@ static void answer_refused(struct init *init)
 	memset(&request, 0, sizeof(request));
 	if (ioctl(init->listener, SECCOMP_IOCTL_NOTIF_RECV, &request) < 0)
 		return; /* the caller was killed while it waited */
-	/* a child of ours on its way to its program does nothing but exec */
-	bool starting = (pid_t)request.notif.pid == init->starting && !can_be_read(init->became);
+	bool starting = is_starting(init, (pid_t)request.notif.pid);
 	if (init->birth->t->effects && !starting && !effects_tell(&init->effects, init->listener, &request.notif))
 		return;
 	int index = calls_index(request.notif.data.nr);
@@ -341,6 +370,7 @@ static void child_ended(struct init *init, pid_t pid, int status)
 		if (init->execs[i].pid != pid)
 			continue;
 		say_exec_done(init, init->execs[i].id, status);
+		fd_close(&init->execs[i].became);
 		init->execs[i].pid = 0;
 	}
 }

@@ -2,7 +2,8 @@
  *
  * The child shares our memory, as after vfork: nothing is copied, and what fails in it it writes where
  * we read it. We are suspended meanwhile, so only one of us runs. Where the filter asks us about exec that would be for
- * ever: the child is then a copy, and writes what fails into a pipe. */
+ * ever: the child is then a copy, and writes what fails into a pipe. It would be, too, where somebody else in the cell can
+ * stop the child: that is a copy which we do not wait for, and which tells by itself what fails. */
 #include "cell/native/program.h"
 
 #include <errno.h>
@@ -149,6 +150,27 @@ pid_t program_start_asking(const struct job *job, const int stdio[3], uint64_t o
 	(void)waitpid(pid, NULL, 0);
 	*err = child.err;
 	return -1;
+}
+
+pid_t program_start_beside(const struct job *job, const int stdio[3], uint64_t open_files, int *ret_became, struct err *err)
+{
+	struct child child = { .job = job, .stdio = stdio, .open_files = open_files };
+	int ends[2] = { -1, -1 };
+
+	if (ret_became != NULL && pipe2(ends, O_CLOEXEC) < 0)
+		return err_errno(err, errno, "make a pipe");
+	own(fd_closep) int became = ends[0], tell = ends[1];
+	pid_t pid = fork();
+	if (pid < 0)
+		return err_errno(err, errno, "start a process in the cell");
+	if (pid == 0) {
+		(void)child_main(&child);
+		(void)dprintf(stdio[2], "hotcell: %s\n", child.err.text);
+		_exit(PROGRAM_NOT_STARTED);
+	}
+	if (ret_became != NULL)
+		*ret_became = fd_take(&became);
+	return pid;
 }
 
 /* By the call itself, so that it can be marked as ours. */

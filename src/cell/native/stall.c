@@ -22,6 +22,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/sched.h>
+#include <poll.h>
 #include <sched.h>
 #include <signal.h>
 #include <stddef.h>
@@ -37,6 +38,8 @@
 #include <unistd.h>
 
 #include "base/weaken.h"
+
+#define INIT_PATIENCE_MS 500 /* when the supervisor is gone, init ends at once by itself */
 
 /* All that can be seen of a folder which nobody has put anything into. */
 struct look {
@@ -165,8 +168,8 @@ static int tell_made(const struct stall *stall, pid_t pid, const int *fds, size_
 
 _Static_assert(1 + CELL_MAX_LISTENERS <= WIRE_MAX_FDS, "a cell's listeners do not fit into a message");
 
-/* Clones one cell's init, which is born into the stall's cgroup and network. */
-static int make_cell(const struct stall *stall, struct err *err)
+/* Clones one cell's init, which is born into the stall's cgroup and network. *ret_pidfd: -1 if there is none. */
+static int make_cell(const struct stall *stall, int *ret_pidfd, struct err *err)
 {
 	const struct template *t = stall->birth->t;
 	int fds[1 + CELL_MAX_LISTENERS] = { -1 }; /* its pidfd, its listeners */
@@ -175,6 +178,7 @@ static int make_cell(const struct stall *stall, struct err *err)
 	size_t count = 1;
 	int failed = 0;
 
+	*ret_pidfd = -1;
 	if (!stall->birth->ipc && !weakened("ipc-namespace"))
 		args.flags |= CLONE_NEWIPC;
 	if (weakened("pid-namespace") || weakened("kill-all"))
@@ -192,15 +196,22 @@ static int make_cell(const struct stall *stall, struct err *err)
 		failed = tell_made(stall, pid, fds, count, err);
 	if (failed < 0)
 		(void)syscall(SYS_pidfd_send_signal, fds[0], SIGKILL, NULL, 0);
-	for (size_t i = 0; i < count; i++)
+	for (size_t i = 1; i < count; i++)
 		(void)close(fds[i]);
+	*ret_pidfd = fds[0];
 	return failed;
 }
 
-/* SIGCHLD is ignored, so this ends only when there is no child left. */
-static void wait_for_cell(void)
+/* An init that hangs, and so does not see that the supervisor is gone, is ended by us. */
+static void wait_for_cell(int pidfd, int socket)
 {
-	while (waitpid(-1, NULL, 0) > 0 || errno == EINTR)
+	struct pollfd fds[] = { { .fd = pidfd, .events = POLLIN }, { .fd = socket } }; /* of the socket only its end */
+
+	while (pidfd >= 0 && poll(fds, 2, -1) < 0 && errno == EINTR)
+		;
+	if (pidfd >= 0 && fds[0].revents == 0 && poll(fds, 1, INIT_PATIENCE_MS) <= 0)
+		(void)syscall(SYS_pidfd_send_signal, pidfd, SIGKILL, NULL, 0);
+	while (waitpid(-1, NULL, 0) > 0 || errno == EINTR) /* SIGCHLD is ignored: until there is no child left */
 		;
 }
 
@@ -227,15 +238,17 @@ void stall_main(struct birth *birth, int yard, int socket, int host_proc)
 {
 	struct stall stall = { .birth = birth, .yard = yard, .host_proc = host_proc };
 	struct err err;
+	int pidfd;
 
 	(void)prctl(PR_SET_NAME, "hotcell-stall", 0, 0, 0);
 	for (enum scratch which = 0; which < SCRATCH_COUNT; which++)
 		stall.places[which].fd = -1;
 	do { /* the first one's control socket is in birth already */
-		if (make_cell(&stall, &err) < 0)
+		if (make_cell(&stall, &pidfd, &err) < 0)
 			message_send_failed(yard, birth->slot, &err);
 		(void)close(birth->control);
-		wait_for_cell();
+		wait_for_cell(pidfd, socket);
+		fd_close(&pidfd);
 		if (stall.own_mounts)
 			refresh_scratch(&stall); /* at once: what is in it takes memory */
 	} while (await(&stall, socket));

@@ -3,6 +3,7 @@
 
 #include <ctype.h>
 #include <dirent.h>
+#include <poll.h>
 #include <sched.h>
 #include <sys/ioctl.h>
 #include <sys/prctl.h>
@@ -233,6 +234,31 @@ static int attack_stop(int argc, char **argv)
 	while (raise(SIGSTOP) == 0)
 		;
 	return 1;
+}
+
+/* freeze MARKER [MB]: stop all others as soon as they are there, until a line comes on stdin; then take that much memory, and stay */
+static int attack_freeze(int argc, char **argv)
+{
+	const struct timespec moment = { 0, 15000 }; /* who has slept is let in where another is at work */
+	struct pollfd told = { .fd = 0, .events = POLLIN };
+	size_t size = (argc > 1 ? strtoul(argv[1], NULL, 10) : 0) << 20;
+
+	if (gentle())
+		return 1;
+	signal(SIGPIPE, SIG_IGN);
+	prctl(PR_SET_TIMERSLACK, 1);
+	ready();
+	while (poll(&told, 1, 0) == 0)
+		for (int i = 0; i < 100; i++) {
+			(void)kill(-1, SIGSTOP);
+			nanosleep(&moment, NULL);
+		}
+	char *memory = size > 0 ? malloc(size) : NULL;
+	if (memory != NULL)
+		memset(memory, 1, size);
+	got_text("taken", memory != NULL && memory[size / 2] == 1 ? "yes" : "no");
+	sleep_forever();
+	return 0;
 }
 
 /* stubborn [MARKER]: ignore every signal that can be ignored, and go on for ever */
@@ -471,6 +497,7 @@ const struct attack procs_attacks[] = {
 	{ "scan", attack_scan },	 { "tune", attack_tune },     { "masked", attack_masked },
 	{ "tiocsti", attack_tiocsti },	 { "tty", attack_tty },	      { "resize", attack_resize },
 	{ "everyone", attack_everyone }, { "stop", attack_stop },     { "stubborn", attack_stubborn },
+	{ "freeze", attack_freeze },
 	{ "daemon", attack_daemon },	 { "holder", attack_holder }, { "tree", attack_tree },
 	{ "zombies", attack_zombies },	 { "status", attack_status }, { "env", attack_env },
 	{ "tamper", attack_tamper },	 { "args", attack_args },     { "die", attack_die },	      { "exit", attack_exit },
