@@ -2,6 +2,7 @@
 
 import os
 import shutil
+import socket
 import subprocess
 import threading
 
@@ -321,6 +322,54 @@ def test_secrets_vanish_from_a_writable_mount_and_stay_on_the_host(project, plac
 def test_a_file_with_a_hidden_name_is_there_when_it_is_itself_what_is_mounted(project):
     ran = run("--mount", f"{project}/.env:/p/.env", "--", "cat", "/p/.env")
     assert ran.out == b"SECRET\n", ran
+
+
+@pytest.fixture
+def listening():
+    """listening(path): a socket there that answers whoever connects."""
+    stop, threads = threading.Event(), []
+
+    def serve(server):
+        while not stop.is_set():
+            try:
+                server.accept()[0].sendall(b"REACHED\n")
+            except TimeoutError:
+                pass
+
+    def listen(path):
+        server = socket.socket(socket.AF_UNIX)
+        server.bind(str(path))
+        server.listen()
+        server.settimeout(0.1)
+        os.chmod(path, 0o777)
+        threads.append(threading.Thread(target=serve, args=(server,)))
+        threads[-1].start()
+
+    yield listen
+    stop.set()
+    for thread in threads:
+        thread.join()
+
+
+@pytest.mark.parametrize("how", ["ro", "rw"])
+def test_folders_that_cannot_be_listed_do_not_show_what_would_be_hidden(place, listening, hostile, how):
+    """A name that is known is reached without listing. For root: others' folders, and ones of the mount's owner that have
+    another group, which are his in the cell."""
+    folders = {"searched": (12345, 12345, 0o711), "group": (0, 12345, 0o750), "owner": (12345, 0, 0o750), "own": (0, 0, 0o311)}
+    for name, (uid, gid, mode) in folders.items():
+        folder = place / "home" / name
+        folder.mkdir(parents=True)
+        (folder / ".env").write_text("SECRET\n")
+        listening(folder / "s")
+        if IS_ROOT:
+            os.chown(folder, uid, gid)
+        folder.chmod(mode)
+    args = ["--mount", f"{place}/home:/p:{how}"]
+    ran = run(*args, "--", "sh", "-c", "chmod 777 /p/*; cat /p/*/.env; for each in searched group owner own; do cat /p/$each/.env; done")
+    assert b"SECRET" not in ran.out, ran
+    for name in folders:
+        ran = run(*args, *hostile("shown", "sockets", f"/p/{name}/s"))
+        assert "ok" not in ran.said.values() and b"REACHED" not in ran.out, ran
 
 
 def test_secrets_in_another_mount_below_are_hidden_too(project):

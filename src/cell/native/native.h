@@ -170,9 +170,6 @@ MUST_CHECK int root_build(const struct template *t, uint32_t outer_uid, uint32_t
 /* Whether process 1 reaps what loses its parent. In a container it may be any program, and every process left to it
  * would stay as a zombie for ever. */
 bool orphans_are_reaped(void);
-/* Covers every program of these names below the folder `root`, and every other name of the same files, with
- * `cover`, an empty file: it can be neither run nor read. *ret_count: how many. */
-MUST_CHECK int forbid_programs(const char *const *names, int root, const char *cover, size_t *ret_count, struct err *err);
 uint32_t root_covers(int host_proc); /* for `covers` of a birth: files of /proc to be covered */
 /* Space to write into that is the cell's own. */
 enum scratch { SCRATCH_TMP, SCRATCH_SHM, SCRATCH_WORKSPACE, SCRATCH_COUNT };

@@ -9,10 +9,13 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <grp.h>
 #include <linux/magic.h>
 #include <linux/openat2.h>
 #include <string.h>
+#include <sys/fsuid.h>
 #include <sys/mount.h>
+#include <sys/prctl.h>
 #include <sys/sendfile.h>
 #include <sys/stat.h>
 #include <sys/statfs.h>
@@ -25,7 +28,6 @@
 #define HIDE_MAX_WALK 2000000
 #define HIDE_MAX_MATCHES 4096
 #define STAGE "/tmp" /* covered in our own mount namespace only */
-#define LAYERS "../layers" /* beside the new root, never in it: an image may hold any name */
 
 uint64_t root_nothing_special(void)
 {
@@ -165,6 +167,37 @@ static int place_cover(int dir, const char *name, const struct piece *piece, str
 
 /* ---- hiding names in a mount ---- */
 
+void root_look_as_cell(const struct builder *b)
+{
+	if (b->outer_uid == 0)
+		return;
+	(void)!setgroups(0, NULL); /* as in the cell */
+	(void)setfsgid(b->outer_gid);
+	(void)setfsuid(b->outer_uid);
+}
+
+void root_look_as_ourselves(const struct builder *b)
+{
+	if (b->outer_uid == 0)
+		return;
+	(void)setfsuid(0);
+	(void)setfsgid(0);
+	(void)prctl(PR_SET_DUMPABLE, 1, 0, 0, 0);
+	die_with(b->maker); /* both undone by the change of user */
+}
+
+int root_open_as_either(const struct builder *b, int dir, const char *path)
+{
+	int fd = open_below(dir, path, O_PATH);
+
+	if (fd >= 0 || errno != EACCES)
+		return fd;
+	root_look_as_cell(b);
+	fd = open_below(dir, path, O_PATH);
+	root_look_as_ourselves(b);
+	return fd;
+}
+
 struct matches {
 	char **path;
 	bool *is_dir;
@@ -245,9 +278,9 @@ static int hide_by_masks(struct builder *b, const struct piece *piece, const str
 	if (mounted < 0)
 		return err_errno(err, errno, "open '/%s'", piece->target);
 	for (size_t i = 0; i < matches->count; i++) {
-		own(fd_closep) int point = open_below(mounted, matches->path[i], O_PATH);
+		own(fd_closep) int point = root_open_as_either(b, mounted, matches->path[i]);
 		own(fd_closep) int cover = open_tree(AT_FDCWD,
-			matches->is_dir[i] ? LAYERS "/empty-folder" : LAYERS "/empty-file",
+			matches->is_dir[i] ? EMPTY_FOLDER : EMPTY_FILE,
 			OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC);
 		struct mount_attr attr = { .attr_set = RO | MOUNT_ATTR_NOEXEC };
 		if (point < 0 || cover < 0 || mount_setattr(cover, "", AT_EMPTY_PATH, &attr, sizeof(attr)) < 0)
@@ -264,8 +297,8 @@ static int layers_make(struct builder *b, struct err *err)
 	if (b->layers_made)
 		return 0;
 	b->layers_made = true;
-	int fd = open(LAYERS "/empty-file", O_CREAT | O_WRONLY | O_CLOEXEC, 0);
-	if (fd < 0 || mkdir(LAYERS "/empty-folder", 0) < 0)
+	int fd = open(EMPTY_FILE, O_CREAT | O_WRONLY | O_CLOEXEC, 0);
+	if (fd < 0 || mkdir(EMPTY_FOLDER, 0) < 0)
 		return err_errno(err, errno, "make an empty file to hide others with");
 	(void)close(fd);
 	return 0;
@@ -280,7 +313,10 @@ static int place_mount(struct builder *b, const struct piece *piece, int point, 
 		own(fd_closep) int source = openat(piece->tree, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 		if (source < 0)
 			return err_errno(err, errno, "read '%s'", piece->mount->source);
-		if (fs_find(source, b->t->hide, HIDE_MAX_WALK, match_add, &matches, &mounts, err) < 0)
+		root_look_as_cell(b);
+		int found = fs_find(source, b->t->hide, HIDE_MAX_WALK, match_add, &matches, &mounts, err);
+		root_look_as_ourselves(b);
+		if (found < 0)
 			return err_wrap(err, "look for files to hide in '%s'", piece->mount->source);
 	}
 	if (matches.count == 0)
@@ -380,17 +416,12 @@ static int enter_root(struct err *err)
 /* Once everything is in its place: a program may be in any of the pieces. */
 static int forbid(struct builder *b, struct err *err)
 {
-	own(fd_closep) int root = -1;
-	size_t count;
-
 	if (b->t->forbid == NULL || b->t->forbid[0] == NULL)
 		return 0;
-	if (layers_make(b, err) < 0)
-		return -1;
-	root = open(".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	own(fd_closep) int root = open(".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (root < 0)
 		return err_errno(err, errno, "open the cell's root");
-	return forbid_programs(b->t->forbid, root, LAYERS "/empty-file", &count, err);
+	return layers_make(b, err) < 0 ? -1 : forbid_programs(b, root, err);
 }
 
 bool root_proc_lent(uint32_t outer_uid)
@@ -401,7 +432,7 @@ bool root_proc_lent(uint32_t outer_uid)
 int root_build(const struct template *t, uint32_t outer_uid, uint32_t outer_gid, int host_proc,
 	enum hide_how *ret_hide, struct err *err)
 {
-	own(builder_done) struct builder b = { .t = t, .outer_uid = outer_uid, .outer_gid = outer_gid, .parent_fd = -1, .owner_ns = -1 };
+	own(builder_done) struct builder b = { .t = t, .outer_uid = outer_uid, .outer_gid = outer_gid, .parent_fd = -1, .owner_ns = -1, .maker = getppid() };
 	struct statfs fs;
 
 	if (fstatfs(host_proc, &fs) < 0 || fs.f_type != PROC_SUPER_MAGIC)
