@@ -119,7 +119,7 @@ static int find_entry(struct fs_walk *walk, const struct glob *globs, const stru
 	bool is_dir = kind == DT_DIR;
 	const char *path = buf_text(&walk->path);
 
-	if (kind == DT_SOCK || globs_match(globs, path, entry->d_name))
+	if (kind == DT_SOCK || kind == DT_FIFO || globs_match(globs, path, entry->d_name))
 		return fn(data, path, is_dir, err) < 0 ? -1 : 0;
 	return is_dir ? find_enter(walk, entry->d_name, fn, data, ret_mounts, err) : 0;
 }

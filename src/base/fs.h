@@ -47,7 +47,7 @@ MUST_CHECK int fs_copy_tree(int from, int to, const struct fs_caps *caps, struct
 void fs_copy_report_done(struct fs_copy_report *report);
 
 /* Walks below `dir`, other mounts there included (*ret_mounts says whether there were any), and calls
- * `fn` with the path (relative) of each entry whose name matches one of the globs, of each socket, and of each folder that
+ * `fn` with the path (relative) of each entry whose name matches one of the globs, of each socket and FIFO, and of each folder that
  * cannot be listed but whose content may be reached all the same; a match is not entered. Stops with ERR_LIMIT beyond max_entries. */
 typedef int fs_match_fn(void *data, const char *path, bool is_dir, struct err *err);
 MUST_CHECK int fs_find(int dir, const char *const *globs, uint64_t max_entries, fs_match_fn *fn, void *data,

@@ -372,6 +372,31 @@ def test_folders_that_cannot_be_listed_do_not_show_what_would_be_hidden(place, l
         assert "ok" not in ran.said.values() and b"REACHED" not in ran.out, ran
 
 
+@pytest.fixture
+def told():
+    """told(path): a FIFO there with something in it for whoever reads."""
+    ends = []
+
+    def tell(path):
+        os.mkfifo(path)
+        os.chmod(path, 0o666)
+        ends.append(os.open(path, os.O_RDWR | os.O_NONBLOCK))
+        os.write(ends[-1], b"REACHED\n")
+
+    yield tell
+    for end in ends:
+        os.close(end)
+
+
+@pytest.mark.parametrize("how", ["ro", "rw"])
+def test_a_fifo_of_the_host_is_no_way_in_or_out(place, told, how):
+    (place / "folder").mkdir()
+    told(place / "folder" / "pipe")
+    args = ["--mount", f"{place}:/p:{how}", "--no-default-hide"]
+    ran = run(*args, "--", "sh", "-c", "timeout 1 head -c 7 /p/folder/pipe; timeout 1 sh -c 'echo out > /p/folder/pipe'; true")
+    assert ran.out == b"" and ran.code == 0, ran
+
+
 def test_secrets_in_another_mount_below_are_hidden_too(project):
     """In a mount namespace of the test's own; for an ordinary user that is also a user namespace."""
     (project / "other").mkdir()
@@ -464,6 +489,19 @@ def test_links_in_an_image_are_resolved_inside_it(image, canary):
         "--image", image, "--", "/bin/paths", "read", "/etc/absolute", "/etc/up", "/home/marker"
     )
     assert ran.said == {"/etc/absolute": "ENOENT", "/etc/up": "ENOENT", "/home/marker": "13"}, ran
+
+
+def test_sockets_and_fifos_in_an_image_are_hidden_and_names_are_not(image, programs, listening, told):
+    shutil.copy(programs / "shown", image / "bin" / "shown")
+    (image / "srv" / "deep").mkdir(parents=True)
+    (image / "srv" / ".env").write_text("of the image\n")
+    listening(image / "srv" / "deep" / "s")
+    told(image / "srv" / "pipe")
+    ran = run("--image", image, "--", "/bin/shown", "sockets", "/srv/deep/s")
+    assert ran.code == 0 and "ok" not in ran.said.values(), ran
+    ran = run("--image", image, "--", "/bin/paths", "read", "/srv/.env", "/srv/pipe", "/etc/marker")
+    assert ran.said["/srv/.env"] == ran.said["/etc/marker"] == "13", ran
+    assert ran.said["/srv/pipe"] in ("ENOENT", "EACCES"), ran
 
 
 def test_an_image_that_is_a_link_is_refused(image, place):

@@ -682,6 +682,19 @@ static void names_are_found_by_glob_and_matches_are_not_entered(void **state)
 	}
 }
 
+static void ways_out_are_found_whatever_their_names(void **state)
+{
+	static const char *const globs[] = {NULL};
+	struct world *world = *state;
+	struct found found;
+
+	assert_true(folder(world, "d") && put(world, "file", ""));
+	assert_int_equal(mkfifoat(world->from, "d/fifo", 0666), 0);
+	assert_int_equal(mknodat(world->from, "socket", S_IFSOCK | 0666, 0), 0);
+	assert_int_equal(find(world, globs, &found), 0);
+	assert_string_equal(found.text, " d/fifo socket");
+}
+
 static void a_search_stops_at_its_limits_with_an_error(void **state)
 {
 	bool mounts;
@@ -955,6 +968,7 @@ int main(void)
 		test(a_file_that_shrinks_while_copied_is_copied_as_far_as_it_is),
 		test(a_name_swapped_for_a_link_meanwhile_lets_nothing_out),
 		test(names_are_found_by_glob_and_matches_are_not_entered),
+		test(ways_out_are_found_whatever_their_names),
 		test(a_search_stops_at_its_limits_with_an_error),
 		test(a_search_ends_when_the_callback_says_so),
 		test(a_folder_of_ours_that_cannot_be_searched_is_found_as_a_whole_and_stays_locked),

@@ -304,28 +304,49 @@ static int layers_make(struct builder *b, struct err *err)
 	return 0;
 }
 
+/* What is to be hidden in a piece: of the user's mounts what the list names; of these and of an image sockets and FIFOs,
+ * whatever the list: they are ways out. *ret_closed: all of it, since it cannot be listed. */
+static int find_hidden(const struct builder *b, const struct piece *piece, struct matches *ret, bool *ret_mounts, bool *ret_closed,
+	struct err *err)
+{
+	static const char *const nothing[] = { NULL };
+	bool mount = piece->mount != NULL;
+
+	if (!piece->is_dir || !(mount || piece->of_image) || weakened("hidden-files"))
+		return 0;
+	own(fd_closep) int source = openat(piece->tree, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (source < 0 && mount)
+		return err_errno(err, errno, "read '%s'", piece->mount->source);
+	if (source < 0) {
+		*ret_closed = faccessat(piece->tree, "", X_OK, AT_EACCESS | AT_EMPTY_PATH) == 0;
+		return 0;
+	}
+	if (mount)
+		root_look_as_cell(b);
+	int found = fs_find(source, mount ? b->t->hide : nothing, HIDE_MAX_WALK, match_add, ret, ret_mounts, err);
+	if (mount)
+		root_look_as_ourselves(b);
+	if (found < 0 && mount)
+		return err_wrap(err, "look for files to hide in '%s'", piece->mount->source);
+	return found < 0 ? err_wrap(err, "look for sockets in '%s/%s'", b->t->image, piece->target) : 0;
+}
+
 static int place_mount(struct builder *b, const struct piece *piece, int point, struct err *err)
 {
 	own(matches_done) struct matches matches = { 0 };
-	bool mounts = false;
+	bool mounts = false, closed = false;
 
-	if (piece->mount != NULL && piece->is_dir && !weakened("hidden-files")) { /* sockets are hidden whatever the list: they are ways out */
-		own(fd_closep) int source = openat(piece->tree, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-		if (source < 0)
-			return err_errno(err, errno, "read '%s'", piece->mount->source);
-		root_look_as_cell(b);
-		int found = fs_find(source, b->t->hide, HIDE_MAX_WALK, match_add, &matches, &mounts, err);
-		root_look_as_ourselves(b);
-		if (found < 0)
-			return err_wrap(err, "look for files to hide in '%s'", piece->mount->source);
-	}
+	if (find_hidden(b, piece, &matches, &mounts, &closed, err) < 0)
+		return -1;
+	if (closed)
+		return 0; /* an empty folder is in its place */
 	if (matches.count == 0)
 		return attach(piece->tree, point, piece->target, err);
 	if (layers_make(b, err) < 0)
 		return -1;
 	struct err no_overlay;
 	/* an overlay would not show the mounts below this one */
-	if (!piece->mount->writable && b->t->overlay && !mounts &&
+	if ((piece->mount == NULL || !piece->mount->writable) && b->t->overlay && !mounts &&
 		hide_by_overlay(b, piece, point, &matches, &no_overlay) == 0)
 		return 0;
 	if (attach(piece->tree, point, piece->target, err) < 0)

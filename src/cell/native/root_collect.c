@@ -110,6 +110,7 @@ static int collect_known(struct builder *b, int dir, const char *name, const cha
 	struct piece *piece = piece_add(b, target);
 	piece->tree = tree;
 	piece->is_dir = S_ISDIR(st.st_mode);
+	piece->of_image = strcmp(b->t->image, "host") != 0;
 	return 0;
 }
 
