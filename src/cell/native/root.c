@@ -376,7 +376,8 @@ static int place_device(const struct builder *b, int dir, const char *name, cons
 	if (b->outer_uid != 0 && mknodat(dir, name, S_IFCHR | 0666, piece->device) == 0)
 		return 0;
 	/* not bound before it has to be: letting go of a mount that was never used waits for all CPUs (0.1 ms) */
-	own(fd_closep) int tree = tree_open(piece->tree, "", MOUNT_ATTR_NOSUID | MOUNT_ATTR_NOEXEC, err);
+	/* read-only, which devices can be written to all the same: the times and the mode of the host's own are no cell's to change */
+	own(fd_closep) int tree = tree_open(piece->tree, "", MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID | MOUNT_ATTR_NOEXEC, err);
 	own(fd_closep) int point = tree < 0 ? -1 : mount_point(dir, name, piece, err);
 	return point < 0 ? -1 : attach(tree, point, piece->target, err);
 }
