@@ -411,6 +411,35 @@ def test_secrets_in_another_mount_below_are_hidden_too(project):
     assert (done.returncode, done.stdout) == (0, b"plain\n"), done
 
 
+def test_hiding_leaves_modes_as_they_are(project):
+    modes = {".": 0o710, "sub": 0o701, "sub/deep": 0o750}
+    for name, mode in reversed(modes.items()):
+        (project / name).chmod(mode)
+    ran = run("--mount", f"{project}:/p", "--", "stat", "-c", "%a %u", *(f"/p/{name}" for name in modes))
+    assert ran.lines == [f"{mode:o} {ran.lines[0].split()[1]}" for mode in modes.values()], ran
+    if "no-userns" not in PRETEND:
+        assert ran.lines[0] == "710 1000", "the cell's user owns them"
+
+
+def test_hiding_does_not_open_others_folders_where_owners_cannot_be_mapped(place):
+    """Ramfs has no mounts with mapped owners, so that files keep theirs, who are not the cell's user."""
+    if not IS_ROOT:
+        return  # who cannot give files to others
+    script = """
+        mount -t ramfs none "$1" && mkdir -p "$1/alice/deep" "$1/top/deep" || exit 9
+        for each in alice top; do
+            echo SECRET > "$1/$each/deep/.env"; echo SECRET > "$1/$each/deep/file"; echo SECRET > "$1/$each/file"; done
+        chown -R 12345:12345 "$1/alice"; chmod 700 "$1/alice" "$1/top/deep"; chmod 755 "$1"
+        "$0" run -q --mount "$1:/p" -- sh -c 'cat /p/alice/file /p/alice/deep/file /p/top/deep/file; ls /p/alice; ls /p'
+        chmod 700 "$1/top"
+        exec "$0" run -q --mount "$1/top:/p" -- sh -c 'cat /p/file; ls /p; true'
+    """
+    done = subprocess.run(
+        ["unshare", "-m", "sh", "-c", script, HOTCELL, str(place)], capture_output=True, timeout=30
+    )
+    assert (done.returncode, done.stdout) == (0, b"alice\ntop\n"), done
+
+
 def test_hiding_leaves_no_trace_on_the_host(project):
     before = sorted(str(path) for path in project.rglob("*"))
     inside_of("--mount", f"{project}:/p")

@@ -21,6 +21,7 @@
 #include <sys/statfs.h>
 #include <sys/syscall.h>
 #include <sys/sysmacros.h>
+#include <sys/xattr.h>
 #include <unistd.h>
 
 #include "base/weaken.h"
@@ -225,14 +226,39 @@ static void matches_done(struct matches *matches)
 	free(matches->is_dir);
 }
 
+/* A layer's folder is shown in the place of the one below it: it has that one's owner and rights, none where they cannot be
+ * seen. An ordinary user cannot give it to another: then it is his, with the rights that he has below. Of an access
+ * list only what the owner and all others may is taken: the mode has its sum in the place of the group's. */
+static int layer_folder(const struct builder *b, int tree, const char *path, const char *folder)
+{
+	struct stat st;
+
+	if (mkdir(folder, 0) < 0)
+		return errno == EEXIST ? 0 : -1;
+	own(fd_closep) int below = root_open_as_either(b, tree, path);
+	own(freep) char *below_path = xfmt("/proc/self/fd/%d", below);
+	if (below < 0 || fstat(below, &st) < 0)
+		return 0;
+	mode_t mode = st.st_mode & 0777;
+	if (getxattr(below_path, "system.posix_acl_access", NULL, 0) > 0)
+		mode &= ~(mode_t)S_IRWXG;
+	if (b->outer_uid != 0 && chown(folder, st.st_uid, st.st_gid) < 0)
+		return -1;
+	if (b->outer_uid == 0 && st.st_uid != geteuid())
+		mode = (faccessat(below, "", R_OK, AT_EACCESS | AT_EMPTY_PATH) == 0 ? S_IRUSR : 0) |
+			(faccessat(below, "", X_OK, AT_EACCESS | AT_EMPTY_PATH) == 0 ? S_IXUSR : 0);
+	return chmod(folder, mode);
+}
+
 /* A whiteout (device 0:0) in an upper layer makes the name vanish from the overlay. */
-static int whiteout(const char *layer, const char *path, struct err *err)
+static int whiteout(const struct builder *b, int tree, const char *layer, const char *path, struct err *err)
 {
 	own(freep) char *full = xfmt("%s/%s", layer, path);
+	char *below = full + strlen(layer) + 1;
 
-	for (char *slash = full + strlen(layer) + 1; (slash = strchr(slash, '/')) != NULL; slash++) {
+	for (char *slash = below; (slash = strchr(slash, '/')) != NULL; slash++) {
 		*slash = '\0';
-		if (mkdir(full, 0755) < 0 && errno != EEXIST)
+		if (layer_folder(b, tree, below, full) < 0)
 			return err_errno(err, errno, "make a layer for '%s'", path);
 		*slash = '/';
 	}
@@ -249,10 +275,10 @@ static int hide_by_overlay(struct builder *b, const struct piece *piece, int poi
 	own(freep) char *options = xfmt("lowerdir=%s:%s", layer, below);
 
 	b->layer++;
-	if (mkdir(layer, 0755) < 0 || mkdir(below, 0755) < 0)
+	if (layer_folder(b, piece->tree, ".", layer) < 0 || mkdir(below, 0755) < 0)
 		return err_errno(err, errno, "make layers");
 	for (size_t i = 0; i < matches->count; i++)
-		if (whiteout(layer, matches->path[i], err) < 0)
+		if (whiteout(b, piece->tree, layer, matches->path[i], err) < 0)
 			return -1;
 	own(fd_closep) int below_fd = open(below, O_PATH | O_DIRECTORY | O_CLOEXEC);
 	own(fd_closep) int copy = open_tree(piece->tree, "", AT_EMPTY_PATH | OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC |
