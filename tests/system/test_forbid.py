@@ -53,6 +53,20 @@ def test_programs_of_the_image_and_of_writable_mounts_can_be_forbidden(tools):
     assert b"hello" not in ran.out
 
 
+@pytest.mark.parametrize("hidden", ["tools", "other", "both", "neither"])
+def test_a_hard_link_in_another_mount_is_covered_whatever_is_hidden_beside_it(tools, place, hidden):
+    other = place / "other"
+    (other / "sub").mkdir(parents=True)
+    os.link(tools / "gitty", other / "sub" / "innocent")
+    for folder in (tools, other):
+        if hidden in (folder.name, "both"):
+            (folder / ".env").write_text("SECRET")
+    args = ["--mount", f"{tools}:/tools", "--mount", f"{other}:/other", "--forbid", "gitty", "--"]
+    for name in ("/tools/gitty", "/tools/innocent", "/other/sub/innocent"):
+        assert b"hello" not in run(*args, name, "hello").out
+    assert run(*args, "/tools/gitty.real", "hello").out == b"hello\n"
+
+
 def test_a_folder_that_cannot_be_listed_holds_no_forbidden_program(tools):
     """For root: others' folder, and one of the mount's owner with another group, which is his in the cell."""
     for name, uid, gid, mode in (("searched", 12345, 12345, 0o711), ("group", 0, 12345, 0o750)):

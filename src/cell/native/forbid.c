@@ -24,6 +24,7 @@ struct file {
 };
 
 struct search {
+	const struct builder *b;
 	const char *const *names;
 	struct file *files;
 	size_t count, named; /* the first `named` were found by their names */
@@ -46,6 +47,24 @@ static int add(struct search *search, const char *path, const struct stat *st, s
 	return 0;
 }
 
+/* An overlay shows files as of a device of its own: their other names are found by what is below it. */
+static void see_below(const struct builder *b, const char *path, struct stat *st)
+{
+	const struct piece *piece = NULL;
+	size_t len = 0;
+	struct stat below;
+
+	for (size_t i = 0; i < b->count; i++) {
+		size_t here = strlen(b->pieces[i].target);
+		if (here >= len && strncmp(path, b->pieces[i].target, here) == 0 && (path[here] == '/' || path[here] == '\0')) {
+			piece = &b->pieces[i];
+			len = here;
+		}
+	}
+	if (piece != NULL && piece->overlaid && fstatat(piece->tree, path + len + 1, &below, AT_SYMLINK_NOFOLLOW) == 0)
+		*st = below;
+}
+
 /* Of these the cell gets its own; what is there now is the host's or nothing. */
 static const char *const not_searched[] = { "proc", "dev", NULL };
 
@@ -59,6 +78,7 @@ static int by_name(void *data, int dir, const char *name, const char *path, stru
 			continue;
 		if (fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) < 0 || !S_ISREG(st.st_mode))
 			return 0;
+		see_below(search->b, path, &st);
 		search->linked = search->linked || st.st_nlink > 1;
 		return add(search, path, &st, err);
 	}
@@ -84,6 +104,7 @@ static int by_inode(void *data, int dir, const char *name, const char *path, str
 
 	if (fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) < 0 || st.st_nlink < 2)
 		return 0;
+	see_below(search->b, path, &st);
 	bool same = false;
 	for (size_t i = 0; i < search->named; i++) {
 		const struct file *file = &search->files[i];
@@ -118,7 +139,7 @@ static int find_all(struct search *search, int root, struct err *err)
 
 int forbid_programs(const struct builder *b, int root, struct err *err)
 {
-	own(search_done) struct search search = { .names = b->t->forbid };
+	own(search_done) struct search search = { .b = b, .names = b->t->forbid };
 
 	root_look_as_cell(b);
 	int found = find_all(&search, root, err);

@@ -267,7 +267,7 @@ static int whiteout(const struct builder *b, int tree, const char *layer, const 
 	return 0;
 }
 
-static int hide_by_overlay(struct builder *b, const struct piece *piece, int point, const struct matches *matches,
+static int hide_by_overlay(struct builder *b, struct piece *piece, int point, const struct matches *matches,
 	struct err *err)
 {
 	own(freep) char *layer = xfmt(LAYERS "/%u", b->layer);
@@ -289,6 +289,7 @@ static int hide_by_overlay(struct builder *b, const struct piece *piece, int poi
 	if (mount("overlay", on, "overlay", MS_RDONLY | MS_NOSUID | MS_NODEV, options) < 0)
 		return err_errno(err, errno, "mount an overlay on '/%s'", piece->target);
 	b->hide = b->hide == HIDE_MASKS ? HIDE_MASKS : HIDE_OVERLAY;
+	piece->overlaid = true;
 	return 0;
 }
 
@@ -357,7 +358,7 @@ static int find_hidden(const struct builder *b, const struct piece *piece, struc
 	return found < 0 ? err_wrap(err, "look for sockets in '%s/%s'", b->t->image, piece->target) : 0;
 }
 
-static int place_mount(struct builder *b, const struct piece *piece, int point, struct err *err)
+static int place_mount(struct builder *b, struct piece *piece, int point, struct err *err)
 {
 	own(matches_done) struct matches matches = { 0 };
 	bool mounts = false, closed = false;
@@ -408,7 +409,7 @@ static int place_device(const struct builder *b, int dir, const char *name, cons
 	return point < 0 ? -1 : attach(tree, point, piece->target, err);
 }
 
-static int place(struct builder *b, const struct piece *piece, struct err *err)
+static int place(struct builder *b, struct piece *piece, struct err *err)
 {
 	const char *name;
 	int dir = parent_of(b, piece->target, &name, err);
