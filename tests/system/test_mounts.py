@@ -397,6 +397,27 @@ def test_a_fifo_of_the_host_is_no_way_in_or_out(place, told, how):
     assert ran.out == b"" and ran.code == 0, ran
 
 
+@pytest.mark.parametrize("shown, writable", [(".", "sub"), ("sub", "."), (".", "."), ("sub", "sub/deep")])
+def test_what_is_hidden_in_one_mount_cannot_be_moved_into_view_by_another(project, shown, writable):
+    script = """
+        for from in /w/deep /w/sub/deep /w/sub /w; do mv $from $from-moved; mv $from/*.pem $from/plain; done 2>/dev/null
+        find /p -type f -exec cat {} +
+    """
+    ran = run("--mount", f"{project}/{shown}:/p", "--mount", f"{project}/{writable}:/w:rw", "--", "sh", "-c", script)
+    assert b"plain" in ran.out and b"SECRET" not in ran.out, ran
+    assert ran.result["receipt"]["protections"]["hidden-files"]["state"] == "weaker", ran
+
+
+def test_a_writable_mount_elsewhere_leaves_no_names_behind(project, place):
+    (place / "out").mkdir()
+    args = ["--mount", f"{project}:/p", "--mount", f"{place}/out:/w:rw"]
+    files, ran = inside_of(*args)
+    if ran.result["receipt"]["protections"]["hidden-files"]["state"] == "on":
+        assert not set(files) & set(SECRETS), files
+    _, alone = inside_of("--mount", f"{project}:/p")
+    assert ran.result["receipt"]["protections"]["hidden-files"] == alone.result["receipt"]["protections"]["hidden-files"]
+
+
 def test_secrets_in_another_mount_below_are_hidden_too(project):
     """In a mount namespace of the test's own; for an ordinary user that is also a user namespace."""
     (project / "other").mkdir()

@@ -372,8 +372,8 @@ static int place_mount(struct builder *b, struct piece *piece, int point, struct
 	if (layers_make(b, err) < 0)
 		return -1;
 	struct err no_overlay;
-	/* an overlay would not show the mounts below this one */
-	if ((piece->mount == NULL || !piece->mount->writable) && b->t->overlay && !mounts &&
+	/* an overlay hides by path, and would not show the mounts below this one */
+	if ((piece->mount == NULL || !piece->mount->writable) && !piece->rearranged && b->t->overlay && !mounts &&
 		hide_by_overlay(b, piece, point, &matches, &no_overlay) == 0)
 		return 0;
 	if (attach(piece->tree, point, piece->target, err) < 0)

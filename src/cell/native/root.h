@@ -19,6 +19,7 @@ struct piece {
 	dev_t device; /* a device to be made, where we may; else bound: `tree` is the file itself, no mount yet */
 	bool is_dir;
 	const struct cell_mount *mount; /* the user's, for which names may be hidden */
+	bool rearranged; /* a mount that can be written to shows some of this, too */
 	bool overlaid; /* placed as an overlay: `tree` is what lies below */
 	bool of_image; /* of a folder given as image, in which sockets are hidden; the host's own programs are not searched */
 };
