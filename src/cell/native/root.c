@@ -481,7 +481,8 @@ bool root_proc_lent(uint32_t outer_uid)
 int root_build(const struct template *t, uint32_t outer_uid, uint32_t outer_gid, int host_proc,
 	enum hide_how *ret_hide, struct err *err)
 {
-	own(builder_done) struct builder b = { .t = t, .outer_uid = outer_uid, .outer_gid = outer_gid, .parent_fd = -1, .owner_ns = -1, .maker = getppid() };
+	own(builder_done) struct builder b = { .t = t, .outer_uid = outer_uid, .outer_gid = outer_gid, .parent_fd = -1, .owner_ns = -1,
+		.maker = getppid() };
 	struct statfs fs;
 
 	if (fstatfs(host_proc, &fs) < 0 || fs.f_type != PROC_SUPER_MAGIC)
