@@ -6,6 +6,7 @@
 #include <fnmatch.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/fsuid.h>
 #include <sys/stat.h>
 
 #include "base/fs_walk.h"
@@ -62,28 +63,53 @@ static bool globs_match(const struct glob *globs, const char *path, const char *
 	return false;
 }
 
-/* Enters a folder, unless it is gone, a mount, or somebody else's that we may not read: nor may
- * then a cell, which is no more than us. One of ours could be made readable inside. */
-static int find_enter(struct fs_walk *walk, const char *name, bool *ret_mounts, struct err *err)
+static bool is_own(const struct stat *st)
+{
+	return st->st_uid == (uid_t)setfsuid((uid_t)-1); /* which changes nothing, and says as whom we go */
+}
+
+/* A folder that we may not list. What is in it can be reached by name where it may be searched, or once its owner
+ * has unlocked it: nobody can say what that is, so it is told of as a whole. What we can do neither with, a
+ * cell cannot, which is no more than us. */
+static int find_closed(struct fs_walk *walk, const char *name, fs_match_fn *closed, void *data, struct err *err)
 {
 	const char *path = buf_text(&walk->path);
-	struct stat st;
 	int top = fs_walk_fd(walk);
+	struct stat st;
+
+	if (fstatat(top, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
+		return 0; /* gone, or where we may only list */
+	if (closed && (is_own(&st) || faccessat(top, name, X_OK, AT_EACCESS | AT_SYMLINK_NOFOLLOW) == 0))
+		return closed(data, path, true, err) < 0 ? -1 : 0;
+	return is_own(&st) ? path_errno(err, EACCES, "search", path) : 0;
+}
+
+/* Enters a folder, unless it is gone. `closed` is told of those that cannot be listed; NULL: they are left out, but
+ * for our own, which are an error. */
+static int find_enter(struct fs_walk *walk, const char *name, fs_match_fn *closed, void *data, bool *ret_mounts,
+	struct err *err)
+{
+	const char *path = buf_text(&walk->path);
+	int top = fs_walk_fd(walk);
+	struct stat st;
 
 	if (walk->depth == FS_DEPTH_MAX)
 		return err_set(err, ERR_LIMIT, "search: more than %d levels", FS_DEPTH_MAX);
-	int fd = fs_open_beneath(top, name, O_RDONLY | O_DIRECTORY);
+	own(fd_closep) int fd = fs_open_beneath(top, name, O_RDONLY | O_DIRECTORY);
 	if (fd < 0 && errno == EXDEV) {
 		fd = fs_open_across(top, name, O_RDONLY | O_DIRECTORY);
 		*ret_mounts = true;
 	}
-	if (fd >= 0)
-		return fs_walk_push(walk, fd, -1) < 0 ? path_errno(err, errno, "search", path) : 0;
-	int code = errno;
-	if (code == ENOENT || code == ENOTDIR || code == ELOOP)
+	if (fd < 0 && (errno == ENOENT || errno == ENOTDIR || errno == ELOOP))
 		return 0;
-	bool ours = fstatat(top, name, &st, AT_SYMLINK_NOFOLLOW) < 0 || st.st_uid == geteuid();
-	return code == EACCES && !ours ? 0 : path_errno(err, code, "search", path);
+	if (fd < 0 && errno != EACCES)
+		return path_errno(err, errno, "search", path);
+	/* one of our own that can be listed only could be made searchable */
+	bool locked = fd >= 0 && fstat(fd, &st) == 0 && (st.st_mode & S_IXUSR) == 0 && is_own(&st) &&
+		faccessat(top, name, X_OK, AT_EACCESS | AT_SYMLINK_NOFOLLOW) < 0;
+	if (fd < 0 || locked)
+		return find_closed(walk, name, closed, data, err);
+	return fs_walk_push(walk, fd_take(&fd), -1) < 0 ? path_errno(err, errno, "search", path) : 0;
 }
 
 static int find_entry(struct fs_walk *walk, const struct glob *globs, const struct dirent *entry,
@@ -93,9 +119,9 @@ static int find_entry(struct fs_walk *walk, const struct glob *globs, const stru
 	bool is_dir = kind == DT_DIR;
 	const char *path = buf_text(&walk->path);
 
-	if (kind == DT_SOCK || globs_match(globs, path, entry->d_name))
+	if (kind == DT_SOCK || kind == DT_FIFO || globs_match(globs, path, entry->d_name))
 		return fn(data, path, is_dir, err) < 0 ? -1 : 0;
-	return is_dir ? find_enter(walk, entry->d_name, ret_mounts, err) : 0;
+	return is_dir ? find_enter(walk, entry->d_name, fn, data, ret_mounts, err) : 0;
 }
 
 /* What a walk does with each entry: enters it, or not, or ends the walk with -1. */
@@ -107,6 +133,8 @@ static int walk_below(int dir, uint64_t max_entries, walk_fn *fn, void *data, st
 	uint64_t seen = 0;
 	int top = fs_open_beneath(dir, ".", O_RDONLY | O_DIRECTORY);
 
+	if (top < 0 && errno == EACCES) /* who gave it to us may list it */
+		top = fcntl(dir, F_DUPFD_CLOEXEC, 3);
 	if (top < 0 || fs_walk_push(&walk, top, -1) < 0)
 		return err_errno(err, errno, "search a folder");
 	while (walk.depth) {
@@ -153,6 +181,7 @@ int fs_find(int dir, const char *const *globs, uint64_t max_entries, fs_match_fn
 struct each {
 	const char *const *skip;
 	fs_file_fn *fn;
+	fs_match_fn *closed;
 	void *data;
 };
 
@@ -174,12 +203,13 @@ static int each_step(struct fs_walk *walk, const struct dirent *entry, void *dat
 		return each->fn(each->data, fs_walk_fd(walk), entry->d_name, buf_text(&walk->path), err);
 	if (kind != DT_DIR || (walk->depth == 1 && is_named(each->skip, entry->d_name)))
 		return 0;
-	return find_enter(walk, entry->d_name, &mounts, err);
+	return find_enter(walk, entry->d_name, each->closed, each->data, &mounts, err);
 }
 
-int fs_each_file(int dir, const char *const *skip, uint64_t max_entries, fs_file_fn *fn, void *data, struct err *err)
+int fs_each_file(int dir, const char *const *skip, uint64_t max_entries, fs_file_fn *fn, fs_match_fn *closed, void *data,
+	struct err *err)
 {
-	struct each each = {skip, fn, data};
+	struct each each = {skip, fn, closed, data};
 
 	return walk_below(dir, max_entries, each_step, &each, err);
 }

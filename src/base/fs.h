@@ -47,16 +47,19 @@ MUST_CHECK int fs_copy_tree(int from, int to, const struct fs_caps *caps, struct
 void fs_copy_report_done(struct fs_copy_report *report);
 
 /* Walks below `dir`, other mounts there included (*ret_mounts says whether there were any), and calls
- * `fn` with the path (relative) of each entry whose name matches one of the globs, and of each socket; a
- * match is not entered. Stops with ERR_LIMIT beyond max_entries. */
+ * `fn` with the path (relative) of each entry whose name matches one of the globs, of each socket and FIFO, and of each folder that
+ * cannot be listed but whose content may be reached all the same; a match is not entered. Stops with ERR_LIMIT beyond max_entries. */
 typedef int fs_match_fn(void *data, const char *path, bool is_dir, struct err *err);
 MUST_CHECK int fs_find(int dir, const char *const *globs, uint64_t max_entries, fs_match_fn *fn, void *data,
 	bool *ret_mounts, struct err *err);
 
 /* Calls `fn` for each regular file below `dir`, other mounts there included; `dir` and `name` open it, `path` is
- * relative to the top. The folders of the top that `skip` names (NULL-terminated) are left out. Stops with ERR_LIMIT beyond max_entries. */
+ * relative to the top. The folders of the top that `skip` names (NULL-terminated) are left out. `closed` is called with each
+ * folder that cannot be listed but whose content may be reached; NULL: those are left out, and one of our own is an error.
+ * Stops with ERR_LIMIT beyond max_entries. */
 typedef int fs_file_fn(void *data, int dir, const char *name, const char *path, struct err *err);
-MUST_CHECK int fs_each_file(int dir, const char *const *skip, uint64_t max_entries, fs_file_fn *fn, void *data, struct err *err);
+MUST_CHECK int fs_each_file(int dir, const char *const *skip, uint64_t max_entries, fs_file_fn *fn, fs_match_fn *closed, void *data,
+	struct err *err);
 
 /* Opens a file that the user named. Its last step may be no symbolic link, since a cell that could write there may have put it
  * in place; but for those of /dev and /proc, such as /dev/stdin. `dir` may be AT_FDCWD. */

@@ -5,7 +5,7 @@ import shutil
 
 import pytest
 
-from harness import refused, run
+from harness import IS_ROOT, refused, run
 
 
 @pytest.fixture
@@ -51,6 +51,33 @@ def test_programs_of_the_image_and_of_writable_mounts_can_be_forbidden(tools):
     assert ran.out == b"over\n", ran
     ran = run("--mount", f"{tools}:/tools:rw", "--forbid", "gitty", "--", "/tools/gitty", "hello")
     assert b"hello" not in ran.out
+
+
+@pytest.mark.parametrize("hidden", ["tools", "other", "both", "neither"])
+def test_a_hard_link_in_another_mount_is_covered_whatever_is_hidden_beside_it(tools, place, hidden):
+    other = place / "other"
+    (other / "sub").mkdir(parents=True)
+    os.link(tools / "gitty", other / "sub" / "innocent")
+    for folder in (tools, other):
+        if hidden in (folder.name, "both"):
+            (folder / ".env").write_text("SECRET")
+    args = ["--mount", f"{tools}:/tools", "--mount", f"{other}:/other", "--forbid", "gitty", "--"]
+    for name in ("/tools/gitty", "/tools/innocent", "/other/sub/innocent"):
+        assert b"hello" not in run(*args, name, "hello").out
+    assert run(*args, "/tools/gitty.real", "hello").out == b"hello\n"
+
+
+def test_a_folder_that_cannot_be_listed_holds_no_forbidden_program(tools):
+    """For root: others' folder, and one of the mount's owner with another group, which is his in the cell."""
+    for name, uid, gid, mode in (("searched", 12345, 12345, 0o711), ("group", 0, 12345, 0o750)):
+        (tools / name).mkdir()
+        shutil.copy("/bin/echo", tools / name / "gitty")
+        if IS_ROOT:
+            os.chown(tools / name, uid, gid)
+        (tools / name).chmod(mode)
+        args = ["--mount", f"{tools}:/tools", "--no-default-hide", "--"]
+        ran = run("--forbid", "gitty", *args, f"/tools/{name}/gitty", "hello")
+        assert b"hello" not in ran.out, ran
 
 
 def test_a_forbidden_name_that_is_nowhere_is_fine():

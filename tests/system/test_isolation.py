@@ -152,6 +152,20 @@ def test_devices_can_neither_be_made_nor_opened(hostile):
     all_refused(ran.said)
 
 
+def test_devices_can_be_used_and_nothing_about_them_changed():
+    """For an ordinary user they are the host's own."""
+    devices = [f"/dev/{name}" for name in ("null", "zero", "full", "random", "urandom", "tty")]
+
+    def seen():
+        return [(os.stat(each).st_mode, os.stat(each).st_mtime_ns) for each in devices[:3]]
+
+    before = seen()
+    script = 'for each; do touch -c "$each" && echo "$each"; chmod 600 "$each" && echo "$each"; done 2>/dev/null'
+    ran = run("--", "sh", "-c", f"{script}; echo x > /dev/null; head -c 3 /dev/zero | wc -c; echo x > /dev/full || echo full", "sh", *devices)
+    assert ran.out.split() == [b"3", b"full"], ran
+    assert seen() == before
+
+
 def test_files_cannot_be_opened_by_a_guessed_handle(hostile):
     ran = run(*hostile("paths", "handle"))
     all_refused(ran.said)

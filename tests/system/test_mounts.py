@@ -2,6 +2,7 @@
 
 import os
 import shutil
+import socket
 import subprocess
 import threading
 
@@ -323,6 +324,100 @@ def test_a_file_with_a_hidden_name_is_there_when_it_is_itself_what_is_mounted(pr
     assert ran.out == b"SECRET\n", ran
 
 
+@pytest.fixture
+def listening():
+    """listening(path): a socket there that answers whoever connects."""
+    stop, threads = threading.Event(), []
+
+    def serve(server):
+        while not stop.is_set():
+            try:
+                server.accept()[0].sendall(b"REACHED\n")
+            except TimeoutError:
+                pass
+
+    def listen(path):
+        server = socket.socket(socket.AF_UNIX)
+        server.bind(str(path))
+        server.listen()
+        server.settimeout(0.1)
+        os.chmod(path, 0o777)
+        threads.append(threading.Thread(target=serve, args=(server,)))
+        threads[-1].start()
+
+    yield listen
+    stop.set()
+    for thread in threads:
+        thread.join()
+
+
+@pytest.mark.parametrize("how", ["ro", "rw"])
+def test_folders_that_cannot_be_listed_do_not_show_what_would_be_hidden(place, listening, hostile, how):
+    """A name that is known is reached without listing. For root: others' folders, and ones of the mount's owner that have
+    another group, which are his in the cell."""
+    folders = {"searched": (12345, 12345, 0o711), "group": (0, 12345, 0o750), "owner": (12345, 0, 0o750), "own": (0, 0, 0o311)}
+    for name, (uid, gid, mode) in folders.items():
+        folder = place / "home" / name
+        folder.mkdir(parents=True)
+        (folder / ".env").write_text("SECRET\n")
+        listening(folder / "s")
+        if IS_ROOT:
+            os.chown(folder, uid, gid)
+        folder.chmod(mode)
+    args = ["--mount", f"{place}/home:/p:{how}"]
+    ran = run(*args, "--", "sh", "-c", "chmod 777 /p/*; cat /p/*/.env; for each in searched group owner own; do cat /p/$each/.env; done")
+    assert b"SECRET" not in ran.out, ran
+    for name in folders:
+        ran = run(*args, *hostile("shown", "sockets", f"/p/{name}/s"))
+        assert "ok" not in ran.said.values() and b"REACHED" not in ran.out, ran
+
+
+@pytest.fixture
+def told():
+    """told(path): a FIFO there with something in it for whoever reads."""
+    ends = []
+
+    def tell(path):
+        os.mkfifo(path)
+        os.chmod(path, 0o666)
+        ends.append(os.open(path, os.O_RDWR | os.O_NONBLOCK))
+        os.write(ends[-1], b"REACHED\n")
+
+    yield tell
+    for end in ends:
+        os.close(end)
+
+
+@pytest.mark.parametrize("how", ["ro", "rw"])
+def test_a_fifo_of_the_host_is_no_way_in_or_out(place, told, how):
+    (place / "folder").mkdir()
+    told(place / "folder" / "pipe")
+    args = ["--mount", f"{place}:/p:{how}", "--no-default-hide"]
+    ran = run(*args, "--", "sh", "-c", "timeout 1 head -c 7 /p/folder/pipe; timeout 1 sh -c 'echo out > /p/folder/pipe'; true")
+    assert ran.out == b"" and ran.code == 0, ran
+
+
+@pytest.mark.parametrize("shown, writable", [(".", "sub"), ("sub", "."), (".", "."), ("sub", "sub/deep")])
+def test_what_is_hidden_in_one_mount_cannot_be_moved_into_view_by_another(project, shown, writable):
+    script = """
+        for from in /w/deep /w/sub/deep /w/sub /w; do mv $from $from-moved; mv $from/*.pem $from/plain; done 2>/dev/null
+        find /p -type f -exec cat {} +
+    """
+    ran = run("--mount", f"{project}/{shown}:/p", "--mount", f"{project}/{writable}:/w:rw", "--", "sh", "-c", script)
+    assert b"plain" in ran.out and b"SECRET" not in ran.out, ran
+    assert ran.result["receipt"]["protections"]["hidden-files"]["state"] == "weaker", ran
+
+
+def test_a_writable_mount_elsewhere_leaves_no_names_behind(project, place):
+    (place / "out").mkdir()
+    args = ["--mount", f"{project}:/p", "--mount", f"{place}/out:/w:rw"]
+    files, ran = inside_of(*args)
+    if ran.result["receipt"]["protections"]["hidden-files"]["state"] == "on":
+        assert not set(files) & set(SECRETS), files
+    _, alone = inside_of("--mount", f"{project}:/p")
+    assert ran.result["receipt"]["protections"]["hidden-files"] == alone.result["receipt"]["protections"]["hidden-files"]
+
+
 def test_secrets_in_another_mount_below_are_hidden_too(project):
     """In a mount namespace of the test's own; for an ordinary user that is also a user namespace."""
     (project / "other").mkdir()
@@ -335,6 +430,35 @@ def test_secrets_in_another_mount_below_are_hidden_too(project):
         ["unshare", *flags, "sh", "-c", script, HOTCELL, str(project)], capture_output=True, timeout=30
     )
     assert (done.returncode, done.stdout) == (0, b"plain\n"), done
+
+
+def test_hiding_leaves_modes_as_they_are(project):
+    modes = {".": 0o710, "sub": 0o701, "sub/deep": 0o750}
+    for name, mode in reversed(modes.items()):
+        (project / name).chmod(mode)
+    ran = run("--mount", f"{project}:/p", "--", "stat", "-c", "%a %u", *(f"/p/{name}" for name in modes))
+    assert ran.lines == [f"{mode:o} {ran.lines[0].split()[1]}" for mode in modes.values()], ran
+    if "no-userns" not in PRETEND:
+        assert ran.lines[0] == "710 1000", "the cell's user owns them"
+
+
+def test_hiding_does_not_open_others_folders_where_owners_cannot_be_mapped(place):
+    """Ramfs has no mounts with mapped owners, so that files keep theirs, who are not the cell's user."""
+    if not IS_ROOT:
+        return  # who cannot give files to others
+    script = """
+        mount -t ramfs none "$1" && mkdir -p "$1/alice/deep" "$1/top/deep" || exit 9
+        for each in alice top; do
+            echo SECRET > "$1/$each/deep/.env"; echo SECRET > "$1/$each/deep/file"; echo SECRET > "$1/$each/file"; done
+        chown -R 12345:12345 "$1/alice"; chmod 700 "$1/alice" "$1/top/deep"; chmod 755 "$1"
+        "$0" run -q --mount "$1:/p" -- sh -c 'cat /p/alice/file /p/alice/deep/file /p/top/deep/file; ls /p/alice; ls /p'
+        chmod 700 "$1/top"
+        exec "$0" run -q --mount "$1/top:/p" -- sh -c 'cat /p/file; ls /p; true'
+    """
+    done = subprocess.run(
+        ["unshare", "-m", "sh", "-c", script, HOTCELL, str(place)], capture_output=True, timeout=30
+    )
+    assert (done.returncode, done.stdout) == (0, b"alice\ntop\n"), done
 
 
 def test_hiding_leaves_no_trace_on_the_host(project):
@@ -415,6 +539,19 @@ def test_links_in_an_image_are_resolved_inside_it(image, canary):
         "--image", image, "--", "/bin/paths", "read", "/etc/absolute", "/etc/up", "/home/marker"
     )
     assert ran.said == {"/etc/absolute": "ENOENT", "/etc/up": "ENOENT", "/home/marker": "13"}, ran
+
+
+def test_sockets_and_fifos_in_an_image_are_hidden_and_names_are_not(image, programs, listening, told):
+    shutil.copy(programs / "shown", image / "bin" / "shown")
+    (image / "srv" / "deep").mkdir(parents=True)
+    (image / "srv" / ".env").write_text("of the image\n")
+    listening(image / "srv" / "deep" / "s")
+    told(image / "srv" / "pipe")
+    ran = run("--image", image, "--", "/bin/shown", "sockets", "/srv/deep/s")
+    assert ran.code == 0 and "ok" not in ran.said.values(), ran
+    ran = run("--image", image, "--", "/bin/paths", "read", "/srv/.env", "/srv/pipe", "/etc/marker")
+    assert ran.said["/srv/.env"] == ran.said["/etc/marker"] == "13", ran
+    assert ran.said["/srv/pipe"] in ("ENOENT", "EACCES"), ran
 
 
 def test_an_image_that_is_a_link_is_refused(image, place):

@@ -682,6 +682,19 @@ static void names_are_found_by_glob_and_matches_are_not_entered(void **state)
 	}
 }
 
+static void ways_out_are_found_whatever_their_names(void **state)
+{
+	static const char *const globs[] = {NULL};
+	struct world *world = *state;
+	struct found found;
+
+	assert_true(folder(world, "d") && put(world, "file", ""));
+	assert_int_equal(mkfifoat(world->from, "d/fifo", 0666), 0);
+	assert_int_equal(mknodat(world->from, "socket", S_IFSOCK | 0666, 0), 0);
+	assert_int_equal(find(world, globs, &found), 0);
+	assert_string_equal(found.text, " d/fifo socket");
+}
+
 static void a_search_stops_at_its_limits_with_an_error(void **state)
 {
 	bool mounts;
@@ -717,15 +730,48 @@ static bool locked_search(struct world *world)
 	struct stat st;
 
 	return folder(world, "d") && put(world, "d/secret", "") &&
-		fchmodat(world->from, "d", 0, 0) == 0 && find(world, globs, &found) < 0 &&
-		world->err.code == EACCES && strstr(world->err.text, "'d'") &&
+		fchmodat(world->from, "d", 0, 0) == 0 && find(world, globs, &found) == 0 &&
+		strcmp(found.text, " d/") == 0 &&
 		fstatat(world->from, "d", &st, 0) == 0 && (st.st_mode & 0777) == 0;
 }
 
-static void a_folder_of_ours_that_cannot_be_searched_is_an_error_and_stays_locked(void **state)
+static void a_folder_of_ours_that_cannot_be_searched_is_found_as_a_whole_and_stays_locked(void **state)
 {
 	(void)state;
 	assert_true(as_ordinary_user(locked_search));
+}
+
+static struct world *roots_world;
+
+static bool foreign_search(struct world *world)
+{
+	static const char *const globs[] = {"secret", NULL};
+	struct found found;
+
+	(void)world;
+	return find(roots_world, globs, &found) == 0 && strcmp(found.text, " listed/secret searched/") == 0;
+}
+
+/* Who knows a name reaches what is below it without listing anything. */
+static void a_folder_of_others_that_can_only_be_searched_is_found_as_a_whole(void **state)
+{
+	static const struct {
+		const char *name;
+		mode_t mode;
+	} folders[] = {{"searched", 0711}, {"locked", 0700}, {"listed", 0744}};
+	struct world *world = *state;
+	char name[32];
+
+	if (geteuid() != 0)
+		return; /* nobody else's folder can be made */
+	roots_world = world;
+	assert_int_equal(fchmod(world->from, 0755), 0);
+	for (size_t i = 0; i < ARRAY_LEN(folders); i++) {
+		(void)snprintf(name, sizeof(name), "%s/secret", folders[i].name);
+		assert_true(folder(world, folders[i].name) && put(world, name, ""));
+		assert_int_equal(fchmodat(world->from, folders[i].name, folders[i].mode, 0), 0);
+	}
+	assert_true(as_ordinary_user(foreign_search));
 }
 
 /* Removing */
@@ -922,9 +968,11 @@ int main(void)
 		test(a_file_that_shrinks_while_copied_is_copied_as_far_as_it_is),
 		test(a_name_swapped_for_a_link_meanwhile_lets_nothing_out),
 		test(names_are_found_by_glob_and_matches_are_not_entered),
+		test(ways_out_are_found_whatever_their_names),
 		test(a_search_stops_at_its_limits_with_an_error),
 		test(a_search_ends_when_the_callback_says_so),
-		test(a_folder_of_ours_that_cannot_be_searched_is_an_error_and_stays_locked),
+		test(a_folder_of_ours_that_cannot_be_searched_is_found_as_a_whole_and_stays_locked),
+		test(a_folder_of_others_that_can_only_be_searched_is_found_as_a_whole),
 		test(a_tree_is_removed_without_following_links),
 		test(removing_takes_a_file_a_link_or_nothing),
 		test(a_deep_tree_whose_top_has_our_own_names_is_removed),

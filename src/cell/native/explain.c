@@ -281,7 +281,8 @@ static void put_vanishing(struct page *page, const struct cell_spec *spec)
 	bool overlay = trial_run(&trial_overlay, saw, &err) == 0;
 	page_label(page, "hidden files");
 	for (size_t i = 0; i < spec->mount_count; i++)
-		if (put_hidden(page, &spec->mounts[i], spec->hide, overlay))
+		if (put_hidden(page, &spec->mounts[i], spec->hide,
+			    overlay && !root_is_rearranged(spec->mounts[i].source, spec->mounts, spec->mount_count)))
 			any = true;
 	if (!any)
 		page_line(page, "none in these mounts now");

@@ -167,12 +167,11 @@ MUST_CHECK int hosts_of_image(const struct template *t, int image, struct buf *r
 /* Builds the template's root in this process's own mount namespace and moves into it. */
 MUST_CHECK int root_build(const struct template *t, uint32_t outer_uid, uint32_t outer_gid, int host_proc,
 	enum hide_how *ret_hide, struct err *err);
+/* Whether what `source` shows can be moved about by one of these mounts, those that can be written to. */
+bool root_is_rearranged(const char *source, const struct cell_mount *mounts, size_t count);
 /* Whether process 1 reaps what loses its parent. In a container it may be any program, and every process left to it
  * would stay as a zombie for ever. */
 bool orphans_are_reaped(void);
-/* Covers every program of these names below the folder `root`, and every other name of the same files, with
- * `cover`, an empty file: it can be neither run nor read. *ret_count: how many. */
-MUST_CHECK int forbid_programs(const char *const *names, int root, const char *cover, size_t *ret_count, struct err *err);
 uint32_t root_covers(int host_proc); /* for `covers` of a birth: files of /proc to be covered */
 /* Space to write into that is the cell's own. */
 enum scratch { SCRATCH_TMP, SCRATCH_SHM, SCRATCH_WORKSPACE, SCRATCH_COUNT };

@@ -9,15 +9,19 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <grp.h>
 #include <linux/magic.h>
 #include <linux/openat2.h>
 #include <string.h>
+#include <sys/fsuid.h>
 #include <sys/mount.h>
+#include <sys/prctl.h>
 #include <sys/sendfile.h>
 #include <sys/stat.h>
 #include <sys/statfs.h>
 #include <sys/syscall.h>
 #include <sys/sysmacros.h>
+#include <sys/xattr.h>
 #include <unistd.h>
 
 #include "base/weaken.h"
@@ -25,7 +29,6 @@
 #define HIDE_MAX_WALK 2000000
 #define HIDE_MAX_MATCHES 4096
 #define STAGE "/tmp" /* covered in our own mount namespace only */
-#define LAYERS "../layers" /* beside the new root, never in it: an image may hold any name */
 
 uint64_t root_nothing_special(void)
 {
@@ -165,6 +168,37 @@ static int place_cover(int dir, const char *name, const struct piece *piece, str
 
 /* ---- hiding names in a mount ---- */
 
+void root_look_as_cell(const struct builder *b)
+{
+	if (b->outer_uid == 0)
+		return;
+	(void)!setgroups(0, NULL); /* as in the cell */
+	(void)setfsgid(b->outer_gid);
+	(void)setfsuid(b->outer_uid);
+}
+
+void root_look_as_ourselves(const struct builder *b)
+{
+	if (b->outer_uid == 0)
+		return;
+	(void)setfsuid(0);
+	(void)setfsgid(0);
+	(void)prctl(PR_SET_DUMPABLE, 1, 0, 0, 0);
+	die_with(b->maker); /* both undone by the change of user */
+}
+
+int root_open_as_either(const struct builder *b, int dir, const char *path)
+{
+	int fd = open_below(dir, path, O_PATH);
+
+	if (fd >= 0 || errno != EACCES)
+		return fd;
+	root_look_as_cell(b);
+	fd = open_below(dir, path, O_PATH);
+	root_look_as_ourselves(b);
+	return fd;
+}
+
 struct matches {
 	char **path;
 	bool *is_dir;
@@ -192,14 +226,39 @@ static void matches_done(struct matches *matches)
 	free(matches->is_dir);
 }
 
+/* A layer's folder is shown in the place of the one below it: it has that one's owner and rights, none where they cannot be
+ * seen. An ordinary user cannot give it to another: then it is his, with the rights that he has below. Of an access
+ * list only what the owner and all others may is taken: the mode has its sum in the place of the group's. */
+static int layer_folder(const struct builder *b, int tree, const char *path, const char *folder)
+{
+	struct stat st;
+
+	if (mkdir(folder, 0) < 0)
+		return errno == EEXIST ? 0 : -1;
+	own(fd_closep) int below = root_open_as_either(b, tree, path);
+	own(freep) char *below_path = xfmt("/proc/self/fd/%d", below);
+	if (below < 0 || fstat(below, &st) < 0)
+		return 0;
+	mode_t mode = st.st_mode & 0777;
+	if (getxattr(below_path, "system.posix_acl_access", NULL, 0) > 0)
+		mode &= ~(mode_t)S_IRWXG;
+	if (b->outer_uid != 0 && chown(folder, st.st_uid, st.st_gid) < 0)
+		return -1;
+	if (b->outer_uid == 0 && st.st_uid != geteuid())
+		mode = (faccessat(below, "", R_OK, AT_EACCESS | AT_EMPTY_PATH) == 0 ? S_IRUSR : 0) |
+			(faccessat(below, "", X_OK, AT_EACCESS | AT_EMPTY_PATH) == 0 ? S_IXUSR : 0);
+	return chmod(folder, mode);
+}
+
 /* A whiteout (device 0:0) in an upper layer makes the name vanish from the overlay. */
-static int whiteout(const char *layer, const char *path, struct err *err)
+static int whiteout(const struct builder *b, int tree, const char *layer, const char *path, struct err *err)
 {
 	own(freep) char *full = xfmt("%s/%s", layer, path);
+	char *below = full + strlen(layer) + 1;
 
-	for (char *slash = full + strlen(layer) + 1; (slash = strchr(slash, '/')) != NULL; slash++) {
+	for (char *slash = below; (slash = strchr(slash, '/')) != NULL; slash++) {
 		*slash = '\0';
-		if (mkdir(full, 0755) < 0 && errno != EEXIST)
+		if (layer_folder(b, tree, below, full) < 0)
 			return err_errno(err, errno, "make a layer for '%s'", path);
 		*slash = '/';
 	}
@@ -208,7 +267,7 @@ static int whiteout(const char *layer, const char *path, struct err *err)
 	return 0;
 }
 
-static int hide_by_overlay(struct builder *b, const struct piece *piece, int point, const struct matches *matches,
+static int hide_by_overlay(struct builder *b, struct piece *piece, int point, const struct matches *matches,
 	struct err *err)
 {
 	own(freep) char *layer = xfmt(LAYERS "/%u", b->layer);
@@ -216,10 +275,10 @@ static int hide_by_overlay(struct builder *b, const struct piece *piece, int poi
 	own(freep) char *options = xfmt("lowerdir=%s:%s", layer, below);
 
 	b->layer++;
-	if (mkdir(layer, 0755) < 0 || mkdir(below, 0755) < 0)
+	if (layer_folder(b, piece->tree, ".", layer) < 0 || mkdir(below, 0755) < 0)
 		return err_errno(err, errno, "make layers");
 	for (size_t i = 0; i < matches->count; i++)
-		if (whiteout(layer, matches->path[i], err) < 0)
+		if (whiteout(b, piece->tree, layer, matches->path[i], err) < 0)
 			return -1;
 	own(fd_closep) int below_fd = open(below, O_PATH | O_DIRECTORY | O_CLOEXEC);
 	own(fd_closep) int copy = open_tree(piece->tree, "", AT_EMPTY_PATH | OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC |
@@ -230,6 +289,7 @@ static int hide_by_overlay(struct builder *b, const struct piece *piece, int poi
 	if (mount("overlay", on, "overlay", MS_RDONLY | MS_NOSUID | MS_NODEV, options) < 0)
 		return err_errno(err, errno, "mount an overlay on '/%s'", piece->target);
 	b->hide = b->hide == HIDE_MASKS ? HIDE_MASKS : HIDE_OVERLAY;
+	piece->overlaid = true;
 	return 0;
 }
 
@@ -245,9 +305,9 @@ static int hide_by_masks(struct builder *b, const struct piece *piece, const str
 	if (mounted < 0)
 		return err_errno(err, errno, "open '/%s'", piece->target);
 	for (size_t i = 0; i < matches->count; i++) {
-		own(fd_closep) int point = open_below(mounted, matches->path[i], O_PATH);
+		own(fd_closep) int point = root_open_as_either(b, mounted, matches->path[i]);
 		own(fd_closep) int cover = open_tree(AT_FDCWD,
-			matches->is_dir[i] ? LAYERS "/empty-folder" : LAYERS "/empty-file",
+			matches->is_dir[i] ? EMPTY_FOLDER : EMPTY_FILE,
 			OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC);
 		struct mount_attr attr = { .attr_set = RO | MOUNT_ATTR_NOEXEC };
 		if (point < 0 || cover < 0 || mount_setattr(cover, "", AT_EMPTY_PATH, &attr, sizeof(attr)) < 0)
@@ -264,32 +324,56 @@ static int layers_make(struct builder *b, struct err *err)
 	if (b->layers_made)
 		return 0;
 	b->layers_made = true;
-	int fd = open(LAYERS "/empty-file", O_CREAT | O_WRONLY | O_CLOEXEC, 0);
-	if (fd < 0 || mkdir(LAYERS "/empty-folder", 0) < 0)
+	int fd = open(EMPTY_FILE, O_CREAT | O_WRONLY | O_CLOEXEC, 0);
+	if (fd < 0 || mkdir(EMPTY_FOLDER, 0) < 0)
 		return err_errno(err, errno, "make an empty file to hide others with");
 	(void)close(fd);
 	return 0;
 }
 
-static int place_mount(struct builder *b, const struct piece *piece, int point, struct err *err)
+/* What is to be hidden in a piece: of the user's mounts what the list names; of these and of an image sockets and FIFOs,
+ * whatever the list: they are ways out. *ret_closed: all of it, since it cannot be listed. */
+static int find_hidden(const struct builder *b, const struct piece *piece, struct matches *ret, bool *ret_mounts, bool *ret_closed,
+	struct err *err)
+{
+	static const char *const nothing[] = { NULL };
+	bool mount = piece->mount != NULL;
+
+	if (!piece->is_dir || !(mount || piece->of_image) || weakened("hidden-files"))
+		return 0;
+	own(fd_closep) int source = openat(piece->tree, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (source < 0 && mount)
+		return err_errno(err, errno, "read '%s'", piece->mount->source);
+	if (source < 0) {
+		*ret_closed = faccessat(piece->tree, "", X_OK, AT_EACCESS | AT_EMPTY_PATH) == 0;
+		return 0;
+	}
+	if (mount)
+		root_look_as_cell(b);
+	int found = fs_find(source, mount ? b->t->hide : nothing, HIDE_MAX_WALK, match_add, ret, ret_mounts, err);
+	if (mount)
+		root_look_as_ourselves(b);
+	if (found < 0 && mount)
+		return err_wrap(err, "look for files to hide in '%s'", piece->mount->source);
+	return found < 0 ? err_wrap(err, "look for sockets in '%s/%s'", b->t->image, piece->target) : 0;
+}
+
+static int place_mount(struct builder *b, struct piece *piece, int point, struct err *err)
 {
 	own(matches_done) struct matches matches = { 0 };
-	bool mounts = false;
+	bool mounts = false, closed = false;
 
-	if (piece->mount != NULL && piece->is_dir && !weakened("hidden-files")) { /* sockets are hidden whatever the list: they are ways out */
-		own(fd_closep) int source = openat(piece->tree, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-		if (source < 0)
-			return err_errno(err, errno, "read '%s'", piece->mount->source);
-		if (fs_find(source, b->t->hide, HIDE_MAX_WALK, match_add, &matches, &mounts, err) < 0)
-			return err_wrap(err, "look for files to hide in '%s'", piece->mount->source);
-	}
+	if (find_hidden(b, piece, &matches, &mounts, &closed, err) < 0)
+		return -1;
+	if (closed)
+		return 0; /* an empty folder is in its place */
 	if (matches.count == 0)
 		return attach(piece->tree, point, piece->target, err);
 	if (layers_make(b, err) < 0)
 		return -1;
 	struct err no_overlay;
-	/* an overlay would not show the mounts below this one */
-	if (!piece->mount->writable && b->t->overlay && !mounts &&
+	/* an overlay hides by path, and would not show the mounts below this one */
+	if ((piece->mount == NULL || !piece->mount->writable) && !piece->rearranged && b->t->overlay && !mounts &&
 		hide_by_overlay(b, piece, point, &matches, &no_overlay) == 0)
 		return 0;
 	if (attach(piece->tree, point, piece->target, err) < 0)
@@ -319,12 +403,13 @@ static int place_device(const struct builder *b, int dir, const char *name, cons
 	if (b->outer_uid != 0 && mknodat(dir, name, S_IFCHR | 0666, piece->device) == 0)
 		return 0;
 	/* not bound before it has to be: letting go of a mount that was never used waits for all CPUs (0.1 ms) */
-	own(fd_closep) int tree = tree_open(piece->tree, "", MOUNT_ATTR_NOSUID | MOUNT_ATTR_NOEXEC, err);
+	/* read-only, which devices can be written to all the same: the times and the mode of the host's own are no cell's to change */
+	own(fd_closep) int tree = tree_open(piece->tree, "", MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID | MOUNT_ATTR_NOEXEC, err);
 	own(fd_closep) int point = tree < 0 ? -1 : mount_point(dir, name, piece, err);
 	return point < 0 ? -1 : attach(tree, point, piece->target, err);
 }
 
-static int place(struct builder *b, const struct piece *piece, struct err *err)
+static int place(struct builder *b, struct piece *piece, struct err *err)
 {
 	const char *name;
 	int dir = parent_of(b, piece->target, &name, err);
@@ -380,17 +465,12 @@ static int enter_root(struct err *err)
 /* Once everything is in its place: a program may be in any of the pieces. */
 static int forbid(struct builder *b, struct err *err)
 {
-	own(fd_closep) int root = -1;
-	size_t count;
-
 	if (b->t->forbid == NULL || b->t->forbid[0] == NULL)
 		return 0;
-	if (layers_make(b, err) < 0)
-		return -1;
-	root = open(".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	own(fd_closep) int root = open(".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (root < 0)
 		return err_errno(err, errno, "open the cell's root");
-	return forbid_programs(b->t->forbid, root, LAYERS "/empty-file", &count, err);
+	return layers_make(b, err) < 0 ? -1 : forbid_programs(b, root, err);
 }
 
 bool root_proc_lent(uint32_t outer_uid)
@@ -401,7 +481,8 @@ bool root_proc_lent(uint32_t outer_uid)
 int root_build(const struct template *t, uint32_t outer_uid, uint32_t outer_gid, int host_proc,
 	enum hide_how *ret_hide, struct err *err)
 {
-	own(builder_done) struct builder b = { .t = t, .outer_uid = outer_uid, .outer_gid = outer_gid, .parent_fd = -1, .owner_ns = -1 };
+	own(builder_done) struct builder b = { .t = t, .outer_uid = outer_uid, .outer_gid = outer_gid, .parent_fd = -1, .owner_ns = -1,
+		.maker = getppid() };
 	struct statfs fs;
 
 	if (fstatfs(host_proc, &fs) < 0 || fs.f_type != PROC_SUPER_MAGIC)

@@ -19,6 +19,9 @@ struct piece {
 	dev_t device; /* a device to be made, where we may; else bound: `tree` is the file itself, no mount yet */
 	bool is_dir;
 	const struct cell_mount *mount; /* the user's, for which names may be hidden */
+	bool rearranged; /* a mount that can be written to shows some of this, too */
+	bool overlaid; /* placed as an overlay: `tree` is what lies below */
+	bool of_image; /* of a folder given as image, in which sockets are hidden; the host's own programs are not searched */
 };
 
 struct builder {
@@ -34,6 +37,7 @@ struct builder {
 	enum hide_how hide;
 	unsigned layer;
 	bool layers_made;
+	pid_t maker; /* our parent, to die with */
 };
 
 /* As all mounts of a cell are, but for those that it may write to: MOUNT_ATTR_... */
@@ -43,6 +47,23 @@ uint64_t root_nothing_special(void);
 /* Whether the host's /proc is lent to the root until each cell has its own: a user namespace may mount proc only where one
  * is in full view. */
 bool root_proc_lent(uint32_t outer_uid);
+
+#define LAYERS "../layers" /* beside the new root, never in it: an image may hold any name */
+#define EMPTY_FILE LAYERS "/empty-file" /* that nobody may read: to cover others with */
+#define EMPTY_FOLDER LAYERS "/empty-folder"
+
+/* Of a mount whose owner is mapped even root may not list what belongs to others or to another group, while the cell may. So
+ * real root looks around in it as the cell's user; an ordinary user is that already. */
+void root_look_as_cell(const struct builder *b);
+void root_look_as_ourselves(const struct builder *b);
+/* What root or the cell's user can reach below `dir`, as O_PATH; -1 with errno. */
+int root_open_as_either(const struct builder *b, int dir, const char *path);
+
+/* ---- forbid.c ---- */
+
+/* Covers every program of the template's forbidden names below `root`, our working directory, and every other name of the
+ * same files. */
+MUST_CHECK int forbid_programs(const struct builder *b, int root, struct err *err);
 
 /* ---- root_collect.c ---- */
 

@@ -110,6 +110,7 @@ static int collect_known(struct builder *b, int dir, const char *name, const cha
 	struct piece *piece = piece_add(b, target);
 	piece->tree = tree;
 	piece->is_dir = S_ISDIR(st.st_mode);
+	piece->of_image = strcmp(b->t->image, "host") != 0;
 	return 0;
 }
 
@@ -391,6 +392,70 @@ static int collect_mount(struct builder *b, const struct cell_mount *mount, stru
 	return 0;
 }
 
+/* Whether going up from one folder leads to the other. */
+static bool lies_in(int folder, const struct stat *other)
+{
+	own(fd_closep) int at = fcntl(folder, F_DUPFD_CLOEXEC, 3);
+	struct stat st, last = { 0 };
+
+	while (at >= 0 && fstat(at, &st) == 0) {
+		if (st.st_dev == other->st_dev && st.st_ino == other->st_ino)
+			return true;
+		if (st.st_dev == last.st_dev && st.st_ino == last.st_ino)
+			return false; /* the top */
+		last = st;
+		int up = openat(at, "..", O_PATH | O_DIRECTORY | O_CLOEXEC);
+		fd_close(&at);
+		at = up;
+	}
+	return true; /* who knows */
+}
+
+/* Whether two folders show the same files: one lies in the other, or they are of two mounts of one file system, of which
+ * nobody can say. */
+static bool overlap(int a, int b)
+{
+	struct stat a_st, b_st;
+	struct statx a_mount, b_mount;
+
+	if (fstat(a, &a_st) < 0 || fstat(b, &b_st) < 0 || statx(a, "", AT_EMPTY_PATH, STATX_MNT_ID, &a_mount) < 0 ||
+		statx(b, "", AT_EMPTY_PATH, STATX_MNT_ID, &b_mount) < 0)
+		return true;
+	if (a_st.st_dev == b_st.st_dev && a_mount.stx_mnt_id != b_mount.stx_mnt_id)
+		return true;
+	return lies_in(a, &b_st) || lies_in(b, &a_st);
+}
+
+bool root_is_rearranged(const char *source, const struct cell_mount *mounts, size_t count)
+{
+	own(fd_closep) int folder = -1;
+
+	for (size_t i = 0; i < count; i++) {
+		if (!mounts[i].writable)
+			continue;
+		own(fd_closep) int other = open(mounts[i].source, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+		if (other < 0 && errno == ENOTDIR)
+			continue; /* a file alone cannot be moved */
+		if (folder < 0)
+			folder = open(source, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+		if (folder < 0 || other < 0 || overlap(folder, other))
+			return true;
+	}
+	return false;
+}
+
+/* What can be moved by one mount comes back through another, if that hides it by its path. */
+static void find_rearranged(struct builder *b)
+{
+	for (size_t i = 0; i < b->count; i++) {
+		struct piece *piece = &b->pieces[i];
+		if (!piece->is_dir || (piece->mount == NULL && !piece->of_image))
+			continue;
+		own(freep) char *source = piece->mount != NULL ? xstrdup(piece->mount->source) : xfmt("%s/%s", b->t->image, piece->target);
+		piece->rearranged = root_is_rearranged(source, b->t->mounts, b->t->mount_count);
+	}
+}
+
 int root_collect(struct builder *b, bool need_visible_proc, struct err *err)
 {
 	const struct template *t = b->t;
@@ -401,6 +466,7 @@ int root_collect(struct builder *b, bool need_visible_proc, struct err *err)
 	for (size_t i = 0; i < t->mount_count; i++)
 		if (collect_mount(b, &t->mounts[i], err) < 0)
 			return -1;
+	find_rearranged(b);
 	if (weakened("private-tmp")) {
 		int tree = tree_open(AT_FDCWD, "/tmp", 0, err);
 		struct piece *piece = piece_add(b, "tmp");

@@ -436,7 +436,7 @@ static int read_folder(const char *typed, struct function_targets *ret, struct e
 		return err_set(err, ERR_USAGE, "'%s' is more than one project: name the folder of one", buf_text(&name));
 	static const char *const skipped[] = {".git", ".hotcell", "build", "node_modules", "vendor", NULL};
 	struct folder folder = {root, ret};
-	if (fs_each_file(dir, skipped, ENTRIES_MAX, look_at, &folder, err) < 0) {
+	if (fs_each_file(dir, skipped, ENTRIES_MAX, look_at, NULL, &folder, err) < 0) {
 		err->code = ERR_USAGE;
 		return err_wrap(err, "'%s'", buf_text(&name));
 	}
