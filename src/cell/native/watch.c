@@ -48,6 +48,8 @@ static long field_after(const char *text, const char *line, const char *key)
 	return at == NULL || (end != NULL && at > end) ? 0 : strtol(at + strlen(key), NULL, 10);
 }
 
+/* `used` is all sockets of this network, whatever their kind and however dead their owner; the kernel's own are none of
+ * them, and connections that only wait for their time have no socket any more. */
 bool watch_net_clean(const struct watch *watch)
 {
 	char text[1024];
@@ -56,8 +58,8 @@ bool watch_net_clean(const struct watch *watch)
 	if (len <= 0)
 		return false;
 	text[len] = '\0';
-	return field_after(text, "TCP:", " inuse ") == 0 && field_after(text, "TCP:", " tw ") == 0 &&
-	       field_after(text, "UDP:", " inuse ") == 0;
+	return field_after(text, "sockets:", " used ") == 0 && field_after(text, "TCP:", " tw ") == 0 &&
+	       field_after(text, "FRAG:", " inuse ") == 0;
 }
 
 /* By its path: the root is read-only, so these are the mounts that we made. */
