@@ -427,6 +427,7 @@ static const char *refused_part(const char *name, bool pinned)
 		{"unshare", "new namespaces"},
 		{"socket", "raw, or neither unix, TCP nor UDP"},
 		{"socketpair", "not unix"},
+		{"setsockopt", "what outlives the cell"},
 		{"ioctl", "typing into a terminal"},
 		{"personality", "odd ones"},
 		{"mknod", "devices"},

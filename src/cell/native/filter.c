@@ -104,6 +104,7 @@ static const struct check {
 	{ CALL(unshare), EPERM, emit_unshare },
 	{ CALL(socket), EAFNOSUPPORT, emit_socket },
 	{ CALL(socketpair), EAFNOSUPPORT, emit_socketpair },
+	{ CALL(setsockopt), EPERM, emit_setsockopt },
 	{ CALL(ioctl), EPERM, emit_ioctl },
 	{ CALL(personality), EPERM, emit_personality },
 #ifdef SYS_mknod
@@ -246,7 +247,7 @@ static const struct {
 	{ "seccomp-io-uring", { SYS_io_uring_setup, SYS_io_uring_enter, SYS_io_uring_register, -1 } },
 	{ "seccomp-bpf", { SYS_bpf, SYS_perf_event_open, SYS_userfaultfd, -1 } },
 	{ "seccomp-keys", { SYS_add_key, SYS_request_key, SYS_keyctl, -1 } },
-	{ "seccomp-sockets", { SYS_socket, SYS_socketpair, -1 } },
+	{ "seccomp-sockets", { SYS_socket, SYS_socketpair, SYS_setsockopt, -1 } },
 	{ "seccomp-tiocsti", { SYS_ioctl, -1 } },
 	{ "seccomp-ptrace", { SYS_process_vm_readv, SYS_process_vm_writev, SYS_kcmp, SYS_pidfd_getfd, SYS_process_madvise, -1 } },
 };
