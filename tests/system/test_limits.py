@@ -49,6 +49,26 @@ def test_memory_without_a_process_is_bounded_too(hostile, is_on, kind):
             assert int(ran.said.get("taken", 100)) <= 100, ran
 
 
+# Slower than who looks: what is not seen is taken whole.
+TAKE_BEHIND_A_DEAD_LEADER = """import ctypes, mmap, os, threading, time
+def take():
+    kept = []
+    for taken in range(16, 400, 16):
+        kept.append(mmap.mmap(-1, 16 << 20, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS))
+        kept[-1].write(bytes(16 << 20))
+        print("taken", taken, flush=True)
+        time.sleep(0.03)
+    os._exit(0)
+threading.Thread(target=take).start()
+ctypes.CDLL(None).syscall({"x86_64": 60}.get(os.uname().machine, 93), 0)
+"""
+
+
+def test_memory_of_a_process_whose_first_thread_is_gone_is_counted():
+    ran = run("--memory", "128M", "python3", "-c", TAKE_BEHIND_A_DEAD_LEADER)
+    assert ran.outcome == "oom" and int(ran.said["taken"]) < 300, ran
+
+
 def test_message_queues_are_bounded(hostile):
     ran = run(*hostile("exhaust", "mqueue"))
     assert int(ran.said["taken"]) <= 4 * MB, ran
