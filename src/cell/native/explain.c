@@ -441,6 +441,7 @@ static const char *refused_part(const char *name, bool pinned)
 		{"ioprio_set", "init's"},
 		{"fchmod", "set-id bits"},
 		{"fchmodat", "set-id bits"},
+		{"fchmodat2", "set-id bits"},
 		{"openat", "set-id bits"},
 		{"chmod", "set-id bits"},
 		{"creat", "set-id bits"},

@@ -122,6 +122,7 @@ static const struct check {
 	/* a set-id file left in a folder of the host's would be its owner's */
 	{ CALL(fchmod), EPERM, emit_mode1, FILTER_NO_SET_ID },
 	{ CALL(fchmodat), EPERM, emit_mode2, FILTER_NO_SET_ID },
+	{ CALL(fchmodat2), EPERM, emit_mode2, FILTER_NO_SET_ID },
 	{ CALL(openat), EPERM, emit_openat, FILTER_NO_SET_ID },
 	{ CALL(openat2), ENOSYS, NULL, FILTER_NO_SET_ID }, /* its mode is behind a pointer */
 #ifdef SYS_chmod
@@ -239,7 +240,7 @@ static const struct {
 	{ "seccomp-mounts", { SYS_mount, SYS_umount2, SYS_pivot_root, SYS_chroot, SYS_fsopen, SYS_fsconfig, SYS_fsmount, SYS_fspick,
 				    SYS_open_tree, SYS_move_mount, SYS_mount_setattr, -1 } },
 	{ "seccomp-handles", { SYS_open_by_handle_at, SYS_name_to_handle_at, -1 } },
-	{ "seccomp-setid", { SYS_fchmod, SYS_fchmodat, SYS_openat, SYS_openat2, SYS_mknodat,
+	{ "seccomp-setid", { SYS_fchmod, SYS_fchmodat, SYS_fchmodat2, SYS_openat, SYS_openat2, SYS_mknodat,
 #ifdef SYS_chmod
 				   SYS_chmod, SYS_creat, SYS_open, SYS_mknod,
 #endif

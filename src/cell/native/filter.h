@@ -8,6 +8,7 @@
 #include <stddef.h>
 
 #include "cell/native/native.h"
+#include "cell/native/newer_calls.h"
 
 #define MAX_NR FILTER_MAX_NR
 
