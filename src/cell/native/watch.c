@@ -90,6 +90,12 @@ bool watch_disk_full(uint64_t *ret_written)
 struct usage {
 	uint64_t all, shared; /* `shared` of `all`: pages of files and of shared memory */
 	uint64_t space; /* addresses */
+	uint64_t nameless; /* shared memory that is no file's, whether it is used or not */
+	struct {
+		unsigned long inode;
+		uint64_t end;
+	} regions[64]; /* those that `nameless` is made of; if there are more, the rest is counted once a process */
+	size_t region_count;
 };
 
 /* Adds what one process has; false: it has no memory, or cannot be looked at. */
@@ -140,6 +146,47 @@ static bool proportional(int dir, const char *name, struct usage *usage)
 	usage->all += kilobytes_after(text, "\nPss:");
 	usage->shared += kilobytes_after(text, "\nPss_File:") + kilobytes_after(text, "\nPss_Shmem:");
 	return true;
+}
+
+static void region_add(struct usage *usage, unsigned long inode, uint64_t end)
+{
+	for (size_t i = 0; i < usage->region_count; i++) {
+		if (usage->regions[i].inode != inode)
+			continue;
+		if (end > usage->regions[i].end) {
+			usage->nameless += end - usage->regions[i].end;
+			usage->regions[i].end = end;
+		}
+		return;
+	}
+	usage->nameless += end;
+	if (usage->region_count == ARRAY_LEN(usage->regions))
+		return;
+	usage->regions[usage->region_count].inode = inode;
+	usage->regions[usage->region_count++].end = end;
+}
+
+/* A page of it that a process lets go of is in no count of a process, and stays: so it is taken by its size. */
+static bool nameless(int dir, const char *name, struct usage *usage)
+{
+	int fd = open_of(dir, name, "maps");
+	FILE *file = fd < 0 ? NULL : fdopen(fd, "r");
+	char line[512], buffer[4096]; /* the kernel gives so much at once */
+	bool any = false;
+
+	if (file != NULL)
+		(void)setvbuf(file, buffer, _IOFBF, sizeof(buffer));
+	for (; file != NULL && fgets(line, sizeof(line), file) != NULL; any = true) {
+		unsigned long long from, to, offset;
+		unsigned long inode;
+		char shared;
+		if (strstr(line, " /dev/zero (deleted)\n") != NULL &&
+			sscanf(line, "%llx-%llx %*3c%c %llx %*s %lu", &from, &to, &shared, &offset, &inode) == 5 && shared == 's')
+			region_add(usage, inode, offset + (to - from));
+	}
+	if (file != NULL)
+		(void)fclose(file);
+	return any;
 }
 
 /* The first thread of a process may end before the others: it has no memory then, and they have it all. */
@@ -194,15 +241,25 @@ static uint64_t shared_memory(const struct watch *watch)
 	return total;
 }
 
-uint64_t watch_memory(struct watch *watch)
+/* What is resident of `nameless` is in `shared` as well. */
+static uint64_t total(const struct usage *usage, uint64_t nameless)
+{
+	return usage->all - usage->shared + (usage->shared > nameless ? usage->shared : nameless);
+}
+
+uint64_t watch_memory(struct watch *watch, uint64_t limit)
 {
 	bool full;
 	uint64_t files = used("/tmp", &full) + used(CELL_WORKSPACE, &full) + used("/dev/shm", &full) +
 			 shared_memory(watch);
-	uint64_t now = sum(watch, resident).all + files;
+	struct usage usage = sum(watch, resident);
+	/* who has not so many addresses cannot have so much memory: most need not be looked at closer */
+	uint64_t unseen = usage.space + files > limit ? sum(watch, nameless).nameless : 0;
+	uint64_t now = total(&usage, unseen) + files;
 
 	if (now > watch->peak) { /* pages shared by forks were counted once a process: look closer */
-		now = sum(watch, proportional).all + files;
+		usage = sum(watch, proportional);
+		now = total(&usage, unseen) + files;
 		if (now > watch->peak)
 			watch->peak = now;
 	}
