@@ -49,6 +49,47 @@ def test_memory_without_a_process_is_bounded_too(hostile, is_on, kind):
             assert int(ran.said.get("taken", 100)) <= 100, ran
 
 
+# Slower than who looks: what is not seen is taken whole.
+TAKE_BEHIND_A_DEAD_LEADER = """import ctypes, mmap, os, threading, time
+def take():
+    kept = []
+    for taken in range(16, 400, 16):
+        kept.append(mmap.mmap(-1, 16 << 20, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS))
+        kept[-1].write(bytes(16 << 20))
+        print("taken", taken, flush=True)
+        time.sleep(0.03)
+    os._exit(0)
+threading.Thread(target=take).start()
+ctypes.CDLL(None).syscall({"x86_64": 60}.get(os.uname().machine, 93), 0)
+"""
+
+
+def test_memory_of_a_process_whose_first_thread_is_gone_is_counted():
+    ran = run("--memory", "128M", "python3", "-c", TAKE_BEHIND_A_DEAD_LEADER)
+    assert ran.outcome == "oom" and int(ran.said["taken"]) < 300, ran
+
+
+TAKE_AND_LET_GO = """import mmap, time
+hoard = mmap.mmap(-1, 400 << 20)
+for at in range(0, 400 << 20, 16 << 20):
+    hoard[at:at + (16 << 20)] = bytes(16 << 20)
+    hoard.madvise(mmap.MADV_DONTNEED, at, 16 << 20)
+    print("taken", at >> 20, flush=True)
+    time.sleep(0.03)
+"""
+
+
+def test_shared_memory_that_a_process_lets_go_of_is_counted():
+    ran = run("--memory", "128M", "python3", "-c", TAKE_AND_LET_GO)
+    assert ran.outcome == "oom" and int(ran.said.get("taken", 0)) < 200, ran
+
+
+def test_shared_memory_is_counted_once_however_many_use_it():
+    script = "import mmap, os, time\nshared = mmap.mmap(-1, 60 << 20)\nshared.write(bytes(60 << 20))\n" \
+        "[os.fork() for _ in range(2)]\nshared[::4096]\ntime.sleep(0.5)"
+    assert run("--memory", "128M", "python3", "-c", script).outcome == "exited"
+
+
 def test_message_queues_are_bounded(hostile):
     ran = run(*hostile("exhaust", "mqueue"))
     assert int(ran.said["taken"]) <= 4 * MB, ran

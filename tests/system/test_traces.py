@@ -34,6 +34,28 @@ def test_what_a_program_asks_of_ipc_still_works_in_a_used_slot(place):
     assert ran.code == 0, [(folder / "stderr.log").read_text() for folder in sessions(place).values()]
 
 
+# A listener whose queue is full answers nobody: the second client still holds its byte when all processes are dead, and waits
+# longer for an answer each time.
+LEAVE_SOCKET = """import os, socket, time
+print([line.split()[1:4] for line in open("/proc/net/tcp6").read().splitlines()[1:]])
+if int(os.environ["HOTCELL_RUN"]) <= 3:
+    server = socket.socket(socket.AF_INET6)
+    server.setsockopt(socket.IPPROTO_TCP, socket.TCP_DEFER_ACCEPT, 60)
+    server.bind(("::1", 4000))
+    server.listen(0)
+    clients = [socket.create_connection(("::1", 4000)) for _ in range(2)]
+    [client.send(b"x") for client in clients]
+    time.sleep(3.5)
+"""
+
+
+def test_a_network_with_a_dying_socket_is_not_used_again(place):
+    """Of IPv6, which has counts of its own."""
+    assert campaign(place, "--workers", "3", "--runs", "12", "--", "python3", "-c", LEAVE_SOCKET).code == 0
+    texts = {(folder / "stdout.log").read_text() for folder in sessions(place).values()}
+    assert texts == {"[]\n"}, texts
+
+
 def results(folder):
     return [json.loads((each / "result.json").read_text())["result"] for _, each in sorted(sessions(*folder).items())]
 

@@ -22,6 +22,7 @@
 #include <sys/syscall.h>
 
 #include "cell/native/native.h"
+#include "cell/native/newer_calls.h"
 
 #if defined(__x86_64__)
 #define OURS AUDIT_ARCH_X86_64
@@ -359,6 +360,26 @@ static void these_calls_get_these_verdicts(void **state)
 		}
 }
 
+/* By number, since headers may not name them. */
+static void newer_calls_are_judged_alike_whatever_headers_this_was_built_with(void **state)
+{
+	static const int allowed[] = {452, 453, 462}; /* fchmodat2, map_shadow_stack, mseal */
+
+	(void)state;
+	for (const struct program *program = programs; program < programs_end; program++)
+		for (int nr = 451; nr < 512; nr++) {
+			bool known = false;
+			for (size_t i = 0; i < ARRAY_LEN(allowed); i++)
+				known = known || allowed[i] == nr;
+			assert_int_equal(ask(program, nr, NULL, 0), known ? ALLOW : FAILS(ENOSYS));
+		}
+#if defined(__x86_64__)
+	for (const struct program *program = programs; program < programs_end; program++)
+		for (int nr = 335; nr < 424; nr++) /* uretprobe, uprobe, and numbers of nobody */
+			assert_int_equal(ask(program, nr, NULL, 0), FAILS(ENOSYS));
+#endif
+}
+
 /* ---- arguments ---- */
 
 struct argument_case {
@@ -404,6 +425,24 @@ static const struct argument_case cases[] = {
 	{"pasting into the console, high half set", SYS_ioctl, true, EPERM, {0, HIGH | 0x541c}},
 	{"the size of the terminal", SYS_ioctl, false, 0, {0, 0x5413}},
 	{"a request whose high half looks like TIOCSTI", SYS_ioctl, false, 0, {0, UINT64_C(0x5412) << 32}},
+
+	{"a port used again", SYS_setsockopt, false, 0, {3, SOL_SOCKET, SO_REUSEADDR}},
+	{"sending slowly", SYS_setsockopt, true, EPERM, {3, SOL_SOCKET, 47}},
+	{"sending slowly, high halves set", SYS_setsockopt, true, EPERM, {3, HIGH | SOL_SOCKET, HIGH | 47}},
+	{"dropping answers by a filter", SYS_setsockopt, true, EPERM, {3, SOL_SOCKET, SO_ATTACH_FILTER}},
+	{"a time stamp, whose number is one of TCP's", SYS_setsockopt, false, 0, {3, SOL_SOCKET, 37}},
+	{"a time to send, whose number is one of IP's", SYS_setsockopt, false, 0, {3, SOL_SOCKET, 21}},
+	{"dropping answers that come from afar", SYS_setsockopt, true, EPERM, {3, 0, 21}},
+	{"dropping answers that come from afar over IPv6", SYS_setsockopt, true, EPERM, {3, 41, 73}},
+	{"a multicast interface, whose number is a flow label's", SYS_setsockopt, false, 0, {3, 0, 32}},
+	{"a flow label", SYS_setsockopt, true, EPERM, {3, 41, 32}},
+	{"only IPv6", SYS_setsockopt, false, 0, {3, 41, 26}},
+	{"no delay", SYS_setsockopt, false, 0, {3, 6, 1}},
+	{"dropping answers that are not signed", SYS_setsockopt, true, EPERM, {3, 6, 14}},
+	{"dropping answers that are not signed, by a prefix", SYS_setsockopt, true, EPERM, {3, 6, 32}},
+	{"dropping answers that are not signed, in another way", SYS_setsockopt, true, EPERM, {3, 6, 38}},
+	{"a delay", SYS_setsockopt, true, EPERM, {3, 6, 37}},
+	{"an option of another level", SYS_setsockopt, false, 0, {3, 17, 47}},
 
 	{"Linux", SYS_personality, false, 0, {PER_LINUX}},
 	{"32-bit Linux", SYS_personality, false, 0, {PER_LINUX32}},
@@ -551,6 +590,9 @@ static void set_id_files_are_refused_where_a_mount_is_writable(void **state)
 		{SYS_fchmod, {3, HIGH | 02755}, false},
 		{SYS_fchmodat, {3, 0, 06755}, false},
 		{SYS_fchmodat, {3, 0, 01777}, true},
+		{452, {3, 0, 04755, 0}, false}, /* fchmodat2 */
+		{452, {3, 0, HIGH | 02755, 0}, false},
+		{452, {3, 0, 0755, 0}, true},
 		{SYS_openat, {3, 0, O_RDONLY, 04755}, true}, /* makes nothing: the mode is garbage */
 		{SYS_openat, {3, 0, O_WRONLY | O_CREAT, 0644}, true},
 		{SYS_openat, {3, 0, O_WRONLY | O_CREAT, 04755}, false},
@@ -675,6 +717,7 @@ int main(void)
 		cmocka_unit_test(counted_and_plain_programs_refuse_the_same),
 		cmocka_unit_test(every_refused_call_has_a_name_of_its_own),
 		cmocka_unit_test(these_calls_get_these_verdicts),
+		cmocka_unit_test(newer_calls_are_judged_alike_whatever_headers_this_was_built_with),
 		cmocka_unit_test(arguments_decide_as_the_kernel_reads_them),
 		cmocka_unit_test(the_limit_of_cores_is_asked_but_not_set),
 		cmocka_unit_test(changing_cpus_is_refused_only_where_a_cell_is_pinned),

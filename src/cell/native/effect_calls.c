@@ -7,6 +7,8 @@
 #include <fcntl.h>
 #include <sys/syscall.h>
 
+#include "cell/native/newer_calls.h"
+
 #define WRITE(name, folder, path) { SYS_##name, FORM_PATH, CELL_EFFECT_WRITE, folder, path, -1, -1, -1 }
 #define REMOVE(name, folder, path) { SYS_##name, FORM_PATH, CELL_EFFECT_REMOVE, folder, path, -1, -1, -1 }
 #define FILE_OF(name) { SYS_##name, FORM_FD, CELL_EFFECT_WRITE, 0, -1, -1, -1, -1 }
@@ -41,9 +43,7 @@ static const struct effect_call effect_calls[] = {
 	FILE_OF(fchown),
 	FILE_OF(fsetxattr),
 	FILE_OF(fremovexattr),
-#ifdef SYS_fchmodat2
 	WRITE(fchmodat2, 0, 1),
-#endif
 #ifdef SYS_open /* older forms */
 	{ SYS_open, FORM_OPEN, CELL_EFFECT_WRITE, -1, 0, -1, -1, 1 },
 	WRITE(creat, -1, 0),

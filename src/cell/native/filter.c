@@ -104,6 +104,7 @@ static const struct check {
 	{ CALL(unshare), EPERM, emit_unshare },
 	{ CALL(socket), EAFNOSUPPORT, emit_socket },
 	{ CALL(socketpair), EAFNOSUPPORT, emit_socketpair },
+	{ CALL(setsockopt), EPERM, emit_setsockopt },
 	{ CALL(ioctl), EPERM, emit_ioctl },
 	{ CALL(personality), EPERM, emit_personality },
 #ifdef SYS_mknod
@@ -124,6 +125,7 @@ static const struct check {
 	/* a set-id file left in a folder of the host's would be its owner's */
 	{ CALL(fchmod), EPERM, emit_mode1, FILTER_NO_SET_ID },
 	{ CALL(fchmodat), EPERM, emit_mode2, FILTER_NO_SET_ID },
+	{ CALL(fchmodat2), EPERM, emit_mode2, FILTER_NO_SET_ID },
 	{ CALL(openat), EPERM, emit_openat, FILTER_NO_SET_ID },
 	{ CALL(openat2), ENOSYS, NULL, FILTER_NO_SET_ID }, /* its mode is behind a pointer */
 #ifdef SYS_chmod
@@ -241,7 +243,7 @@ static const struct {
 	{ "seccomp-mounts", { SYS_mount, SYS_umount2, SYS_pivot_root, SYS_chroot, SYS_fsopen, SYS_fsconfig, SYS_fsmount, SYS_fspick,
 				    SYS_open_tree, SYS_move_mount, SYS_mount_setattr, -1 } },
 	{ "seccomp-handles", { SYS_open_by_handle_at, SYS_name_to_handle_at, -1 } },
-	{ "seccomp-setid", { SYS_fchmod, SYS_fchmodat, SYS_openat, SYS_openat2, SYS_mknodat,
+	{ "seccomp-setid", { SYS_fchmod, SYS_fchmodat, SYS_fchmodat2, SYS_openat, SYS_openat2, SYS_mknodat,
 #ifdef SYS_chmod
 				   SYS_chmod, SYS_creat, SYS_open, SYS_mknod,
 #endif
@@ -249,7 +251,7 @@ static const struct {
 	{ "seccomp-io-uring", { SYS_io_uring_setup, SYS_io_uring_enter, SYS_io_uring_register, -1 } },
 	{ "seccomp-bpf", { SYS_bpf, SYS_perf_event_open, SYS_userfaultfd, -1 } },
 	{ "seccomp-keys", { SYS_add_key, SYS_request_key, SYS_keyctl, -1 } },
-	{ "seccomp-sockets", { SYS_socket, SYS_socketpair, -1 } },
+	{ "seccomp-sockets", { SYS_socket, SYS_socketpair, SYS_setsockopt, -1 } },
 	{ "seccomp-tiocsti", { SYS_ioctl, -1 } },
 	{ "seccomp-ptrace", { SYS_process_vm_readv, SYS_process_vm_writev, SYS_kcmp, SYS_pidfd_getfd, SYS_process_madvise, -1 } },
 };

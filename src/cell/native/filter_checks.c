@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <netinet/in.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -63,6 +64,30 @@ void emit_socketpair(struct code *code, int error)
 {
 	load_arg(code, 0);
 	if_equal(code, AF_UNIX, TO_ALLOW, refused(code, error));
+}
+
+/* What would outlive the cell. A connection that is closed with bytes to send is kept by the kernel, with its memory and
+ * its network, until those are sent or an answer says that nobody wants them: so none shall send slower than it can, or
+ * drop its answers. A flow label is nobody's but the network's, which another cell may get. */
+void emit_setsockopt(struct code *code, int error)
+{
+	static const struct {
+		uint32_t level, names[4];
+		size_t count;
+	} kinds[] = {
+		{ SOL_SOCKET, { 47, 26 }, 2 }, /* SO_MAX_PACING_RATE, SO_ATTACH_FILTER */
+		{ IPPROTO_TCP, { 14, 32, 38, 37 }, 4 }, /* MD5SIG, MD5SIG_EXT, AO_ADD_KEY, TX_DELAY */
+		{ IPPROTO_IPV6, { 32, 73 }, 2 }, /* FLOWLABEL_MGR, MINHOPCOUNT */
+		{ IPPROTO_IP, { 21 }, 1 }, /* MINTTL */
+	};
+
+	load_arg(code, 1);
+	for (size_t i = 0; i < ARRAY_LEN(kinds); i++) { /* else: over the load and the names, to the next level */
+		enum target otherwise = i + 1 < ARRAY_LEN(kinds) ? (enum target)(1 + kinds[i].count) : TO_ALLOW;
+		if_equal(code, kinds[i].level, NEXT, otherwise);
+		load_arg(code, 2);
+		only_if_among(code, kinds[i].names, kinds[i].count, refused(code, error), TO_ALLOW);
+	}
 }
 
 /* Putting words into a terminal's mouth. */

@@ -458,7 +458,7 @@ static void look_at_memory(struct init *init)
 {
 	uint64_t limit = init->birth->t->watch_memory;
 
-	if (watch_memory(&init->watch) > limit) {
+	if (watch_memory(&init->watch, limit) > limit) {
 		init->memory_killed = true;
 		kill_all(init);
 		init->main_ended = true;

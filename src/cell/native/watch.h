@@ -16,8 +16,9 @@ void watch_open(struct watch *watch, bool proc, bool memory, int sockets);
 uint64_t watch_processes(const struct watch *watch); /* tasks ever made in this pid namespace, init aside */
 bool watch_net_clean(const struct watch *watch); /* no socket, not even a dying one, is left */
 bool watch_disk_full(uint64_t *ret_written);
-/* Memory of all processes and scratch files, shared pages counted once where it comes near `peak`. */
-uint64_t watch_memory(struct watch *watch);
+/* Memory of all processes and scratch files, shared pages counted once where it comes near `peak`. If their addresses go
+ * beyond the limit, shared memory without a name counts with its size. */
+uint64_t watch_memory(struct watch *watch, uint64_t limit);
 /* How long it may be left alone: a program that takes a gigabyte a second must not pass the limit by much. */
 int watch_pause_ms(const struct watch *watch, uint64_t limit);
 
