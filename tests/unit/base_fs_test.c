@@ -237,10 +237,10 @@ static void holes_stay_holes_and_cost_nothing(void **state)
 		const char *name;
 		off_t data_at, size;
 	} files[] = {
-		{"front", 0, 32 << 20},
-		{"middle", 16 << 20, 32 << 20},
-		{"back", (32 << 20) - 1, 32 << 20},
-		{"only", -1, 32 << 20},
+		{"front", 0, 16 << 20},
+		{"middle", 8 << 20, 16 << 20},
+		{"back", (16 << 20) - 1, 16 << 20},
+		{"only", -1, 16 << 20},
 	};
 	struct world *world = *state;
 	struct stat st;
