@@ -380,7 +380,7 @@ OUTLIVING = """import errno, socket, struct
 label = socket.inet_pton(socket.AF_INET6, "::1") + struct.pack("!I", 0x51ab7) + struct.pack("=BBHHHI", 0, 1, 1, 60, 60, 0)
 for name, level, option, value in [("pacing", 1, 47, 1), ("filter", 1, 26, bytes(16)), ("ttl", 0, 21, 255), ("hops", 41, 73, 255),
                                    ("md5", 6, 14, bytes(216)), ("md5-prefix", 6, 32, bytes(216)), ("ao", 6, 38, bytes(288)),
-                                   ("delay", 6, 37, 1), ("label", 41, 32, label)]:
+                                   ("delay", 6, 37, 1), ("patience", 6, 44, 99999), ("label", 41, 32, label)]:
     try:
         socket.socket(socket.AF_INET6).setsockopt(level, option, value)
         print(name, "ok")
@@ -394,7 +394,13 @@ def test_what_a_socket_would_leave_when_the_cell_is_gone_cannot_be_asked_for():
     """Connections that send slowly or hear no answer are kept by the kernel, with their memory; flow labels by the network."""
     ran = run("python3", "-c", OUTLIVING)
     said = ran.said
-    assert said.pop("lines") == "1" and len(said) == 9 and set(said.values()) == {"EPERM"}, ran
+    assert said.pop("lines") == "1" and len(said) == 10 and set(said.values()) == {"EPERM"}, ran
+
+
+def test_a_connection_that_nobody_answers_does_not_wait_for_minutes():
+    """It would do so after the end of the cell, too. The knob came with Linux 6.15."""
+    knob = Path("/proc/sys/net/ipv4/tcp_rto_max_ms")
+    assert not knob.exists() or run("cat", knob).out == b"15000\n"
 
 
 def test_an_abstract_socket_of_the_host_cannot_be_reached(hostile):

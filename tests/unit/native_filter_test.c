@@ -442,6 +442,7 @@ static const struct argument_case cases[] = {
 	{"dropping answers that are not signed, by a prefix", SYS_setsockopt, true, EPERM, {3, 6, 32}},
 	{"dropping answers that are not signed, in another way", SYS_setsockopt, true, EPERM, {3, 6, 38}},
 	{"a delay", SYS_setsockopt, true, EPERM, {3, 6, 37}},
+	{"waiting longer for an answer", SYS_setsockopt, true, EPERM, {3, 6, 44}},
 	{"an option of another level", SYS_setsockopt, false, 0, {3, 17, 47}},
 
 	{"Linux", SYS_personality, false, 0, {PER_LINUX}},
