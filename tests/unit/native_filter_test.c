@@ -442,6 +442,13 @@ static const struct argument_case cases[] = {
 	{"dropping answers that are not signed, by a prefix", SYS_setsockopt, true, EPERM, {3, 6, 32}},
 	{"dropping answers that are not signed, in another way", SYS_setsockopt, true, EPERM, {3, 6, 38}},
 	{"a delay", SYS_setsockopt, true, EPERM, {3, 6, 37}},
+	{"sending where nobody is, by a route in IP's options", SYS_setsockopt, true, EPERM, {3, 0, 4}},
+	{"sending where nobody is, by a route of IPv6", SYS_setsockopt, true, EPERM, {3, 41, 57}},
+	{"sending where nobody is, by a route of IPv6 as it was", SYS_setsockopt, true, EPERM, {3, 41, 6}},
+	{"sending where nobody is, by a device", SYS_setsockopt, true, EPERM, {3, SOL_SOCKET, SO_BINDTODEVICE}},
+	{"sending where nobody is, by a device's number", SYS_setsockopt, true, EPERM, {3, SOL_SOCKET, 62}},
+	{"keeping alive, whose number is an option's of IP", SYS_setsockopt, false, 0, {3, 6, 4}},
+	{"keeping alive, whose number is an option's of IPv6", SYS_setsockopt, false, 0, {3, 6, 6}},
 	{"waiting longer for an answer", SYS_setsockopt, true, EPERM, {3, 6, 44}},
 	{"an option of another level", SYS_setsockopt, false, 0, {3, 17, 47}},
 
