@@ -178,6 +178,23 @@ int fs_find(int dir, const char *const *globs, uint64_t max_entries, fs_match_fn
 	return walk_below(dir, max_entries, find_step, &finder, err);
 }
 
+bool fs_is_hidden(const char *const *globs, const char *path)
+{
+	own(globs_free) struct glob *wanted = globs_read(globs);
+	own(freep) char *part = xstrdup(path);
+	bool hidden = false;
+
+	for (char *name = part, *slash; name && !hidden; name = slash ? slash + 1 : NULL) {
+		slash = strchr(name, '/');
+		if (slash)
+			*slash = '\0';
+		hidden = globs_match(wanted, part, name);
+		if (slash)
+			*slash = '/';
+	}
+	return hidden;
+}
+
 struct each {
 	const char *const *skip;
 	fs_file_fn *fn;

@@ -53,6 +53,9 @@ typedef int fs_match_fn(void *data, const char *path, bool is_dir, struct err *e
 MUST_CHECK int fs_find(int dir, const char *const *globs, uint64_t max_entries, fs_match_fn *fn, void *data,
 	bool *ret_mounts, struct err *err);
 
+/* Whether fs_find with these globs would find what this relative path leads to, or a folder on its way. */
+bool fs_is_hidden(const char *const *globs, const char *path);
+
 /* Calls `fn` for each regular file below `dir`, other mounts there included; `dir` and `name` open it, `path` is
  * relative to the top. The folders of the top that `skip` names (NULL-terminated) are left out. `closed` is called with each
  * folder that cannot be listed but whose content may be reached; NULL: those are left out, and one of our own is an error.

@@ -538,8 +538,8 @@ def _files():
 
 
 def _is_in_use(entry):
-    """Whether it is the folder of canaries of a hotcell that lives: it holds a lock on it."""
-    if not entry.name.startswith("hotcell-plant."):
+    """Whether it is the folder of canaries, or of a review, of a hotcell that lives: it holds a lock on it."""
+    if not entry.name.startswith(("hotcell-plant.", "hotcell-review.")):
         return False
     fd = os.open(entry, os.O_RDONLY | os.O_DIRECTORY)
     try:

@@ -397,6 +397,17 @@ def test_a_fifo_of_the_host_is_no_way_in_or_out(place, told, how):
     assert ran.out == b"" and ran.code == 0, ran
 
 
+def test_what_lies_behind_a_hidden_name_moves_nothing_into_view(project):
+    """A folder of results in a project: names vanish from the project as ever."""
+    (project / ".hotcell" / "work").mkdir(parents=True)
+    (project / ".hotcell" / "work").chmod(0o777)
+    script = "ls -A /p; touch /w/new && mv /w/new /w/other && ls /w; ls /p/.hotcell/work"
+    ran = run("--mount", f"{project}:/p", "--mount", f"{project}/.hotcell/work:/w:rw", "--", "sh", "-c", script)
+    assert ran.lines == ["main.c", "notes.secret", "sub", "other"], ran
+    with_overlay = "no-overlay" not in PRETEND and ran.result["receipt"]["protections"]["hidden-files"]["state"]
+    assert with_overlay in (False, "on"), ran
+
+
 @pytest.mark.parametrize("shown, writable", [(".", "sub"), ("sub", "."), (".", "."), ("sub", "sub/deep")])
 def test_what_is_hidden_in_one_mount_cannot_be_moved_into_view_by_another(project, shown, writable):
     script = """

@@ -944,6 +944,22 @@ static void an_error_shows_a_hostile_name_escaped(void **state)
 
 #define test(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
+static void a_path_is_hidden_with_any_folder_on_its_way(void **state)
+{
+	static const char *const globs[] = {".env", "*.pem", "/top/only", NULL};
+	static const struct {
+		const char *path;
+		bool hidden;
+	} paths[] = {
+		{".env", true}, {".env/a/b", true}, {"a/.ENV/b", true}, {"a/b.pem", true}, {"top/only", true}, {"top/only/x", true},
+		{"a/top/only", false}, {"a/b/c", false}, {"env", false}, {"", false},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(paths); i++)
+		assert_int_equal(fs_is_hidden(globs, paths[i].path), paths[i].hidden);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -953,6 +969,7 @@ int main(void)
 		test(holes_stay_holes_and_cost_nothing),
 		test(a_sparse_file_of_four_tebibytes_is_skipped),
 		test(holes_count_in_sum),
+		cmocka_unit_test(a_path_is_hidden_with_any_folder_on_its_way),
 		test(no_more_bytes_are_taken_than_the_cap_and_no_file_is_cut),
 		test(no_more_entries_are_taken_than_the_cap_however_many_there_are),
 		test(skipping_without_end_is_capped_too_and_only_the_first_are_named),

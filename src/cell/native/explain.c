@@ -282,7 +282,7 @@ static void put_vanishing(struct page *page, const struct cell_spec *spec)
 	page_label(page, "hidden files");
 	for (size_t i = 0; i < spec->mount_count; i++)
 		if (put_hidden(page, &spec->mounts[i], spec->hide,
-			    overlay && !root_is_rearranged(spec->mounts[i].source, spec->mounts, spec->mount_count)))
+			    overlay && !root_is_rearranged(spec->mounts[i].source, spec->mounts, spec->mount_count, spec->hide)))
 			any = true;
 	if (!any)
 		page_line(page, "none in these mounts now");

@@ -167,8 +167,9 @@ MUST_CHECK int hosts_of_image(const struct template *t, int image, struct buf *r
 /* Builds the template's root in this process's own mount namespace and moves into it. */
 MUST_CHECK int root_build(const struct template *t, uint32_t outer_uid, uint32_t outer_gid, int host_proc,
 	enum hide_how *ret_hide, struct err *err);
-/* Whether what `source` shows can be moved about by one of these mounts, those that can be written to. */
-bool root_is_rearranged(const char *source, const struct cell_mount *mounts, size_t count);
+/* Whether what `source` shows can be moved about by one of these mounts, those that can be written to and do not lie behind a
+ * hidden name of it. */
+bool root_is_rearranged(const char *source, const struct cell_mount *mounts, size_t count, const char *const *hide);
 /* Whether process 1 reaps what loses its parent. In a container it may be any program, and every process left to it
  * would stay as a zombie for ever. */
 bool orphans_are_reaped(void);

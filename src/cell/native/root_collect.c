@@ -426,7 +426,24 @@ static bool overlap(int a, int b)
 	return lies_in(a, &b_st) || lies_in(b, &a_st);
 }
 
-bool root_is_rearranged(const char *source, const struct cell_mount *mounts, size_t count)
+/* Whether the way from one folder to another leads through a name that is hidden: what is moved about there is not seen from the
+ * first one in any case, since nothing can be moved out of a mount. */
+static bool is_hidden_below(int folder, int other, const char *const *hide)
+{
+	char from[PATH_MAX], to[PATH_MAX], path[40];
+	ssize_t from_len, to_len;
+
+	(void)snprintf(path, sizeof(path), "/proc/self/fd/%d", folder);
+	from_len = readlink(path, from, sizeof(from));
+	(void)snprintf(path, sizeof(path), "/proc/self/fd/%d", other);
+	to_len = readlink(path, to, sizeof(to) - 1);
+	if (from_len <= 1 || to_len <= from_len + 1 || memcmp(from, to, (size_t)from_len) != 0 || to[from_len] != '/')
+		return false;
+	to[to_len] = '\0';
+	return fs_is_hidden(hide, to + from_len + 1);
+}
+
+bool root_is_rearranged(const char *source, const struct cell_mount *mounts, size_t count, const char *const *hide)
 {
 	own(fd_closep) int folder = -1;
 
@@ -438,7 +455,7 @@ bool root_is_rearranged(const char *source, const struct cell_mount *mounts, siz
 			continue; /* a file alone cannot be moved */
 		if (folder < 0)
 			folder = open(source, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-		if (folder < 0 || other < 0 || overlap(folder, other))
+		if (folder < 0 || other < 0 || (overlap(folder, other) && !is_hidden_below(folder, other, hide)))
 			return true;
 	}
 	return false;
@@ -452,7 +469,8 @@ static void find_rearranged(struct builder *b)
 		if (!piece->is_dir || (piece->mount == NULL && !piece->of_image))
 			continue;
 		own(freep) char *source = piece->mount != NULL ? xstrdup(piece->mount->source) : xfmt("%s/%s", b->t->image, piece->target);
-		piece->rearranged = root_is_rearranged(source, b->t->mounts, b->t->mount_count);
+		piece->rearranged = root_is_rearranged(source, b->t->mounts, b->t->mount_count,
+			piece->mount != NULL ? b->t->hide : (const char *const[]){ NULL });
 	}
 }
 
