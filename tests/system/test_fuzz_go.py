@@ -162,7 +162,7 @@ def test_what_ends_the_process_is_a_finding(state, module):
     (module / "seeds").mkdir()
     (module / "seeds" / "a").write_bytes(b"aa")
     words = [f"internal/p/p.go:{each}" for each in ("deep", "quit", "later")]
-    code, result = fuzz(state, module, *words, "--workers", "3", "--seed-corpus", "seeds", "--duration", "6s")
+    code, result = fuzz(state, module, *words, "--workers", "3", "--seed-corpus", "seeds", "--duration", "30s", "--max-findings", "3")
     assert code == 1 and sorted((each["subject"], each["oracle"], each["message"]) for each in result["findings"]) == [
         ("deep", "crash", "fatal error: stack overflow"),
         ("later", "exception", "panic: in another goroutine"),

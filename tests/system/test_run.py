@@ -583,7 +583,7 @@ def test_the_verdict_ends_no_sequence_when_the_rest_is_given_up():
         time.sleep(2.5)  # nothing is read: the second that it has for the rest is over
         code, out = terminal.finish()
     assert code == 124, out[-300:]
-    verdict = out.rindex(b"hotcell: ")
+    verdict = out.index(b"hotcell: ")
     assert out[:verdict].endswith(b"\x18"), out[verdict - 50 :]
     found = [out[at.start() : at.start() + 30] for at in re.finditer(NO_COLOUR, out[:verdict])]
     assert all(b"\x18" in each for each in found), found
