@@ -276,15 +276,10 @@ count_junit() { # FILE: prints "passed failed"
 	END
 }
 
-# One suite as root or as an ordinary user, into a folder: its words, its exit code, its result. Several run at once, so each
-# has shared memory of its own and a hotcell of its own: what it leaves is told from what the others do meanwhile.
+# One suite as root or as an ordinary user, into a folder: its words, its exit code, its result. Two run at once, so each
+# has shared memory of its own and a hotcell of its own: what it leaves is told from what the other does meanwhile.
 suite() { # FOLDER WHO PRETEND
-	local work=$1 who=${2%-*} part=${2#*-} pretend=$3 less=() what=(.) fuzzing status=0 inside
-	mapfile -t fuzzing < <(cd tests/system && ls test_fuzz*.py test_corpus.py test_example_*.py)
-	case $part in
-	fuzzing) what=("${fuzzing[@]}") ;;
-	cells) less=("${fuzzing[@]/#/--ignore=}") ;;
-	esac
+	local work=$1 who=$2 pretend=$3 less=() what=(.) status=0 inside
 	# what only reads the ledger, or is outside of cells, is the same whatever a cell lacks
 	[ -z "$pretend" ] || less=(--ignore=test_campaign_verbs.py --ignore=test_audit.py --ignore=test_manifest.py --ignore=test_findings.py
 		--ignore-glob='test_doors*.py' --ignore-glob='test_fuzz*.py' --ignore=test_corpus.py)
@@ -316,8 +311,7 @@ suite_sum() { # LABEL FOLDER
 	[ "$bad" -eq 0 ] || fail "$bad" "system tests: $label"
 }
 
-# Suites at once, three words each: LABEL WHO PRETEND; WHO may say which half of the tests, as in root-cells and user-fuzzing.
-# The first is shown as it goes, the others when they have ended.
+# Suites at once, three words each: LABEL WHO PRETEND. The first is shown as it goes, the others when they have ended.
 system() {
 	local work labels=() works=() i
 	heading "system tests: $1${4:+; $4}${7:+; $7}${10:+; ${10}}"
@@ -346,13 +340,8 @@ system_all() { # BINARY
 	else
 		check "root for half of the tests (sudo without a password)" sudo -n true || return
 	fi
-	if [ -n "${asan:-}" ]; then
-		system "as root" root "" "as an ordinary user" user ""
-		return
-	fi
-	# either half waits more than it computes
-	system "as root" root-cells "" "as root, fuzzing" root-fuzzing "" \
-		"as an ordinary user" user-cells "" "as an ordinary user, fuzzing" user-fuzzing ""
+	system "as root" root "" "as an ordinary user" user ""
+	[ -z "${asan:-}" ] || return
 	system "as root, no-cgroup" root no-cgroup "as root, no-landlock" root no-landlock "as root, no-userns" root no-userns \
 		"as an ordinary user without user namespaces" user no-userns
 }

@@ -38,15 +38,17 @@ def pytest_sessionstart(session):
         pytest.exit(f"no hotcell at {harness.HOTCELL}: build it, or set HOTCELL", returncode=3)
 
 
-# Minutes of others' programs, to which it is all one who started hotcell: root does every second test of these files, an ordinary
+# Minutes of others' programs, or of files that are only read, to which it is all one who started hotcell: root does every second test of these files, an ordinary
 # user the others, and `make test-long` all as both.
 SHARED_OUT = (
     "test_api.py",
+    "test_audit.py",
     "test_campaign_verbs.py",
     "test_corpus.py",
     "test_doors_claude.py",
     "test_doors_clients.py",
     "test_example_tutor.py",
+    "test_findings.py",
     "test_fuzz.py",
     "test_fuzz_afl.py",
     "test_fuzz_bad_targets.py",
@@ -62,6 +64,7 @@ SHARED_OUT = (
     "test_fuzz_servers.py",
     "test_fuzz_view.py",
     "test_fuzz_ways.py",
+    "test_manifest.py",
 )
 
 

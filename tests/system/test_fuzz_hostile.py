@@ -75,7 +75,7 @@ def fuzz(folder, *words):
         return process.returncode, said.read().decode("utf-8", "backslashreplace"), peak
 
 
-OPTIONS = ("--max-calls", "2", "--max-findings", "1", "--replays", "1", "--call-timeout", "300ms", "--start-timeout", "2s", "--seed", "1",
+OPTIONS = ("--max-calls", "2", "--max-findings", "1", "--replays", "1", "--call-timeout", "300ms", "--start-timeout", "4s", "--seed", "1",
            "--memory", "128M", "--processes", "20")
 
 
