@@ -575,7 +575,7 @@ def machine():
     return {thing for look in (_processes, _cgroups, _mounts, _files, _shared) for thing in look()}
 
 
-def leftovers(before, seconds=15.0):
+def leftovers(before, seconds=4.0):
     """What has appeared since `before` and does not go away. Things that come and go, such as
     another hotcell on the same machine, are not ours."""
     left = machine() - before

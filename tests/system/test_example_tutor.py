@@ -48,13 +48,7 @@ def test_a_minute_finds_every_planted_fault_of_the_server(place):
 
 def test_one_run_of_a_minute_finds_every_planted_fault_of_the_tool(place):
     folder = copy(place)
-    wanted = planted("tool")
-    for seed in ("3", "4"):  # the second one only where the machine is too busy for a minute to be one
-        ran = hotcell("fuzz", "tool", *OPTIONS, "--duration", "60s", "--seed", seed, "--schema", "schema.json", "--output-schema",
-                      "output-schema.json", "--malformed", "--state", folder / f"state-{seed}", "--", "python3", "tutor.py",
-                      cwd=folder, timeout=150)
-        assert ran.code == 1, ran
-        wanted -= found(ran)
-        if not wanted:
-            return
-    assert not wanted
+    ran = hotcell("fuzz", "tool", *OPTIONS, "--duration", "60s", "--seed", "3", "--schema", "schema.json", "--output-schema",
+                  "output-schema.json", "--malformed", "--", "python3", "tutor.py", cwd=folder, timeout=150)
+    assert ran.code == 1, ran
+    assert not planted("tool") - found(ran)

@@ -351,8 +351,8 @@ def test_a_program_that_stops_every_exec_is_killed_with_them(hostile):
     with freezing(hostile, "-t", "20s") as live:
         live.process.terminate()
         assert live.finish(5).outcome == "cancelled"
-        for beside in live.execs:
-            assert beside.finish(5).code in (137, 125)  # it may not be told any more how its program ended
+        codes = [beside.finish(5).code for beside in live.execs]
+        assert 137 in codes and set(codes) <= {137, 125}, codes  # 125: it had not asked yet when the supervisor went
 
 
 def test_a_program_that_stops_every_exec_has_its_memory_watched(hostile):

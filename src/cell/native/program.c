@@ -126,6 +126,23 @@ pid_t program_start(const struct job *job, const int stdio[3], uint64_t open_fil
 	return pid;
 }
 
+/* Without waiting for it. Why it could not become its program goes to `tell`; where that is -1, to its own stderr. */
+static pid_t child_fork(struct child *child, int tell, struct err *err)
+{
+	pid_t pid = fork();
+
+	if (pid < 0)
+		return err_errno(err, errno, "start a process in the cell");
+	if (pid > 0)
+		return pid;
+	(void)child_main(child);
+	if (tell < 0)
+		(void)dprintf(child->stdio[2], "hotcell: %s\n", child->err.text);
+	else
+		(void)!write(tell, &child->err, sizeof(child->err));
+	_exit(PROGRAM_NOT_STARTED);
+}
+
 pid_t program_start_asking(const struct job *job, const int stdio[3], uint64_t open_files, program_wait_fn *wait, void *data,
 	struct err *err)
 {
@@ -135,14 +152,9 @@ pid_t program_start_asking(const struct job *job, const int stdio[3], uint64_t o
 	if (pipe2(ends, O_CLOEXEC) < 0)
 		return err_errno(err, errno, "make a pipe");
 	own(fd_closep) int became = ends[0], tell = ends[1];
-	pid_t pid = fork();
+	pid_t pid = child_fork(&child, tell, err);
 	if (pid < 0)
-		return err_errno(err, errno, "start a process in the cell");
-	if (pid == 0) {
-		int code = child_main(&child);
-		(void)!write(tell, &child.err, sizeof(child.err));
-		_exit(code);
-	}
+		return -1;
 	fd_close(&tell);
 	wait(data, pid, became);
 	if (read(became, &child.err, sizeof(child.err)) != (ssize_t)sizeof(child.err))
@@ -159,16 +171,9 @@ pid_t program_start_beside(const struct job *job, const int stdio[3], uint64_t o
 
 	if (ret_became != NULL && pipe2(ends, O_CLOEXEC) < 0)
 		return err_errno(err, errno, "make a pipe");
-	own(fd_closep) int became = ends[0], tell = ends[1];
-	pid_t pid = fork();
-	if (pid < 0)
-		return err_errno(err, errno, "start a process in the cell");
-	if (pid == 0) {
-		(void)child_main(&child);
-		(void)dprintf(stdio[2], "hotcell: %s\n", child.err.text);
-		_exit(PROGRAM_NOT_STARTED);
-	}
-	if (ret_became != NULL)
+	own(fd_closep) int became = ends[0], closed_by_exec = ends[1];
+	pid_t pid = child_fork(&child, -1, err);
+	if (pid > 0 && ret_became != NULL)
 		*ret_became = fd_take(&became);
 	return pid;
 }
