@@ -43,10 +43,15 @@ def pytest_sessionstart(session):
 SHARED_OUT = (
     "test_api.py",
     "test_audit.py",
+    "test_bad_input.py",
+    "test_campaign.py",
     "test_campaign_verbs.py",
     "test_corpus.py",
+    "test_doors_audit.py",
     "test_doors_claude.py",
     "test_doors_clients.py",
+    "test_doors_doord.py",
+    "test_doors_traffic.py",
     "test_example_tutor.py",
     "test_findings.py",
     "test_fuzz.py",
@@ -65,6 +70,7 @@ SHARED_OUT = (
     "test_fuzz_view.py",
     "test_fuzz_ways.py",
     "test_manifest.py",
+    "test_profile.py",
 )
 
 

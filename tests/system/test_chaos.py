@@ -9,9 +9,7 @@ import time
 from campaigns import Supervisor, ledger_rows, prove_accounting, sessions
 from harness import IS_ROOT, LONG, PRETEND, descendants, hotcell, stat_of
 
-MANY = LONG or (IS_ROOT and not PRETEND)
-KILLS = 200 if MANY else 40
-RUNS = 400 if MANY else 100
+KILLS, RUNS = (200, 400) if LONG else (80, 200) if IS_ROOT and not PRETEND else (40, 100)
 PER_MINUTE = 720 # so that the campaign outlasts the killing
 TARGET = r"""
 echo "run $HOTCELL_RUN seed $HOTCELL_SEED"

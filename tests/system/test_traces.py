@@ -87,7 +87,7 @@ def test_nothing_that_makes_cells_shares_memory_with_the_supervisor(place):
     with Supervisor(place, "--runs", "1", "--plain", "--", "sleep", "5") as it:
         it.wait_for("Starting")
         assert eventually(lambda: shared(it.pid)), "the supervisor maps its ledger"
-        makers = [pid for pid in descendants(it.pid) if slurp(f"/proc/{pid}/maps")]
-        assert len(makers) >= 2
-        assert eventually(lambda: not any(shared(pid) for pid in makers)), [(pid, shared(pid)) for pid in makers]
+        makers = lambda: [pid for pid in descendants(it.pid) if slurp(f"/proc/{pid}/maps")]
+        assert eventually(lambda: len(makers()) >= 2), "a zygote and an init"
+        assert eventually(lambda: not any(shared(pid) for pid in makers())), [(pid, shared(pid)) for pid in makers()]
         assert it.finish() == 0
