@@ -298,7 +298,7 @@ static void stream_end(struct pump_stream *stream)
 /* One read. False at the end or when there is nothing now. */
 static bool stream_read(struct pump_stream *stream)
 {
-	char chunk[CHUNK];
+	static char chunk[CHUNK]; /* on the stack each of its pages would be touched, for a word or two */
 	ssize_t got = read(stream->fd, chunk, sizeof(chunk));
 	if (got < 0 && errno == EINTR)
 		return true;
@@ -394,7 +394,7 @@ static void input_ready(void *data, int fd, uint32_t events)
 	struct pump_input *in = &pump->in;
 	(void)events;
 	if (!in->data)
-		in->data = xcalloc(1, CHUNK);
+		in->data = xrealloc(NULL, 1, CHUNK); /* not zeroed: most of its pages are never touched */
 	ssize_t got = read(fd, in->data, CHUNK);
 	if (got < 0 && (errno == EAGAIN || errno == EINTR))
 		return;

@@ -2,9 +2,11 @@
 
 import subprocess
 import time
+from pathlib import Path
 
 import pytest
 
+from campaigns import campaign, sessions
 from harness import Live, gone, inside, is_cell_user, marker, run
 
 MB = 1 << 20
@@ -170,6 +172,18 @@ def test_four_threads_get_no_more_than_one_cpu(hostile, is_on):
         assert share <= 1.25, ran
     else:
         assert ran.result["receipt"]["protections"]["cpu-limit"]["note"], "it says what is missing"
+
+
+def cpus_of(status):
+    return [line.split()[1] for line in status.splitlines() if line.startswith("Cpus_allowed_list")]
+
+
+def test_a_cell_may_be_on_every_cpu_that_hotcell_may(place, is_on):
+    """Its makers work apart for a while: the first cell, and the second of the same slot."""
+    assert campaign(place, "--workers", "1", "--runs", "2", "--", "cat", "/proc/self/status").code == 0
+    for folder in sessions(place).values():
+        inside = cpus_of((folder / "stdout.log").read_text())
+        assert inside == cpus_of(Path("/proc/self/status").read_text()) or not is_on("cpu-limit"), inside
 
 
 def test_a_fraction_of_a_cpu_is_kept(hostile, is_on):

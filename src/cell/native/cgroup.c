@@ -87,11 +87,12 @@ static void sweep_dead(const char *own_path)
 {
 	DIR *dir = opendir(own_path);
 	struct dirent *entry;
+	const unsigned long ours = pid_space();
 
 	while (dir != NULL && (entry = readdir(dir)) != NULL) {
 		int pid = 0, used = 0;
 		unsigned long space = 0;
-		if (sscanf(entry->d_name, "hotcell-%d.%lx%n", &pid, &space, &used) != 2 || pid <= 0 || space != pid_space())
+		if (sscanf(entry->d_name, "hotcell-%d.%lx%n", &pid, &space, &used) != 2 || pid <= 0 || space != ours)
 			continue;
 		if (entry->d_name[used] != '\0' && strchr("-.", entry->d_name[used]) == NULL)
 			continue;

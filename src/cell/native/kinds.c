@@ -1,6 +1,7 @@
 /* Kinds of cells: templates, their yards, and the zygote that forks those. */
 #include "cell/native/pool.h"
 
+#include <endian.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -151,11 +152,13 @@ void zygote_tell(struct cell_backend_pool *pool)
 
 bool zygote_told(struct cell_backend_pool *pool, bool *ret_user_ns)
 {
+	const uint32_t question = htole32(MSG_ABOUT);
 	struct pollfd said = { .fd = pool->zygote, .events = POLLIN };
 	char message[64];
 	size_t count = 0;
 
-	if (poll(&said, 1, ABOUT_PATIENCE_MS) != 1) /* somebody has stopped it, or keeps it from running */
+	if (wire_send(pool->zygote, &question, sizeof(question), NULL, 0) < 0 ||
+		poll(&said, 1, ABOUT_PATIENCE_MS) != 1) /* somebody has stopped it, or keeps it from running */
 		return false;
 	ssize_t len = wire_recv(pool->zygote, message, sizeof(message), NULL, 0, &count, MSG_DONTWAIT);
 	struct wire_reader reader = { .data = message, .len = len < 0 ? 0 : (size_t)len };

@@ -35,13 +35,22 @@ uint64_t root_nothing_special(void)
 	return (weakened("mount-nosuid") ? 0 : MOUNT_ATTR_NOSUID) | (weakened("mount-nodev") ? 0 : MOUNT_ATTR_NODEV);
 }
 
+static void folder_leave(struct builder *b)
+{
+	struct folder *folder = &b->way[--b->depth];
+
+	free(folder->name);
+	fd_close(&folder->fd);
+}
+
 static void builder_done(struct builder *b)
 {
 	for (size_t i = 0; i < b->count; i++)
 		piece_done(&b->pieces[i]);
 	free(b->pieces);
-	free(b->parent);
-	fd_close(&b->parent_fd);
+	while (b->depth > 0)
+		folder_leave(b);
+	free(b->way);
 	fd_close(&b->owner_ns);
 }
 
@@ -57,19 +66,31 @@ static int open_below(int dir, const char *name, uint64_t flags)
 	return (int)syscall(SYS_openat2, dir, name, &how, sizeof(how));
 }
 
-/* Only the new root's own file system may be added to: whatever is mounted in it is the user's, and is left as it is. */
-static bool may_add(int dir)
+/* Opens it, and goes there. Only the new root's own file system may be added to: whatever is mounted in it is the user's, and is
+ * left as it is. */
+static int folder_enter(struct builder *b, const char *name)
 {
-	struct stat here, root;
+	struct stat st = { 0 };
+	int fd = b->depth == 0 ? open(name, O_PATH | O_DIRECTORY | O_CLOEXEC) : open_below(b->way[b->depth - 1].fd, name, O_PATH | O_DIRECTORY);
 
-	return fstat(dir, &here) == 0 && stat(".", &root) == 0 && here.st_dev == root.st_dev;
+	if (fd < 0 || fstat(fd, &st) < 0) {
+		int cause = errno;
+		fd_close(&fd);
+		errno = cause;
+		return -1;
+	}
+	b->way = xrealloc(b->way, b->depth + 1, sizeof(*b->way));
+	b->way[b->depth] = (struct folder){ .name = xstrdup(name), .fd = fd, .device = st.st_dev };
+	b->way[b->depth].ours = st.st_dev == b->way[0].device;
+	b->depth++;
+	return 0;
 }
 
-static int make_folder(int dir, const char *name)
+static int make_folder(const struct folder *in, const char *name)
 {
-	if (!may_add(dir))
-		return faccessat(dir, name, F_OK, AT_SYMLINK_NOFOLLOW);
-	return mkdirat(dir, name, 0755) < 0 && errno != EEXIST ? -1 : 0;
+	if (!in->ours)
+		return faccessat(in->fd, name, F_OK, AT_SYMLINK_NOFOLLOW);
+	return mkdirat(in->fd, name, 0755) < 0 && errno != EEXIST ? -1 : 0;
 }
 
 static int no_mount_point(const char *target, struct err *err)
@@ -77,30 +98,43 @@ static int no_mount_point(const char *target, struct err *err)
 	return err_errno(err, errno, "there is no '/%s' to mount on, in the image or in another mount: make it there, or choose another target", target);
 }
 
-/* Opens the folder `target` lies in, making what is missing; *ret_name is the last component. */
-static int open_parent(const char *target, const char **ret_name, struct err *err)
+/* The folder `target` lies in, with what is missing on the way made; *ret_name is the last component. The folders on the way
+ * stay open: neighbours come one after another. What is mounted on lies in the last of them, so none is one that a mount hides. */
+static const struct folder *parent_of(struct builder *b, const char *target, const char **ret_name, struct err *err)
 {
-	own(fd_closep) int dir = open(".", O_PATH | O_DIRECTORY | O_CLOEXEC);
 	const char *at = target, *slash;
+	size_t depth = 1; /* behind the root */
 	char name[256];
 
 	while ((slash = strchr(at, '/')) != NULL) {
 		size_t len = (size_t)(slash - at);
-		if (len >= sizeof(name))
-			return err_set(err, ERR_USAGE, "a name in '/%s' is longer than 255 bytes", target);
+		if (len >= sizeof(name)) {
+			(void)err_set(err, ERR_USAGE, "a name in '/%s' is longer than 255 bytes", target);
+			return NULL;
+		}
 		memcpy(name, at, len);
 		name[len] = '\0';
-		if (make_folder(dir, name) < 0)
-			return no_mount_point(target, err);
-		int next = open_below(dir, name, O_PATH | O_DIRECTORY);
-		if (next < 0)
-			return err_errno(err, errno, "'%s' in '/%s' is not a plain folder of the image", name, target);
-		fd_close(&dir);
-		dir = next;
 		at = slash + 1;
+		if (depth < b->depth && strcmp(b->way[depth].name, name) == 0) {
+			depth++;
+			continue;
+		}
+		while (b->depth > depth)
+			folder_leave(b);
+		if (make_folder(&b->way[depth - 1], name) < 0) {
+			(void)no_mount_point(target, err);
+			return NULL;
+		}
+		if (folder_enter(b, name) < 0) {
+			(void)err_errno(err, errno, "'%s' in '/%s' is not a plain folder of the image", name, target);
+			return NULL;
+		}
+		depth++;
 	}
+	while (b->depth > depth)
+		folder_leave(b);
 	*ret_name = at;
-	return fd_take(&dir);
+	return &b->way[depth - 1];
 }
 
 /* In the kernel: the pages of a buffer of ours would cost more than the copy. */
@@ -128,15 +162,15 @@ static int place_text(int dir, const char *name, const struct piece *piece, stru
 	return 0;
 }
 
-static int mount_point(int dir, const char *name, const struct piece *piece, struct err *err)
+static int mount_point(const struct folder *in, const char *name, const struct piece *piece, struct err *err)
 {
-	if (piece->is_dir || !may_add(dir)) {
-		if (make_folder(dir, name) < 0)
+	if (piece->is_dir || !in->ours) {
+		if (make_folder(in, name) < 0)
 			return no_mount_point(piece->target, err);
-	} else if (place_text(dir, name, piece, err) < 0) {
+	} else if (place_text(in->fd, name, piece, err) < 0) {
 		return -1;
 	}
-	int point = open_below(dir, name, O_PATH);
+	int point = open_below(in->fd, name, O_PATH);
 	if (point < 0)
 		return err_errno(err, errno, "'/%s' cannot be mounted on", piece->target);
 	return point;
@@ -299,8 +333,8 @@ static int hide_by_masks(struct builder *b, const struct piece *piece, const str
 	struct err *err)
 {
 	const char *name;
-	own(fd_closep) int parent = open_parent(piece->target, &name, err);
-	own(fd_closep) int mounted = parent < 0 ? -1 : open_below(parent, name, O_PATH | O_DIRECTORY);
+	const struct folder *in = parent_of(b, piece->target, &name, err);
+	own(fd_closep) int mounted = in == NULL ? -1 : open_below(in->fd, name, O_PATH | O_DIRECTORY);
 
 	if (mounted < 0)
 		return err_errno(err, errno, "open '/%s'", piece->target);
@@ -381,51 +415,51 @@ static int place_mount(struct builder *b, struct piece *piece, int point, struct
 	return hide_by_masks(b, piece, &matches, err);
 }
 
-/* The open parent of `target`; the builder's, not to be closed. */
-static int parent_of(struct builder *b, const char *target, const char **ret_name, struct err *err)
+/* The host's own: its tree is still in place, but for STAGE. Opened without a way to use it: what it may be used for is decided by
+ * the mount. */
+static int device_open(const struct piece *piece, struct err *err)
 {
-	const char *slash = strrchr(target, '/');
-	size_t len = slash == NULL ? 0 : (size_t)(slash - target);
+	own(freep) char *path = xfmt("/%s", piece->target);
+	own(fd_closep) int device = open(path, O_PATH | O_NOFOLLOW | O_CLOEXEC);
+	struct stat st;
 
-	*ret_name = slash == NULL ? target : slash + 1;
-	if (b->parent != NULL && strlen(b->parent) == len && strncmp(b->parent, target, len) == 0)
-		return b->parent_fd;
-	fd_close(&b->parent_fd);
-	free(b->parent);
-	b->parent = strndup(target, len);
-	b->parent_fd = open_parent(target, ret_name, err);
-	return b->parent_fd;
+	if (device < 0)
+		return err_errno(err, errno, "open '%s'", path);
+	/* what was opened must be the device itself, not something put in its place (CVE-2025-31133) */
+	if (fstat(device, &st) < 0 || !S_ISCHR(st.st_mode) || st.st_rdev != piece->device)
+		return err_set(err, EINVAL, "'%s' is not the device it should be", path);
+	return fd_take(&device);
 }
 
 /* Real root makes the device itself: one mount less to copy for every cell. */
-static int place_device(const struct builder *b, int dir, const char *name, const struct piece *piece, struct err *err)
+static int place_device(const struct builder *b, const struct folder *in, const char *name, const struct piece *piece, struct err *err)
 {
-	if (b->outer_uid != 0 && mknodat(dir, name, S_IFCHR | 0666, piece->device) == 0)
+	if (b->outer_uid != 0 && mknodat(in->fd, name, S_IFCHR | 0666, piece->device) == 0)
 		return 0;
-	/* not bound before it has to be: letting go of a mount that was never used waits for all CPUs (0.1 ms) */
+	own(fd_closep) int device = device_open(piece, err);
 	/* read-only, which devices can be written to all the same: the times and the mode of the host's own are no cell's to change */
-	own(fd_closep) int tree = tree_open(piece->tree, "", MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID | MOUNT_ATTR_NOEXEC, err);
-	own(fd_closep) int point = tree < 0 ? -1 : mount_point(dir, name, piece, err);
+	own(fd_closep) int tree = device < 0 ? -1 : tree_open(device, "", MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID | MOUNT_ATTR_NOEXEC, err);
+	own(fd_closep) int point = tree < 0 ? -1 : mount_point(in, name, piece, err);
 	return point < 0 ? -1 : attach(tree, point, piece->target, err);
 }
 
 static int place(struct builder *b, struct piece *piece, struct err *err)
 {
 	const char *name;
-	int dir = parent_of(b, piece->target, &name, err);
+	const struct folder *in = parent_of(b, piece->target, &name, err);
 
-	if (dir < 0)
+	if (in == NULL)
 		return -1;
 	if (piece->link != NULL) {
-		if (symlinkat(piece->link, dir, name) < 0 && errno != EEXIST)
+		if (symlinkat(piece->link, in->fd, name) < 0 && errno != EEXIST)
 			return err_errno(err, errno, "make the link '/%s'", piece->target);
 		return 0;
 	}
-	if (piece->tree < 0)
-		return piece->cover ? place_cover(dir, name, piece, err) : place_text(dir, name, piece, err);
 	if (piece->device != 0)
-		return place_device(b, dir, name, piece, err);
-	own(fd_closep) int point = mount_point(dir, name, piece, err);
+		return place_device(b, in, name, piece, err);
+	if (piece->tree < 0)
+		return piece->cover ? place_cover(in->fd, name, piece, err) : place_text(in->fd, name, piece, err);
+	own(fd_closep) int point = mount_point(in, name, piece, err);
 	return point < 0 ? -1 : place_mount(b, piece, point, err);
 }
 
@@ -481,7 +515,7 @@ bool root_proc_lent(uint32_t outer_uid)
 int root_build(const struct template *t, uint32_t outer_uid, uint32_t outer_gid, int host_proc,
 	enum hide_how *ret_hide, struct err *err)
 {
-	own(builder_done) struct builder b = { .t = t, .outer_uid = outer_uid, .outer_gid = outer_gid, .parent_fd = -1, .owner_ns = -1,
+	own(builder_done) struct builder b = { .t = t, .outer_uid = outer_uid, .outer_gid = outer_gid, .owner_ns = -1,
 		.maker = getppid() };
 	struct statfs fs;
 
@@ -493,7 +527,7 @@ int root_build(const struct template *t, uint32_t outer_uid, uint32_t outer_gid,
 	if (mount("hotcell", STAGE, "tmpfs", MS_NOSUID, "mode=0755,size=24m") < 0 || mkdir(STAGE "/root", 0755) < 0 ||
 		mkdir(STAGE "/layers", 0755) < 0 || mount(STAGE "/root", STAGE "/root", NULL, MS_BIND, NULL) < 0)
 		return err_errno(err, errno, "mount the cell's root");
-	if (chdir(STAGE "/root") < 0)
+	if (chdir(STAGE "/root") < 0 || folder_enter(&b, ".") < 0)
 		return err_errno(err, errno, "enter the cell's root");
 	if (make_folders(err) < 0)
 		return -1;

@@ -16,7 +16,7 @@ struct piece {
 	int copy; /* a copy of this one, as long as that, or */
 	bool cover; /* over a file of that name, which the image has */
 	int tree; /* a detached mount, or */
-	dev_t device; /* a device to be made, where we may; else bound: `tree` is the file itself, no mount yet */
+	dev_t device; /* a device to be made, where we may; else bound */
 	bool is_dir;
 	const struct cell_mount *mount; /* the user's, for which names may be hidden */
 	bool rearranged; /* a mount that can be written to shows some of this, too */
@@ -24,13 +24,21 @@ struct piece {
 	bool of_image; /* of a folder given as image, in which sockets are hidden; the host's own programs are not searched */
 };
 
+/* One that is open, to place things in. */
+struct folder {
+	char *name;
+	int fd;
+	dev_t device;
+	bool ours; /* of the new root's own file system, to which may be added */
+};
+
 struct builder {
 	const struct template *t;
 	uint32_t outer_uid, outer_gid;
 	struct piece *pieces;
 	size_t count, cap;
-	char *parent; /* the folder last placed into, kept open: neighbours come one after another */
-	int parent_fd;
+	struct folder *way; /* to the one last placed into, from the root on */
+	size_t depth;
 	uid_t owner_uid;
 	gid_t owner_gid;
 	int owner_ns; /* of mounts, last asked for: neighbours mostly have one owner; -1: none yet */

@@ -71,6 +71,7 @@ struct yard {
 	struct slot *slots;
 	size_t slot_count;
 	bool prepared; /* what its stalls inherit: covers, filters */
+	cpu_set_t cpus; /* that we may use; empty: nobody knows */
 	struct sock_fprog counted, plain;
 	struct call_set calls;
 };
@@ -154,18 +155,25 @@ static _Noreturn void holder_main(const struct yard *yard, pid_t parent, int soc
 	_exit(0);
 }
 
-/* What is forked beside other work is queued behind it, and a CPU that falls idle is slow to fetch it: 1 ms of the first
- * cell's 5. Without effect where there is one CPU, or more than a set holds. */
-static void work_elsewhere(pid_t pid)
+/* What is forked beside other work is queued behind it, or takes its place for a while, and a CPU that falls idle is slow to fetch
+ * it: 1 ms of the first cell's 5. Without effect where there is one CPU, or more than a set holds. */
+static void work_elsewhere(const struct yard *yard, pid_t pid)
 {
-	cpu_set_t cpus;
+	cpu_set_t cpus = yard->cpus;
 	int here = sched_getcpu();
 
-	if (here < 0 || sched_getaffinity(0, sizeof(cpus), &cpus) < 0)
+	if (here < 0)
 		return;
 	CPU_CLR((unsigned)here, &cpus);
 	if (CPU_COUNT(&cpus) > 0)
 		(void)sched_setaffinity(pid, sizeof(cpus), &cpus);
+}
+
+/* Behind us all cells are free to be anywhere again. */
+static void work_anywhere(const struct yard *yard)
+{
+	if (CPU_COUNT(&yard->cpus) > 0)
+		(void)sched_setaffinity(0, sizeof(yard->cpus), &yard->cpus);
 }
 
 /* Making a network takes the kernel longest of all. Returns where the namespaces come. */
@@ -182,7 +190,7 @@ static int holder_begin(const struct yard *yard, bool user_ns, struct err *err)
 	int cause = errno;
 	(void)close(pair[1]);
 	if (pid > 0) {
-		work_elsewhere(pid);
+		work_elsewhere(yard, pid);
 		return pair[0];
 	}
 	(void)close(pair[0]);
@@ -279,6 +287,7 @@ static int first_wait(struct yard *yard, int go, struct err *err)
 
 	if (wire_recv(go, &word, 1, fds, 2, &count, 0) != 1)
 		_exit(0); /* the yard has told why */
+	work_anywhere(yard); /* not before: by now we have been told where to work */
 	if (count != 2)
 		return err_set(err, ERR_LIMIT, "the yard has no descriptor left for the cell's root: see 'ulimit -n'");
 	int failed = setns(fds[0], CLONE_NEWNS) < 0 ? err_errno(err, errno, "enter the cell's root") : 0;
@@ -444,7 +453,9 @@ static int first_begin(struct yard *yard)
 		first_main(yard, self, holder, go[1]);
 	}
 	(void)close(go[1]);
-	if (pid < 0)
+	if (pid > 0)
+		work_elsewhere(yard, pid);
+	else
 		fd_close(&go[0]);
 	return go[0];
 }
@@ -493,6 +504,8 @@ void yard_main(int socket, int memfd)
 
 	(void)prctl(PR_SET_NAME, "hotcell-yard", 0, 0, 0);
 	(void)umask(022);
+	if (sched_getaffinity(0, sizeof(yard.cpus), &yard.cpus) < 0)
+		CPU_ZERO(&yard.cpus);
 	if (yard_build(&yard, memfd, &first, &hide, &err) < 0) {
 		yard_fail(&yard, NO_SLOT, &err);
 		_exit(125);
@@ -586,7 +599,7 @@ static void zygote_serve(int socket, const int fds[2], const struct err *err)
 		message_send_failed(fds[0], NO_SLOT, &failed);
 }
 
-/* Looked at here, because the supervisor is busier when the first cell is wanted. */
+/* Looked at here, beside the first yard: the supervisor is busier then. */
 static void zygote_tell_about(int socket, bool nest)
 {
 	own(buf_done) struct buf message = { 0 };
@@ -629,9 +642,8 @@ static _Noreturn void zygote_main(int socket, bool nest)
 		(void)err_errno(&err, errno, "make a user namespace: 'hotcell doctor' says what this machine lacks");
 	else if (nest && map_self(uid, gid, &err) < 0)
 		(void)err_wrap(&err, "be root in a user namespace");
-	zygote_tell_about(socket, nest);
 	for (;;) {
-		char message[MAX_MESSAGE];
+		static char message[MAX_MESSAGE]; /* on the stack each of its pages would be touched, and so copied */
 		size_t count = 0;
 		ssize_t len = wire_recv(socket, message, sizeof(message), fds, 4, &count, 0);
 		struct wire_reader reader = { .data = message, .len = len < 0 ? 0 : (size_t)len };
@@ -642,6 +654,8 @@ static _Noreturn void zygote_main(int socket, bool nest)
 			zygote_serve(socket, fds, &err);
 		else if (kind == MSG_CGROUPS && cgroup == NULL)
 			cgroup = cgroup_decode(&reader);
+		else if (kind == MSG_ABOUT)
+			zygote_tell_about(socket, nest);
 		for (size_t i = 0; i < count; i++)
 			(void)close(fds[i]);
 	}
