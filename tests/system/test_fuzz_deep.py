@@ -4,6 +4,8 @@ import base64
 import json
 import shutil
 
+import pytest
+
 from harness import LONG, ROOT, hotcell
 
 ENGINES = ROOT / "build-engines"  # see tools/setup.sh
@@ -53,6 +55,7 @@ def test_a_stack_that_c_runs_out_of_is_found(tmp_path):
     again(tmp_path, findings[0])
 
 
+@pytest.mark.long
 def test_a_stack_that_rust_runs_out_of_is_found(tmp_path):
     shutil.copy(DEEP / "lists.rs", tmp_path)
     ran = fuzz(tmp_path, "lists.rs:parse", "--duration", "10s", "--seed", "3", "--max-findings", "1")
