@@ -43,6 +43,7 @@ def test_a_stack_that_python_runs_out_of_is_found(tmp_path):
     again(tmp_path, finding)
 
 
+@pytest.mark.long
 def test_a_stack_that_c_runs_out_of_is_found(tmp_path):
     shutil.copy(DEEP / "sums.c", tmp_path)
     ran = fuzz(tmp_path, "sums.c:parse", "--duration", "7s", "--seed", "3")
@@ -65,6 +66,7 @@ def test_a_stack_that_rust_runs_out_of_is_found(tmp_path):
     again(tmp_path, finding)
 
 
+@pytest.mark.long
 def test_the_engine_alone_does_not_get_that_deep(tmp_path):
     shutil.copy(DEEP / "sums.c", tmp_path)
     ran = fuzz(tmp_path, "sums.c:parse", "--duration", f"{BARE}s", "--no-deepen")

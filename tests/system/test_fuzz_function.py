@@ -626,7 +626,7 @@ def test_a_module_that_ends_at_import_is_told(tmp_path, body, problem):
 @pytest.mark.parametrize("body", [
     "    print('x' * 1000000)\n",
     "    import sys; sys.stderr.write('#99999999999 NEW cov: 1 ft: 99 corp: 9/9b exec/s: 9 rss: 9Mb\\n' * 1000)\n",
-    "    import sys; sys.stderr.write('bad input: ')\n",
+    pytest.param("    import sys; sys.stderr.write('bad input: ')\n", marks=pytest.mark.long),
     pytest.param("    import sys; sys.stderr.write('x' * 10000)\n", marks=pytest.mark.long),
     "    import os; os.fork() or os._exit(0)\n",
 ])

@@ -131,6 +131,7 @@ def test_names_from_another_module_are_found(tmp_path):
     assert messages(fuzz(tmp_path, "t.js:parse", "--max-execs", "100000", "--max-findings", "1")) == ["Error: from elsewhere"]
 
 
+@pytest.mark.long
 def test_what_nests_too_deep_is_empty_and_of_its_type(tmp_path):
     make(tmp_path, "t.js", """
 /** @param {Array<Array<Array<Array<Array<Array<Array<string>>>>>>>} deep */
@@ -229,7 +230,7 @@ LATE = [
 ]
 
 
-@pytest.mark.parametrize("name, what", LATE if LONG else LATE[:3])
+@pytest.mark.parametrize("name, what", LATE if LONG else LATE[1:4])
 def test_what_is_thrown_after_the_call_is_a_finding_of_its_input(tmp_path, name, what):
     make(tmp_path, "t.mjs", LATER)
     ran = fuzz(tmp_path, f"t.mjs:{name}", "--max-execs", "1000", "--duration", "60s", "--seed", "7")
@@ -251,6 +252,7 @@ exports.run = (text) => {
     assert found["exception"]["message"].startswith("Prototype Pollution: Prototype of Object changed")
 
 
+@pytest.mark.long
 def test_harnesses_of_a_folder_are_found_and_run(tmp_path):
     make(tmp_path, "fuzz_one.js", """
 const { FuzzedDataProvider } = require("@jazzer.js/core");
@@ -269,6 +271,7 @@ export function fuzz(data, done) {
     assert messages(ran) == ["Error: one", "Error: two"]
 
 
+@pytest.mark.long
 def test_too_much_memory_is_a_finding(tmp_path):
     make(tmp_path, "t.js", "exports.f = (data) => { if (data.length === 3) Buffer.alloc(2 ** 30, 1); };\n")
     ran = fuzz(tmp_path, "t.js:f", "--max-execs", "300")
