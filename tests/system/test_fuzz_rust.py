@@ -27,7 +27,7 @@ def make(folder, name, text):
     path.write_text(text)
 
 
-def test_the_waterfall_is_found_measured_and_reproduced(tmp_path):
+def test_the_waterfall_is_found_and_reproduced(tmp_path):
     shutil.copy(WATERFALL, tmp_path / "waterfall.rs")
     ran = hotcell("fuzz", "function", "waterfall.rs:check", "--engine", "rust=/usr", "--duration", "60s", "--max-findings", "1", "--core", "--coverage" if LONG else "--no-coverage",
                   "--json", "--quiet", "--seed", "7", cwd=tmp_path, timeout=170)
