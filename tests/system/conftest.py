@@ -74,6 +74,11 @@ SHARED_OUT = (
 )
 
 
+def in_time(items):
+    """Without what is marked `long`: what a sibling proves in other words or another language, and the slowest."""
+    return [item for item in items if harness.LONG or not item.get_closest_marker("long")]
+
+
 def shared_out(items):
     turns = collections.Counter()
     for item in items:
@@ -85,7 +90,7 @@ def shared_out(items):
 
 
 def pytest_collection_modifyitems(config, items):
-    kept = list(shared_out(items)) if not harness.NO_CELLS else [item for item in items if item.path.name == "test_refused.py"]
+    kept = list(shared_out(in_time(items))) if not harness.NO_CELLS else [item for item in items if item.path.name == "test_refused.py"]
     config.hook.pytest_deselected(items=[item for item in items if item not in kept])
     items[:] = kept
 

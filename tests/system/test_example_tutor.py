@@ -3,6 +3,8 @@
 import re
 import shutil
 
+import pytest
+
 import harness
 from fuzzing import found
 from harness import hotcell
@@ -46,6 +48,7 @@ def test_a_minute_finds_every_planted_fault_of_the_server(place):
     assert not seek(folder, planted("server"), "mcp", "--malformed", "--", "python3", "mcp_server.py")
 
 
+@pytest.mark.long
 def test_one_run_of_a_minute_finds_every_planted_fault_of_the_tool(place):
     folder = copy(place)
     ran = hotcell("fuzz", "tool", *OPTIONS, "--duration", "60s", "--seed", "3", "--schema", "schema.json", "--output-schema",

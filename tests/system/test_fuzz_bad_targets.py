@@ -117,10 +117,10 @@ ENDS_PY = "import os\ndef f(x: bytes):\n    if len(x) > 3 and x[0] > 100:\n     
 
 @pytest.mark.parametrize("name, text", [
     ("t.py", "import os\ndef f(x: str):\n    os._exit(0)\n"),
-    ("t.py", ENDS_PY % 0),
+    pytest.param("t.py", ENDS_PY % 0, marks=pytest.mark.long),
     ("t.py", ENDS_PY % 1),
     ("t.c", "#include <unistd.h>\nint f(const char *x) { _exit(0); }\n"),
-    ("t.c", RARE_C % 0),
+    pytest.param("t.c", RARE_C % 0, marks=pytest.mark.long),
     ("t.c", RARE_C % 1),
     ("t.cc", '#include <unistd.h>\n#include <string>\nnamespace app { inline namespace v1 { namespace {\n'
              'int f(const std::string &x) noexcept { if (x.size() > 2) _exit(0); return 0; }\n} } }\n'),
@@ -275,7 +275,7 @@ def test_two_files_of_one_name_are_two_targets(tmp_path):
     for folder in ("a", "b"):
         (tmp_path / folder).mkdir()
         (tmp_path / folder / "t.py").write_text('def f(x: str):\n    if x[:1] == "a":\n        raise ValueError("line 1: runtime error: nil")\n')
-    ran = fuzz(tmp_path, "a/t.py:f", "b/t.py:f", "--duration", "12s", "--max-findings", "2")
+    ran = fuzz(tmp_path, "a/t.py:f", "b/t.py:f", "--workers", "2", "--duration", "60s", "--max-findings", "2")
     found = said(ran)["findings"]
     assert sorted(each["target"] for each in found) == ["a/t.py:f", "b/t.py:f"], ran
     assert {each["message"] for each in found} == {"ValueError: line 1: runtime error: nil"}, "its words do not say what it is"

@@ -65,7 +65,7 @@ def measured(result, folder):
     return {each["file"].removeprefix(f"{folder}/") for each in result["coverage"]["files"]}
 
 
-@pytest.mark.parametrize("target", ["fuzz/fuzz_lex.c", "src/lex.c:lex"])
+@pytest.mark.parametrize("target", [pytest.param("fuzz/fuzz_lex.c", marks=pytest.mark.long), "src/lex.c:lex"])
 def test_what_a_target_needs_of_its_project_is_built_with_it(tmp_path, target):
     write(tmp_path, LEX)
     ran, result = fuzz(tmp_path, target, "--coverage", "--max-findings", "1")
@@ -79,7 +79,8 @@ def test_what_a_target_needs_of_its_project_is_built_with_it(tmp_path, target):
     assert again.code == 1 and json.loads(again.out)["verdict"] == "reproduced", again
 
 
-@pytest.mark.parametrize("option", [("--no-sandbox",), ("--fuzzer", "afl++")], ids=["no-sandbox", "afl"])
+@pytest.mark.parametrize("option", [
+    pytest.param(("--no-sandbox",), id="no-sandbox"), pytest.param(("--fuzzer", "afl++"), id="afl", marks=pytest.mark.long)])
 def test_so_it_is_in_other_ways_to_run_it(tmp_path, option):
     write(tmp_path, LEX)
     ran, result = fuzz(tmp_path, "fuzz/fuzz_lex.c", *option, "--no-coverage", "--max-findings", "1")
@@ -168,7 +169,8 @@ def test_what_is_declared_for_cxx_and_is_of_c_is_told(tmp_path):
     assert ran.code == 4 and 'k.c has keep as a function of C: declare it with extern "C"' in result["targets"][0]["problems"][0], ran
 
 
-@pytest.mark.parametrize("first", ["n == 1 && d[0] == 10", "!n"], ids=["newline", "nothing"])
+@pytest.mark.parametrize("first", [
+    pytest.param("n == 1 && d[0] == 10", id="newline", marks=pytest.mark.long), pytest.param("!n", id="nothing")])
 def test_what_fails_with_the_first_input_is_fuzzed_on(tmp_path, first):
     write(tmp_path, {"t.c": "#include <stdlib.h>\nint f(const unsigned char *d, unsigned long n)\n"
                      f"{{\n\tif ({first})\n\t\tabort();\n\treturn d[0] == 'Q' ? d[n + 3] : 0;\n}}\n"})
@@ -233,7 +235,7 @@ def test_what_cxx_throws_is_told_by_its_type_and_may_be_expected(tmp_path):
         ("exception", "std::out_of_range: basic_string::at: __n"),
     ]
     # a base class stands for all that are made from it
-    ran, result = fuzz(tmp_path, "e.cc:parse", "--no-coverage", "--expect", "std::runtime_error", "--expect", "int", duration="6s")
+    ran, result = fuzz(tmp_path, "e.cc:parse", "--no-coverage", "--expect", "std::runtime_error", "--expect", "int", duration="4s")
     assert [each["frames"][0] for each in result["findings"]] == ["std::out_of_range"], ran
     ran, result = fuzz(tmp_path, "e.cc:parse", "--no-coverage", "--expect", "p::unknown")
     assert ran.code == 4 and "unknown" in result["targets"][0]["problems"][0], ran

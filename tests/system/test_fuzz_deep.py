@@ -4,6 +4,8 @@ import base64
 import json
 import shutil
 
+import pytest
+
 from harness import LONG, ROOT, hotcell
 
 ENGINES = ROOT / "build-engines"  # see tools/setup.sh
@@ -41,6 +43,7 @@ def test_a_stack_that_python_runs_out_of_is_found(tmp_path):
     again(tmp_path, finding)
 
 
+@pytest.mark.long
 def test_a_stack_that_c_runs_out_of_is_found(tmp_path):
     shutil.copy(DEEP / "sums.c", tmp_path)
     ran = fuzz(tmp_path, "sums.c:parse", "--duration", "7s", "--seed", "3")
@@ -53,6 +56,7 @@ def test_a_stack_that_c_runs_out_of_is_found(tmp_path):
     again(tmp_path, findings[0])
 
 
+@pytest.mark.long
 def test_a_stack_that_rust_runs_out_of_is_found(tmp_path):
     shutil.copy(DEEP / "lists.rs", tmp_path)
     ran = fuzz(tmp_path, "lists.rs:parse", "--duration", "10s", "--seed", "3", "--max-findings", "1")
@@ -62,6 +66,7 @@ def test_a_stack_that_rust_runs_out_of_is_found(tmp_path):
     again(tmp_path, finding)
 
 
+@pytest.mark.long
 def test_the_engine_alone_does_not_get_that_deep(tmp_path):
     shutil.copy(DEEP / "sums.c", tmp_path)
     ran = fuzz(tmp_path, "sums.c:parse", "--duration", f"{BARE}s", "--no-deepen")

@@ -69,7 +69,7 @@ def parse(data: bytes):
     if len(data) == 3:
         return [][0]
 """)
-    result = said(fuzz(tmp_path, "t.py:parse", "--expect", "ValueError", "--duration", "8s", "--core"))
+    result = said(fuzz(tmp_path, "t.py:parse", "--expect", "ValueError", "--duration", "60s", "--max-findings", "2", "--core"))
     assert "t.py:parse: there are no cores of Python; the report of a finding has its trace" in result["gaps"]
     assert sorted(each["message"] for each in result["findings"]) == ["IndexError: list index out of range", "KeyError: 'one'"]
 
@@ -91,7 +91,7 @@ def take(point: Point, data: bytes, numbers: list[int], table: dict[str, float],
     if len(numbers) > 2:
         raise RuntimeError("all of them are right")
 """)
-    result = said(fuzz(tmp_path, "t.py:take", "--duration", "8s"))
+    result = said(fuzz(tmp_path, "t.py:take", "--max-execs", "20000", "--duration", "60s"))
     assert [each["message"] for each in result["findings"]] == ["RuntimeError: all of them are right"]
 
 
@@ -142,12 +142,12 @@ def test_a_target_is_named_once_where_it_cannot_be_fuzzed(tmp_path):
     ("by_generator", ["RuntimeError: in a generator"]),
     ("by_async_generator", ["RuntimeError: in an async generator"]),
     ("by_coroutine", ["RuntimeError: in a coroutine"]),
-    ("by_what_it_returns", ["RuntimeError: in a coroutine"]),
+    pytest.param("by_what_it_returns", ["RuntimeError: in a coroutine"], marks=pytest.mark.long),
     ("endless", []),
 ])
 def test_what_a_call_gives_is_run_to_its_end(tmp_path, name, what):
     make(tmp_path, "t.py", LAZY)
-    ran = fuzz(tmp_path, f"t.py:{name}", "--max-execs", "20000", "--duration", "60s")
+    ran = fuzz(tmp_path, f"t.py:{name}", "--max-execs", "8000" if what else "3000", "--duration", "60s", "--seed", "7")
     assert [each["message"] for each in said(ran)["findings"]] == what, ran
     assert said(ran)["execs"] > 0 and not said(ran)["targets"][0]["problems"]
 
@@ -236,10 +236,10 @@ NUMBER = 3
     ("t.py:short", "ZeroDivisionError: division by zero"),
     ("t.py:part", "RuntimeError: in a part"),
     ("t.py:Kind.method", "RuntimeError: in a method"),
-    ("t.py:Kind.static", "RuntimeError: in a static one"),
+    pytest.param("t.py:Kind.static", "RuntimeError: in a static one", marks=pytest.mark.long),
     ("t.py:thing", "RuntimeError: in an object"),
     ("again.py:renamed", "RuntimeError: below"),
-    ("again.py:Kind.method", "RuntimeError: in a method"),
+    pytest.param("again.py:Kind.method", "RuntimeError: in a method", marks=pytest.mark.long),
 ])
 def test_whatever_can_be_called_by_a_name_is_fuzzed(tmp_path, name, what):
     make(tmp_path, "t.py", NAMES)
@@ -350,7 +350,7 @@ if __name__ == "__main__":
     atheris.Setup(sys.argv, TestOneInput)
     atheris.Fuzz()
 """)
-    result = said(fuzz(tmp_path, "fuzz_t.py", "--expect", "ValueError", "--duration", "8s"))
+    result = said(fuzz(tmp_path, "fuzz_t.py", "--expect", "ValueError", "--duration", "5s"))
     assert [each["message"] for each in result["findings"]] == ["KeyError: 'another'"]
     (finding,) = result["findings"]
     assert finding["frames"] == ["KeyError", "TestOneInput (fuzz_t.py)"]
@@ -377,7 +377,7 @@ def TestOneInput(data):
 atheris.Setup(sys.argv, TestOneInput)
 atheris.Fuzz()
 """)
-    result = said(fuzz(tmp_path, ".", "--duration", "12s", "--workers", "2"))
+    result = said(fuzz(tmp_path, ".", "--duration", "60s", "--workers", "2", "--max-findings", "2"))
     assert [each["name"] for each in result["targets"]] == ["fuzz_one.c", "fuzz_two.py"]
     assert sorted(each["oracle"] for each in result["findings"]) == ["crash", "exception"]
 
@@ -387,7 +387,7 @@ def test_a_corpus_is_kept_and_begun_with(tmp_path):
     seeds = tmp_path / "seeds"
     seeds.mkdir()
     (seeds / "a").write_bytes(b"hotcel-x")
-    result = said(fuzz(tmp_path, "w.c:check", "--duration", "5s", "--seed-corpus", seeds))
+    result = said(fuzz(tmp_path, "w.c:check", "--duration", "60s", "--max-findings", "1", "--seed-corpus", seeds))
     assert len(result["findings"]) == 1
     (kept,) = (tmp_path / ".hotcell" / "corpus").iterdir()
     assert any(each.read_bytes().startswith(b"hot") for each in kept.iterdir())
@@ -410,7 +410,7 @@ int f(const unsigned char *data, size_t len)
     seeds.mkdir()
     (seeds / "a").write_bytes(bytes([1, 2, 3]))
     (seeds / "b").write_bytes(b"x12345")
-    result = said(fuzz(tmp_path, "t.c:f", "--duration", "8s", "--seed-corpus", seeds))
+    result = said(fuzz(tmp_path, "t.c:f", "--duration", "60s", "--max-findings", "2", "--seed-corpus", seeds))
     assert sorted(each["message"] for each in result["findings"]) == ["AddressSanitizer: heap-buffer-overflow", "a signal ended it: SIGABRT"]
 
 
@@ -439,7 +439,7 @@ def test_a_hang_is_a_finding(tmp_path):
 
 def test_too_much_memory_is_a_finding(tmp_path):
     make(tmp_path, "t.py", "def f(x: bytes):\n    if len(x) == 2:\n        return bytearray(1 << 30)\n")
-    result = said(fuzz(tmp_path, "t.py:f", "--duration", "10s"))
+    result = said(fuzz(tmp_path, "t.py:f", "--max-execs", "5000", "--duration", "60s"))
     assert [(each["oracle"], each["message"]) for each in result["findings"]] == [("memory", "MemoryError")]
 
 
@@ -626,13 +626,13 @@ def test_a_module_that_ends_at_import_is_told(tmp_path, body, problem):
 @pytest.mark.parametrize("body", [
     "    print('x' * 1000000)\n",
     "    import sys; sys.stderr.write('#99999999999 NEW cov: 1 ft: 99 corp: 9/9b exec/s: 9 rss: 9Mb\\n' * 1000)\n",
-    "    import sys; sys.stderr.write('bad input: ')\n",
-    "    import sys; sys.stderr.write('x' * 10000)\n",
+    pytest.param("    import sys; sys.stderr.write('bad input: ')\n", marks=pytest.mark.long),
+    pytest.param("    import sys; sys.stderr.write('x' * 10000)\n", marks=pytest.mark.long),
     "    import os; os.fork() or os._exit(0)\n",
 ])
 def test_a_noisy_target_is_fuzzed_to_its_end(tmp_path, body):
     make(tmp_path, "t.py", "def f(x: str):\n" + body)
-    ran = fuzz(tmp_path, "t.py:f", "--duration", "6s")
+    ran = fuzz(tmp_path, "t.py:f", "--duration", "3s")
     result = said(ran)
     assert ran.code == 0 and result["findings"] == [] and result["targets"][0]["execs"] > 0, ran.out
 
@@ -646,7 +646,7 @@ int f(const unsigned char *data, size_t len)
 	return len > 2 && data[0] == 'a';
 }
 """)
-    ran = fuzz(tmp_path, "t.c:f", "--duration", "4s")
+    ran = fuzz(tmp_path, "t.c:f", "--duration", "3s")
     result = said(ran)
     assert ran.code == 0 and result["targets"][0]["execs"] > 0 and result["targets"][0]["problems"] == [], ran.out
 
@@ -671,7 +671,7 @@ def f(x: str):
     except OSError:
         pass
 """)
-    ran = fuzz(folder, "t.py:f", "--duration", "6s")
+    ran = fuzz(folder, "t.py:f", "--duration", "3s")
     assert said(ran)["findings"] == []
     for each in (folder / ".hotcell").rglob("*"):
         assert not each.is_symlink()

@@ -5,6 +5,8 @@ import base64
 import json
 import shutil
 
+import pytest
+
 from harness import ROOT, hotcell
 
 ENGINE = ["--engine", f"java={ROOT / 'build-engines' / 'java'}"]  # see tools/setup.sh
@@ -72,6 +74,7 @@ class Price {
     }, result
 
 
+@pytest.mark.long
 def test_a_harness_is_found_in_a_folder_told_first_and_run(tmp_path):
     make(tmp_path, "fuzz/WordFuzzer.java", """import com.code_intelligence.jazzer.api.FuzzedDataProvider;
 class WordFuzzer {

@@ -15,6 +15,8 @@
 #define SMALLER_S 2u /* of one step; a smaller one begins another */
 #define SMALLER_STEPS 5u
 #define SMALLER_MS 10000u
+#define SMALLER_FEW 64u /* bytes, of which few are smaller: these are tried long before the time is over, */
+#define SMALLER_RUNS 50000u /* by so many runs of a step for each byte */
 #define LOOK_MAX 10000u /* names in a folder */
 #define TAKEN_MAX 5000u
 #define REPORT_MAX ((size_t)128 << 10)
@@ -173,14 +175,14 @@ bool crash_replay(struct fuzzing *it, struct place *place, const char *name, str
 }
 
 /* A smaller input is left in the folder `out`, under the name; or none is. */
-static void make_smaller(struct fuzzing *it, struct place *place, const char *name, uint64_t ms)
+static void make_smaller(struct fuzzing *it, struct place *place, const char *name, size_t len, uint64_t ms)
 {
 	const bool own_way = place->plan.minimise.count > 0;
 	const unsigned long long whole = ms / 1000, step = whole / SMALLER_STEPS > SMALLER_S ? whole / SMALLER_STEPS : SMALLER_S;
 	own(texts_done) struct finding_texts more = {0};
 	own(freep) char *from = xfmt(FUNCTION_WORK "/input/%s", name), *to = xfmt(FUNCTION_WORK "/out/%s", name);
 	own(freep) char *seconds = xfmt("%llu", ms > SMALLER_MS ? whole : SMALLER_S), *limit = xfmt("-max_total_time=%llu", step),
-		*exact = xfmt("-exact_artifact_path=%s", to);
+		*exact = xfmt("-exact_artifact_path=%s", to), *runs = xfmt("-runs=%zu", SMALLER_RUNS * len);
 	const struct job_spec spec = {.words = own_way ? &place->plan.minimise
 			: place->plan.merge.count      ? &place->plan.merge
 						       : &place->plan.replay,
@@ -195,6 +197,8 @@ static void make_smaller(struct fuzzing *it, struct place *place, const char *na
 	} else {
 		engine_limits(it, place, &more);
 		texts_add_all(&more, (const char *const[]){"-minimize_crash=1", limit, exact, from, NULL});
+		if (len <= SMALLER_FEW && ms <= SMALLER_MS) /* who asks for more time has it */
+			texts_add(&more, runs);
 	}
 	if (job_start(&job, it, place, &spec, &err) < 0)
 		return;
@@ -257,7 +261,7 @@ bool crash_smaller(struct fuzzing *it, struct place *place, const char *name, co
 	/* of a hang every try would take as long as an input may */
 	if (input->len <= 1 || it->stopped || strcmp(finding->oracle, "hang") == 0)
 		return false;
-	make_smaller(it, place, name, ms);
+	make_smaller(it, place, name, input->len, ms);
 	if (it->stopped || !place_read(place->fds[PLACE_OUT], name, INPUT_MAX, &smaller) || smaller.len > input->len)
 		return false;
 	if (smaller.len == input->len && memcmp(buf_text(&smaller), buf_text(input), input->len) == 0)
