@@ -57,6 +57,36 @@ void die_with(pid_t parent)
 		_exit(0);
 }
 
+/* ---- where to work ---- */
+
+/* What is forked beside other work is queued behind it, or takes its place for a while, and a CPU that falls idle is slow to fetch
+ * it: 1 ms of the first cell's 6. So it is sent to another CPU, and is free again when it is told something after that: no cell is
+ * bound to where its makers were. Without effect where there is one CPU, or more than a set holds. */
+
+static void cpus_look(cpu_set_t *ret)
+{
+	if (sched_getaffinity(0, sizeof(*ret), ret) < 0)
+		CPU_ZERO(ret);
+}
+
+static void work_elsewhere(const cpu_set_t *all, pid_t pid)
+{
+	cpu_set_t cpus = *all;
+	int here = sched_getcpu();
+
+	if (here < 0)
+		return;
+	CPU_CLR((unsigned)here, &cpus);
+	if (CPU_COUNT(&cpus) > 0)
+		(void)sched_setaffinity(pid, sizeof(cpus), &cpus);
+}
+
+static void work_anywhere(const cpu_set_t *all)
+{
+	if (CPU_COUNT(all) > 0)
+		(void)sched_setaffinity(0, sizeof(*all), all);
+}
+
 /* ---- the yard ---- */
 
 struct slot {
@@ -71,7 +101,7 @@ struct yard {
 	struct slot *slots;
 	size_t slot_count;
 	bool prepared; /* what its stalls inherit: covers, filters */
-	cpu_set_t cpus; /* that we may use; empty: nobody knows */
+	cpu_set_t cpus; /* that we may be on; empty: nobody knows */
 	struct sock_fprog counted, plain;
 	struct call_set calls;
 };
@@ -155,27 +185,6 @@ static _Noreturn void holder_main(const struct yard *yard, pid_t parent, int soc
 	_exit(0);
 }
 
-/* What is forked beside other work is queued behind it, or takes its place for a while, and a CPU that falls idle is slow to fetch
- * it: 1 ms of the first cell's 5. Without effect where there is one CPU, or more than a set holds. */
-static void work_elsewhere(const struct yard *yard, pid_t pid)
-{
-	cpu_set_t cpus = yard->cpus;
-	int here = sched_getcpu();
-
-	if (here < 0)
-		return;
-	CPU_CLR((unsigned)here, &cpus);
-	if (CPU_COUNT(&cpus) > 0)
-		(void)sched_setaffinity(pid, sizeof(cpus), &cpus);
-}
-
-/* Behind us all cells are free to be anywhere again. */
-static void work_anywhere(const struct yard *yard)
-{
-	if (CPU_COUNT(&yard->cpus) > 0)
-		(void)sched_setaffinity(0, sizeof(yard->cpus), &yard->cpus);
-}
-
 /* Making a network takes the kernel longest of all. Returns where the namespaces come. */
 static int holder_begin(const struct yard *yard, bool user_ns, struct err *err)
 {
@@ -190,7 +199,7 @@ static int holder_begin(const struct yard *yard, bool user_ns, struct err *err)
 	int cause = errno;
 	(void)close(pair[1]);
 	if (pid > 0) {
-		work_elsewhere(yard, pid);
+		work_elsewhere(&yard->cpus, pid);
 		return pair[0];
 	}
 	(void)close(pair[0]);
@@ -287,7 +296,7 @@ static int first_wait(struct yard *yard, int go, struct err *err)
 
 	if (wire_recv(go, &word, 1, fds, 2, &count, 0) != 1)
 		_exit(0); /* the yard has told why */
-	work_anywhere(yard); /* not before: by now we have been told where to work */
+	work_anywhere(&yard->cpus);
 	if (count != 2)
 		return err_set(err, ERR_LIMIT, "the yard has no descriptor left for the cell's root: see 'ulimit -n'");
 	int failed = setns(fds[0], CLONE_NEWNS) < 0 ? err_errno(err, errno, "enter the cell's root") : 0;
@@ -454,7 +463,7 @@ static int first_begin(struct yard *yard)
 	}
 	(void)close(go[1]);
 	if (pid > 0)
-		work_elsewhere(yard, pid);
+		work_elsewhere(&yard->cpus, pid);
 	else
 		fd_close(&go[0]);
 	return go[0];
@@ -504,8 +513,7 @@ void yard_main(int socket, int memfd)
 
 	(void)prctl(PR_SET_NAME, "hotcell-yard", 0, 0, 0);
 	(void)umask(022);
-	if (sched_getaffinity(0, sizeof(yard.cpus), &yard.cpus) < 0)
-		CPU_ZERO(&yard.cpus);
+	cpus_look(&yard.cpus);
 	if (yard_build(&yard, memfd, &first, &hide, &err) < 0) {
 		yard_fail(&yard, NO_SLOT, &err);
 		_exit(125);
@@ -609,9 +617,10 @@ static void zygote_tell_about(int socket, bool nest)
 	(void)!wire_send(socket, message.data, message.len, NULL, 0);
 }
 
-static _Noreturn void zygote_main(int socket, bool nest)
+static _Noreturn void zygote_main(int socket, bool nest, const cpu_set_t *cpus)
 {
 	struct cgroup_host *cgroup = NULL;
+	bool told = false;
 	struct err err;
 	uid_t uid = geteuid();
 	gid_t gid = getegid();
@@ -649,6 +658,9 @@ static _Noreturn void zygote_main(int socket, bool nest)
 		struct wire_reader reader = { .data = message, .len = len < 0 ? 0 : (size_t)len };
 		if (len <= 0)
 			break;
+		if (!told)
+			work_anywhere(cpus);
+		told = true;
 		uint32_t kind = wire_get_u32(&reader);
 		if (kind == MSG_TEMPLATE && count == 2)
 			zygote_serve(socket, fds, &err);
@@ -675,17 +687,20 @@ static _Noreturn void zygote_main(int socket, bool nest)
 int zygote_start(bool nest, pid_t *ret_pid, struct err *err)
 {
 	int pair[2];
+	cpu_set_t cpus;
 
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
 		return err_errno(err, errno, "make a socket pair");
+	cpus_look(&cpus);
 	pid_t pid = fork();
 	if (pid == 0)
-		zygote_main(pair[1], nest);
+		zygote_main(pair[1], nest, &cpus);
 	(void)close(pair[1]);
 	if (pid < 0) {
 		(void)close(pair[0]);
 		return err_errno(err, errno, "start the zygote");
 	}
+	work_elsewhere(&cpus, pid);
 	*ret_pid = pid;
 	return pair[0];
 }
