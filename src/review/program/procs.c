@@ -9,6 +9,7 @@
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <termios.h>
+#include <time.h>
 
 extern char **environ;
 
