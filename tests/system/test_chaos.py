@@ -9,7 +9,7 @@ import time
 from campaigns import Supervisor, ledger_rows, prove_accounting, sessions
 from harness import IS_ROOT, LONG, PRETEND, descendants, hotcell, stat_of
 
-KILLS, RUNS = (200, 400) if LONG else (80, 200) if IS_ROOT and not PRETEND else (40, 100)
+KILLS, RUNS = (200, 400) if LONG or (IS_ROOT and not PRETEND) else (40, 100)
 PER_MINUTE = 720 # so that the campaign outlasts the killing
 TARGET = r"""
 echo "run $HOTCELL_RUN seed $HOTCELL_SEED"

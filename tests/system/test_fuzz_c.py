@@ -235,7 +235,7 @@ def test_what_cxx_throws_is_told_by_its_type_and_may_be_expected(tmp_path):
         ("exception", "std::out_of_range: basic_string::at: __n"),
     ]
     # a base class stands for all that are made from it
-    ran, result = fuzz(tmp_path, "e.cc:parse", "--no-coverage", "--expect", "std::runtime_error", "--expect", "int", duration="4s")
+    ran, result = fuzz(tmp_path, "e.cc:parse", "--no-coverage", "--expect", "std::runtime_error", "--expect", "int", duration="6s")
     assert [each["frames"][0] for each in result["findings"]] == ["std::out_of_range"], ran
     ran, result = fuzz(tmp_path, "e.cc:parse", "--no-coverage", "--expect", "p::unknown")
     assert ran.code == 4 and "unknown" in result["targets"][0]["problems"][0], ran

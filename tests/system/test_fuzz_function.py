@@ -69,7 +69,7 @@ def parse(data: bytes):
     if len(data) == 3:
         return [][0]
 """)
-    result = said(fuzz(tmp_path, "t.py:parse", "--expect", "ValueError", "--duration", "60s", "--max-findings", "2", "--core"))
+    result = said(fuzz(tmp_path, "t.py:parse", "--expect", "ValueError", "--duration", "8s", "--core"))
     assert "t.py:parse: there are no cores of Python; the report of a finding has its trace" in result["gaps"]
     assert sorted(each["message"] for each in result["findings"]) == ["IndexError: list index out of range", "KeyError: 'one'"]
 
@@ -350,7 +350,7 @@ if __name__ == "__main__":
     atheris.Setup(sys.argv, TestOneInput)
     atheris.Fuzz()
 """)
-    result = said(fuzz(tmp_path, "fuzz_t.py", "--expect", "ValueError", "--duration", "5s"))
+    result = said(fuzz(tmp_path, "fuzz_t.py", "--expect", "ValueError", "--duration", "8s"))
     assert [each["message"] for each in result["findings"]] == ["KeyError: 'another'"]
     (finding,) = result["findings"]
     assert finding["frames"] == ["KeyError", "TestOneInput (fuzz_t.py)"]

@@ -59,7 +59,7 @@ enum native_message {
 	/* supervisor -> zygote: a yard for the template in the memfd; fds: yard's socket, memfd */
 	MSG_TEMPLATE = 1,
 	MSG_CGROUPS, /* the cgroups that it removes after our death */
-	MSG_ABOUT, /* and back again, with whether root's user namespaces work */
+	MSG_ABOUT, /* a question; back comes whether root's user namespaces work */
 	/* supervisor -> yard: slot, flags; fds: control, the stall's socket, cgroup descriptors...
 	 * supervisor -> stall: flags; fds: control */
 	MSG_MAKE,

@@ -2,9 +2,9 @@
  * tmpfs as root, the image's folders bound into it read-only, devices, the user's mounts. Each cell
  * then adds what is its own: /tmp, /workspace, /dev/shm and /proc.
  *
- * Every source is opened (and thereby pinned) before anything is moved; every target is walked one
- * component at a time without following links, so that no name an attacker swaps in between leads
- * elsewhere (CVE-2021-30465). The old root is gone when we return: no path leads back to the host. */
+ * Every source is opened (and thereby pinned) before anything is moved, but for devices, which are
+ * known by their numbers; every target is walked one component at a time without following links, so
+ * that no name an attacker swaps in between leads elsewhere (CVE-2021-30465). The old root is gone when we return: no path leads back to the host. */
 #include "cell/native/root.h"
 
 #include <errno.h>
