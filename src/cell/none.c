@@ -2,7 +2,10 @@
  *
  * For machines and moments where a sandbox cannot be had and is not needed. Its receipt says what
  * is missing: nearly everything. The program's process group is killed at its end; what left the
- * group lives on, and nothing here pretends otherwise. */
+ * group lives on, and nothing here pretends otherwise.
+ *
+ * Beside each program there is a guard, a fork of ours that waits for our end on a pipe and then does what we cannot any more: it
+ * kills the group and removes the workspace. What we end ourselves it never sees: it goes before the program is waited for. */
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -11,6 +14,7 @@
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/ioctl.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -35,7 +39,8 @@ struct cell_backend_run {
 	struct cell_backend_pool *pool;
 	struct cell_backend_events events;
 	pid_t pid; /* 0 when reaped */
-	pid_t group;
+	pid_t group, guard;
+	int alive; /* the guard reads from the other end */
 	int pid_fd, report_fd, workspace_fd, tty_master;
 	struct loop_source *pid_source, *report_source, *timer;
 	char workspace[40];
@@ -106,7 +111,11 @@ static void child_fail(int report, const char *doing, const char *name)
 static void child_run(const struct cell_backend_run *run, const struct cell_spec *spec, const int stdio[3],
 	const char *tty, char *const *env, int report)
 {
+	pid_t parent = getppid();
 	reset_signals();
+	(void)prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0); /* until there is a guard */
+	if (getppid() != parent)
+		_exit(125);
 	if (setsid() < 0 || child_stdio(stdio, tty) < 0)
 		child_fail(report, "set up the program's input and output", NULL);
 	/* All others vanish at exec, the report among them: its end of file means that the program runs. */
@@ -123,6 +132,55 @@ static void child_run(const struct cell_backend_run *run, const struct cell_spec
 	environ = (char **)env; /* where execvp takes PATH from */
 	(void)execvp(spec->argv[0], (char *const *)spec->argv);
 	child_fail(report, "run", spec->argv[0]);
+}
+
+/* ---- the guard ---- */
+
+static void workspace_remove(const struct cell_backend_run *run)
+{
+	struct err ignored;
+	own(fd_closep) int parent = open(TEMPORARY, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (parent >= 0 && run->workspace[0])
+		(void)!fs_remove_tree(parent, run->workspace + sizeof(TEMPORARY), &ignored);
+}
+
+static _Noreturn void guard_main(const struct cell_backend_run *run, int alive)
+{
+	char byte;
+	reset_signals();
+	(void)prctl(PR_SET_NAME, "hotcell-guard", 0, 0, 0);
+	(void)setsid(); /* Ctrl-C is not for us */
+	fs_close_others(&alive, 1, 0);
+	while (read(alive, &byte, 1) < 0 && errno == EINTR)
+		;
+	(void)kill(-run->group, SIGKILL);
+	workspace_remove(run);
+	_exit(0);
+}
+
+static int guard_start(struct cell_backend_run *run, struct err *err)
+{
+	int ends[2];
+	if (pipe2(ends, O_CLOEXEC) < 0)
+		return err_errno(err, errno, "make a pipe");
+	run->alive = ends[1];
+	run->guard = fork();
+	int code = errno;
+	if (run->guard == 0) {
+		fd_close(&run->alive);
+		guard_main(run, ends[0]);
+	}
+	fd_close(&ends[0]);
+	return run->guard < 0 ? err_errno(err, code, "start a process that ends the program if we are killed") : 0;
+}
+
+static void guard_end(struct cell_backend_run *run)
+{
+	if (run->guard > 0 && kill(run->guard, SIGKILL) == 0)
+		while (waitpid(run->guard, NULL, 0) < 0 && errno == EINTR)
+			;
+	run->guard = 0;
+	fd_close(&run->alive);
 }
 
 /* ---- the receipt ---- */
@@ -180,6 +238,7 @@ static void reap(struct cell_backend_run *run)
 {
 	struct rusage usage = {0};
 	/* Before the wait: until then the number cannot be somebody else's. */
+	guard_end(run);
 	(void)kill(-run->group, SIGKILL);
 	while (wait4(run->pid, &run->end.wait_status, 0, &usage) < 0 && errno == EINTR)
 		;
@@ -235,7 +294,6 @@ static void run_kill(struct cell_backend_run *run)
 
 static void run_release(struct cell_backend_run *run)
 {
-	struct err ignored;
 	run->timer = loop_remove(run->timer);
 	run->pid_source = loop_remove(run->pid_source);
 	run->report_source = loop_remove(run->report_source);
@@ -243,13 +301,12 @@ static void run_release(struct cell_backend_run *run)
 		run_kill(run);
 		reap(run);
 	}
+	guard_end(run);
 	fd_close(&run->pid_fd);
 	fd_close(&run->report_fd);
 	fd_close(&run->workspace_fd);
 	fd_close(&run->tty_master);
-	own(fd_closep) int parent = open(TEMPORARY, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	if (parent >= 0 && run->workspace[0])
-		(void)!fs_remove_tree(parent, run->workspace + sizeof(TEMPORARY), &ignored);
+	workspace_remove(run);
 	run->pool->runs--;
 	free(run);
 }
@@ -302,7 +359,7 @@ static int spawn(struct cell_backend_run *run, const struct cell_spec *spec, con
 	run->pid_fd = (int)syscall(SYS_pidfd_open, pid, 0);
 	if (run->pid_fd < 0)
 		return err_errno(err, errno, "watch the program");
-	return 0;
+	return guard_start(run, err);
 }
 
 static struct cell_backend_run *none_start(struct cell_backend_pool *pool, const struct cell_spec *spec,
@@ -330,7 +387,7 @@ static struct cell_backend_run *none_start(struct cell_backend_pool *pool, const
 	own(run_freep) struct cell_backend_run *run = xcalloc(1, sizeof(*run));
 	run->pool = pool;
 	run->events = *events;
-	run->pid_fd = run->report_fd = run->workspace_fd = run->tty_master = -1;
+	run->alive = run->pid_fd = run->report_fd = run->workspace_fd = run->tty_master = -1;
 	pool->runs++;
 	if (open_workspace(run, err) < 0 || (spec->tty && open_terminal(run, tty, sizeof(tty), err) < 0) ||
 		spawn(run, spec, stdio, spec->tty ? tty : NULL, err) < 0)

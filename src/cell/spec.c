@@ -10,6 +10,8 @@
 #include <sys/stat.h>
 
 #include "base/buf.h"
+#include "base/size.h"
+#include "base/term.h"
 #include "base/weaken.h"
 #include "cell/backend.h"
 
@@ -77,20 +79,21 @@ struct range {
 	const char *what;
 	size_t offset;
 	uint64_t min, max;
+	bool bytes;
 };
 
 #define LIMIT(field) offsetof(struct cell_limits, field)
 static const struct range ranges[] = {
-	{"memory", LIMIT(memory), 4 * MIB, SIZE_MAX_ASKED},
+	{"memory", LIMIT(memory), 4 * MIB, SIZE_MAX_ASKED, true},
 	{"timeout (ms)", LIMIT(timeout_ms), 1, UINT64_C(366) * 24 * 3600 * 1000},
 	{"processes", LIMIT(processes), 1, 4194304}, /* the kernel's PID_MAX_LIMIT */
-	{"size of /tmp", LIMIT(tmp), 4 * KIB, SIZE_MAX_ASKED},
-	{"size of " CELL_WORKSPACE, LIMIT(disk), 4 * KIB, SIZE_MAX_ASKED},
-	{"size of /dev/shm", LIMIT(shm), 4 * KIB, SIZE_MAX_ASKED},
-	{"largest file", LIMIT(file_size), 1, SIZE_MAX_ASKED},
+	{"size of /tmp", LIMIT(tmp), 4 * KIB, SIZE_MAX_ASKED, true},
+	{"size of " CELL_WORKSPACE, LIMIT(disk), 4 * KIB, SIZE_MAX_ASKED, true},
+	{"size of /dev/shm", LIMIT(shm), 4 * KIB, SIZE_MAX_ASKED, true},
+	{"largest file", LIMIT(file_size), 1, SIZE_MAX_ASKED, true},
 	{"open files", LIMIT(open_files), 4, 1048576}, /* the default fs.nr_open */
-	{"largest output", LIMIT(output), 1, SIZE_MAX_ASKED},
-	{"collected bytes", LIMIT(collect), 1, SIZE_MAX_ASKED},
+	{"largest output", LIMIT(output), 1, SIZE_MAX_ASKED, true},
+	{"collected bytes", LIMIT(collect), 1, SIZE_MAX_ASKED, true},
 	{"collected files", LIMIT(collect_files), 1, UINT64_C(100) * 1000 * 1000},
 };
 
@@ -100,10 +103,15 @@ static int check_limits(const struct cell_limits *limits, struct err *err)
 		const struct range *range = &ranges[i];
 		uint64_t value;
 		memcpy(&value, (const char *)limits + range->offset, sizeof(value));
-		if (value < range->min || value > range->max)
-			return err_set(err, ERR_USAGE,
-				"%s: %" PRIu64 " is not between %" PRIu64 " and %" PRIu64, range->what,
+		char asked[16], least[16], most[16];
+		if (value >= range->min && value <= range->max)
+			continue;
+		if (!range->bytes)
+			return err_set(err, ERR_USAGE, "%s: %" PRIu64 " is not between %" PRIu64 " and %" PRIu64, range->what,
 				value, range->min, range->max);
+		return err_set(err, ERR_USAGE, "%s: %s is not between %s and %s", range->what,
+			size_text(value, asked, sizeof(asked)), size_text(range->min, least, sizeof(least)),
+			size_text(range->max, most, sizeof(most)));
 	}
 	if (limits->cpus_milli < 10 || limits->cpus_milli > 4096 * 1000)
 		return err_set(err, ERR_USAGE, "cpus: not between 0.01 and 4096");
@@ -349,11 +357,14 @@ static int check_env_name(const char *entry, size_t number, struct err *err)
 	size_t len = strcspn(entry, "=");
 	if (entry[len] != '=' || len == 0)
 		return err_set(err, ERR_USAGE, "environment entry %zu is not NAME=VALUE", number + 1);
-	for (size_t i = 0; i < len; i++)
-		if (!(isalpha((unsigned char)entry[i]) || entry[i] == '_' ||
-			    (i > 0 && isdigit((unsigned char)entry[i]))))
-			return err_set(err, ERR_USAGE, "environment entry %zu: a name has only letters, digits "
-						       "and '_', and no digit first", number + 1);
+	for (size_t i = 0; i < len; i++) {
+		own(buf_done) struct buf name = {0};
+		if (isalpha((unsigned char)entry[i]) || entry[i] == '_' || (i > 0 && isdigit((unsigned char)entry[i])))
+			continue;
+		term_line(entry, len, 60, &name);
+		return err_set(err, ERR_USAGE, "environment variable '%s': a name has only letters, digits and '_', and no digit first",
+			buf_text(&name));
+	}
 	return 0;
 }
 

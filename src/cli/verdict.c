@@ -92,7 +92,7 @@ static void disk_limit(struct buf *out, const struct cell_limits *limits)
 
 static void denied(struct buf *out, const struct cell_result *result)
 {
-	buf_str(out, "the system call filter ended it");
+	buf_str(out, "ended by the signal of the system call filter"); /* which it can send itself as well */
 	after(out, result->wall_ns);
 	if (!result->refused_total)
 		return;
@@ -226,9 +226,9 @@ void verdict_details(const struct cell_result *result, struct buf *out)
 		duration_text(result->setup_ns, b, sizeof(b)),
 		duration_text(result->user_us * 1000, c, sizeof(c)),
 		duration_text(result->system_us * 1000, d, sizeof(d)));
-	buf_fmt(out, "  peak memory %s, %llu processes, %s on stdout, %s on stderr",
+	buf_fmt(out, "  peak memory %s, %llu process%s, %s on stdout, %s on stderr",
 		result->peak_memory ? size_text(result->peak_memory, a, sizeof(a)) : "unknown",
-		(unsigned long long)result->processes,
+		(unsigned long long)result->processes, result->processes == 1 ? "" : "es",
 		size_text(result->stdout_bytes, b, sizeof(b)),
 		size_text(result->stderr_bytes, c, sizeof(c)));
 	buf_fmt(out, ", %s left in scratch space\n",

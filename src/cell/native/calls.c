@@ -175,7 +175,7 @@ static enum effect_test effect_test(const struct effect_call *call)
 	if (call->nr == SYS_sendmsg)
 		return EFFECT_UNMARKED; /* init sends with it */
 	if (call->nr == SYS_openat)
-		return EFFECT_OPEN2_UNMARKED; /* and opens terminals */
+		return EFFECT_OPEN2_UNMARKED; /* and opens terminals and /dev/null */
 	if (call->form == FORM_OPEN)
 		return EFFECT_OPEN1;
 	return call->form == FORM_SENDTO ? EFFECT_ADDRESSED : EFFECT_ALWAYS;

@@ -9,7 +9,7 @@
  * All of this happens before there is a job, so that starting one costs little more than exec: the
  * program is a child that takes over what init has become.
  *
- *	init     keeps: control socket, signalfd, the filter's listener, what it measures with
+ *	init     keeps: control socket, signalfd, the filter's listener, what it measures with, the workspace; until its job /dev/null
  *	program  gets: 0, 1 and 2
  *
  * Init reaps, answers and counts what the filter refuses, watches memory where no cgroup does, and
@@ -64,6 +64,7 @@ struct execed {
 struct init {
 	const struct birth *birth;
 	int control, signals, listener;
+	int null; /* the cell's own /dev/null, for what a job is not given; -1: not open */
 	int workspace; /* -1: not wanted; open from the start, as the program may close the folder to its own user */
 	struct watch watch;
 	struct effects effects;
@@ -221,10 +222,30 @@ static pid_t start_program(struct init *init, const struct job *job, const int *
 	return program_start(job, stdio, open_files, err);
 }
 
+static _Alignas(4096) char inbox[MAX_MESSAGE]; /* on the stack each of its pages would be touched, and so copied */
+
+/* Whatever was our maker's is copied, or found again, page by page at the first touch: before a job is read, when in a warm cell nobody
+ * waits yet. */
+static void rehearse(struct init *init)
+{
+	static const char *words[] = { "program", NULL };
+	const struct job played = { .argv = words, .env = words, .cwd = "/" };
+	own(buf_done) struct buf bytes = { 0 };
+	own(job_done) struct job job = { 0 };
+	struct err none;
+
+	job_encode(&bytes, &played);
+	struct wire_reader reader = { .data = bytes.data, .len = bytes.len };
+	(void)!job_decode(&job, &reader, &none);
+	((volatile char *)inbox)[0] = 0;
+	program_rehearse();
+	init->null = program_null(init->birth->calls->mark);
+}
+
 static void start_main(struct init *init, struct wire_reader *reader, const int *given, size_t count)
 {
 	own(job_done) struct job job = { 0 };
-	own(fd_closep) int master = -1, inside = -1;
+	own(fd_closep) int master = -1, inside = -1, null = fd_take(&init->null);
 	uint64_t mark = init->birth->calls->mark;
 	struct err err;
 	int stdio[3];
@@ -232,7 +253,7 @@ static void start_main(struct init *init, struct wire_reader *reader, const int 
 	init->main_pid = -1;
 	if (job_receive(&job, reader, &given, &count, &err) == 0 && check_needs(init, &job, &err) == 0 &&
 		(!job.tty || program_terminal(&job, mark, &master, &inside, &err) == 0) &&
-		program_stdio(&job, mark, given, count, &inside, stdio, &err) == 0) {
+		program_stdio(&job, mark, given, count, job.tty ? &inside : &null, stdio, &err) == 0) {
 		init->started = clock_now();
 		init->main_pid = start_program(init, &job, stdio, &err);
 	}
@@ -405,11 +426,10 @@ static void kill_all(struct init *init)
 
 static void obey(struct init *init)
 {
-	static char message[MAX_MESSAGE]; /* on the stack each of its pages would be touched, and so copied */
 	int fds[4];
 	size_t count = 0;
-	ssize_t len = wire_recv(init->control, message, sizeof(message), fds, 4, &count, MSG_DONTWAIT);
-	struct wire_reader reader = { .data = message, .len = len < 0 ? 0 : (size_t)len };
+	ssize_t len = wire_recv(init->control, inbox, sizeof(inbox), fds, 4, &count, MSG_DONTWAIT);
+	struct wire_reader reader = { .data = inbox, .len = len < 0 ? 0 : (size_t)len };
 
 	if (len < 0 && (errno == EAGAIN || errno == EINTR))
 		return;
@@ -438,7 +458,7 @@ static void obey(struct init *init)
 	}
 	for (size_t i = 0; i < count; i++)
 		(void)close(fds[i]);
-	explicit_bzero(message, len > 0 ? (size_t)len : 0); /* an environment may hold secrets */
+	explicit_bzero(inbox, len > 0 ? (size_t)len : 0); /* an environment may hold secrets */
 }
 
 /* When to look again without being asked: for the watch on memory, to tell of the start, or at the deadline. */
@@ -556,7 +576,7 @@ static void report(struct init *init)
 
 void init_main(const struct birth *birth)
 {
-	struct init init = { .birth = birth, .control = birth->control, .listener = -1, .workspace = -1 };
+	struct init init = { .birth = birth, .control = birth->control, .listener = -1, .null = -1, .workspace = -1 };
 	struct err err;
 	sigset_t set;
 
@@ -571,6 +591,7 @@ void init_main(const struct birth *birth)
 	(void)sigemptyset(&set);
 	(void)sigaddset(&set, SIGCHLD);
 	init.signals = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+	rehearse(&init);
 	while (!init.main_ended)
 		turn(&init);
 	if (!init.alone)

@@ -152,6 +152,9 @@ struct birth {
 	unsigned scratch; /* a bit for each of enum scratch */
 	int sockets; /* sockstat of the slot's network; -1: not open */
 	int ruleset; /* Landlock's; -1: none yet */
+	/* Mount namespaces, where proc may not be mounted just anywhere: one in which it may, which no program ever sees; and that which init
+	 * takes its copy of. -1: init is born in a copy, and mounts proc there. */
+	int proc_view, mounts;
 };
 _Noreturn void init_main(const struct birth *birth);
 /* The stall's whole life, once it is in its slot's cgroup and network. `yard`: where cells are told of;
@@ -173,6 +176,9 @@ bool root_is_rearranged(const char *source, const struct cell_mount *mounts, siz
 /* Whether process 1 reaps what loses its parent. In a container it may be any program, and every process left to it
  * would stay as a zombie for ever. */
 bool orphans_are_reaped(void);
+/* Whether the host's /proc is lent to the root while it is built: a user namespace may mount proc only where one is in full view. The yard
+ * takes it back before there is a cell, and keeps a mount namespace that has it. */
+bool root_proc_lent(uint32_t outer_uid);
 uint32_t root_covers(int host_proc); /* for `covers` of a birth: files of /proc to be covered */
 /* Space to write into that is the cell's own. */
 enum scratch { SCRATCH_TMP, SCRATCH_SHM, SCRATCH_WORKSPACE, SCRATCH_COUNT };

@@ -15,6 +15,7 @@
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -30,11 +31,16 @@ struct child {
 
 static void explain_exec(const char *name, int cause, bool exists, struct err *err)
 {
+	struct stat st;
+	bool is_folder = stat(name, &st) == 0 && S_ISDIR(st.st_mode);
+
 	if (cause == ENOENT && exists)
 		(void)err_set(err, cause, "command '%s' is in the cell, but the interpreter or loader it names is not",
 			name);
 	else if (cause == ENOENT || cause == ENOTDIR)
 		(void)err_set(err, cause, "command '%s' is not in the cell: add the folder it is in with --mount", name);
+	else if (cause == EACCES && is_folder)
+		(void)err_set(err, cause, "command '%s' is a folder in the cell", name);
 	else if (cause == EACCES)
 		(void)err_set(err, cause,
 			"command '%s' may not be executed in the cell: not marked executable, or on a noexec mount", name);
@@ -110,9 +116,17 @@ static int child_main(void *data)
 	return 127;
 }
 
+static _Alignas(4096) char stack[64 * 1024];
+
+/* Its uppermost frames, exec_job's buffer among them. */
+void program_rehearse(void)
+{
+	for (size_t at = 1; at <= 8192; at += 4096)
+		((volatile char *)stack)[sizeof(stack) - at] = 0;
+}
+
 pid_t program_start(const struct job *job, const int stdio[3], uint64_t open_files, struct err *err)
 {
-	static _Alignas(16) char stack[64 * 1024];
 	struct child child = { .job = job, .stdio = stdio, .open_files = open_files };
 	pid_t pid = clone(child_main, stack + sizeof(stack), CLONE_VM | CLONE_VFORK | SIGCHLD, &child);
 
@@ -184,6 +198,11 @@ static int open_marked(const char *path, uint64_t mark)
 	return (int)syscall(SYS_openat, AT_FDCWD, path, O_RDWR | O_NOCTTY | O_CLOEXEC, 0, 0, mark);
 }
 
+int program_null(uint64_t mark)
+{
+	return open_marked("/dev/null", mark);
+}
+
 int program_terminal(const struct job *job, uint64_t mark, int *ret_master, int *ret_slave, struct err *err)
 {
 	struct winsize size = { .ws_row = job->rows, .ws_col = job->columns };
@@ -212,7 +231,7 @@ int program_stdio(const struct job *job, uint64_t mark, const int *given, size_t
 		if (came && used == count)
 			return err_set(err, EPROTO, "the job's descriptors are missing");
 		if (!came && *ret_own < 0)
-			*ret_own = open_marked("/dev/null", mark);
+			*ret_own = program_null(mark);
 		ret[i] = came ? given[used++] : *ret_own;
 		if (ret[i] < 0)
 			return err_errno(err, errno, "open the cell's /dev/null");

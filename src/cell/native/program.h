@@ -26,7 +26,12 @@ MUST_CHECK pid_t program_start_asking(const struct job *job, const int stdio[3],
 MUST_CHECK pid_t program_start_beside(const struct job *job, const int stdio[3], uint64_t open_files, int *ret_became,
 	struct err *err);
 
-/* A new terminal of the cell's own, of the job's size: both ends. `mark`: see struct call_set. */
+/* Touches what starting one will need: each page of it that was our parent's is copied at the first touch. */
+void program_rehearse(void);
+
+/* The cell's own /dev/null; -1 with errno. `mark`: see struct call_set. */
+int program_null(uint64_t mark);
+/* A new terminal of the cell's own, of the job's size: both ends. */
 MUST_CHECK int program_terminal(const struct job *job, uint64_t mark, int *ret_master, int *ret_slave, struct err *err);
 
 /* What a job was given as 0, 1 and 2, and ret_own in place of the others: the cell's own /dev/null, where that is -1 and needed.

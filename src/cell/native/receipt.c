@@ -1,5 +1,6 @@
 #include "cell/native/receipt.h"
 
+#include <sched.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -16,6 +17,20 @@ static void PRINTF_LIKE(4, 5) grade(struct cell_receipt *receipt, enum cell_prot
 	va_end(args);
 }
 
+/* To as many as there are, if more were asked for. */
+static void grade_pinned(struct cell_receipt *receipt, uint32_t facts, unsigned cpus)
+{
+	cpu_set_t have;
+	unsigned most = sched_getaffinity(0, sizeof(have), &have) == 0 ? (unsigned)CPU_COUNT(&have) : cpus;
+
+	if (cpus > most)
+		cpus = most;
+	if ((facts & FACT_PINNED) != 0)
+		grade(receipt, CELL_CPU_LIMIT, CELL_WEAKER, "pinned to %u CPU%s, no cgroup", cpus, cpus > 1 ? "s" : "");
+	else
+		grade(receipt, CELL_CPU_LIMIT, CELL_OFF, "no cgroup, and not pinned");
+}
+
 static void grade_limits(struct cell_receipt *receipt, const struct cgroup_host *cgroup, uint32_t facts,
 	const struct cell_limits *limits)
 {
@@ -30,9 +45,7 @@ static void grade_limits(struct cell_receipt *receipt, const struct cgroup_host 
 	if (cgroup_cpu(cgroup))
 		grade(receipt, CELL_CPU_LIMIT, CELL_ON, "%s", kind);
 	else
-		grade(receipt, CELL_CPU_LIMIT, (facts & FACT_PINNED) != 0 ? CELL_WEAKER : CELL_OFF,
-			"pinned to %u CPU%s, no cgroup", (limits->cpus_milli + 999) / 1000,
-			limits->cpus_milli > 1000 ? "s" : "");
+		grade_pinned(receipt, facts, (limits->cpus_milli + 999) / 1000);
 	if (cgroup_pids(cgroup))
 		grade(receipt, CELL_PROCESS_LIMIT, CELL_ON, "%s", kind);
 	else if ((facts & FACT_NPROC) != 0 && (facts & FACT_USER_NS) != 0)

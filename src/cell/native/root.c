@@ -4,7 +4,8 @@
  *
  * Every source is opened (and thereby pinned) before anything is moved, but for devices, which are
  * known by their numbers; every target is walked one component at a time without following links, so
- * that no name an attacker swaps in between leads elsewhere (CVE-2021-30465). The old root is gone when we return: no path leads back to the host. */
+ * that no name an attacker swaps in between leads elsewhere (CVE-2021-30465). The old root is gone when we return: no path leads back to the host,
+ * but through the /proc that is lent to an ordinary user's root until the yard takes it back. */
 #include "cell/native/root.h"
 
 #include <errno.h>
@@ -320,7 +321,7 @@ static int hide_by_overlay(struct builder *b, struct piece *piece, int point, co
 	if (below_fd < 0 || copy < 0 || attach(copy, below_fd, below, err) < 0)
 		return err_errno(err, errno, "place the layer below");
 	own(freep) char *on = xfmt("/proc/self/fd/%d", point);
-	if (mount("overlay", on, "overlay", MS_RDONLY | MS_NOSUID | MS_NODEV, options) < 0)
+	if (mount("overlay", on, "overlay", MS_RDONLY | MS_NOSUID | MS_NODEV | MS_NOATIME, options) < 0)
 		return err_errno(err, errno, "mount an overlay on '/%s'", piece->target);
 	b->hide = b->hide == HIDE_MASKS ? HIDE_MASKS : HIDE_OVERLAY;
 	piece->overlaid = true;
@@ -480,7 +481,8 @@ static int make_folders(struct err *err)
 static int enter_root(struct err *err)
 {
 	/* devices are in it where root made them; nothing else is, and nothing can be added */
-	struct mount_attr attr = { .attr_set = MOUNT_ATTR_NOSUID | (weakened("read-only-root") ? 0 : MOUNT_ATTR_RDONLY) };
+	struct mount_attr attr = { .attr_set = MOUNT_ATTR_NOSUID | MOUNT_ATTR_NOATIME | (weakened("read-only-root") ? 0 : MOUNT_ATTR_RDONLY),
+		.attr_clr = MOUNT_ATTR__ATIME };
 	bool leave = weakened("mount-namespace");
 
 	if (leave)

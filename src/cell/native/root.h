@@ -52,10 +52,6 @@ struct builder {
 uint64_t root_nothing_special(void);
 #define RO (MOUNT_ATTR_RDONLY | root_nothing_special())
 
-/* Whether the host's /proc is lent to the root until each cell has its own: a user namespace may mount proc only where one
- * is in full view. */
-bool root_proc_lent(uint32_t outer_uid);
-
 #define LAYERS "../layers" /* beside the new root, never in it: an image may hold any name */
 #define EMPTY_FILE LAYERS "/empty-file" /* that nobody may read: to cover others with */
 #define EMPTY_FOLDER LAYERS "/empty-folder"

@@ -1,8 +1,10 @@
-/* Of a cell's root: what each cell adds that is its own: /tmp, /workspace, /dev/shm, terminals and /proc. */
+/* Of a cell's root: what each cell adds that is its own: /tmp, /workspace, /dev/shm, terminals and /proc; and an ordinary user's mount
+ * namespace itself. */
 #include "cell/native/root.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <sched.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mount.h>
@@ -56,21 +58,21 @@ uint32_t root_covers(int host_proc)
 	return covers;
 }
 
-/* Read-only as a whole, so that nothing below /proc/sys can be written; and what tells of the host's
- * kernel is covered. */
-static int mount_proc(uint32_t covers, bool lent, struct err *err)
+/* Read-only as a whole, so that nothing below /proc/sys can be written. */
+static int make_proc(struct err *err)
 {
 	own(fd_closep) int fs = fsopen("proc", FSOPEN_CLOEXEC);
-	own(fd_closep) int mounted = fs < 0 || fsconfig(fs, FSCONFIG_CMD_CREATE, NULL, NULL, 0) < 0
+	int made = fs < 0 || fsconfig(fs, FSCONFIG_CMD_CREATE, NULL, NULL, 0) < 0
 		? -1
 		: fsmount(fs, FSMOUNT_CLOEXEC, (weakened("proc-read-only") ? root_nothing_special() : RO) | MOUNT_ATTR_NOEXEC);
 
-	int cause = errno;
-	if (lent)
-		(void)umount2("/proc", MNT_DETACH); /* the host's, for visibility */
-	if (mounted < 0)
-		return err_errno(err, cause, "mount the cell's own /proc");
-	if (move_mount(mounted, "", AT_FDCWD, "/proc", MOVE_MOUNT_F_EMPTY_PATH) < 0)
+	return made < 0 ? err_errno(err, errno, "mount the cell's own /proc") : made;
+}
+
+/* What tells of the host's kernel is covered. */
+static int place_proc(uint32_t covers, int proc, struct err *err)
+{
+	if (move_mount(proc, "", AT_FDCWD, "/proc", MOVE_MOUNT_F_EMPTY_PATH) < 0)
 		return err_errno(err, errno, "place the cell's own /proc");
 	for (size_t i = 0; i < ARRAY_LEN(told_by_proc); i++)
 		if ((covers & 1u << i) != 0 && !weakened("proc-covers") && mount("/dev/null", told_by_proc[i], NULL, MS_BIND, NULL) < 0 &&
@@ -79,11 +81,27 @@ static int mount_proc(uint32_t covers, bool lent, struct err *err)
 	return 0;
 }
 
+/* Mounts of the cell's own, and a /proc that is not placed yet; -1: it comes later, or no_proc says why there is none. */
+static int take_mounts(const struct birth *birth, int *ret_proc, struct err *no_proc, struct err *err)
+{
+	if (birth->proc_view < 0)
+		return 0;
+	if (setns(birth->proc_view, CLONE_NEWNS) < 0)
+		return err_errno(err, errno, "enter the mounts that have a /proc");
+	*ret_proc = make_proc(no_proc);
+	if (setns(birth->mounts, CLONE_NEWNS) < 0 || unshare(CLONE_NEWNS) < 0)
+		return err_errno(err, errno, "take a copy of the slot's mounts");
+	return 0;
+}
+
 int root_private(const struct birth *birth, bool *ret_proc, struct err *err)
 {
 	const struct template *t = birth->t;
+	own(fd_closep) int proc = -1;
 	struct err no_proc;
 
+	if (take_mounts(birth, &proc, &no_proc, err) < 0)
+		return -1;
 	for (enum scratch which = 0; which < SCRATCH_COUNT; which++)
 		if ((birth->scratch & 1u << which) == 0 && root_scratch(birth, which, err) < 0)
 			return -1;
@@ -92,12 +110,14 @@ int root_private(const struct birth *birth, bool *ret_proc, struct err *err)
 		return err_errno(err, errno, "mount the cell's own terminals");
 	/* A host whose /proc is itself masked (a container) lets nobody mount a new one: then there is
 	 * none, which shows nothing of the host, and the receipt says so. */
-	*ret_proc = weakened("private-proc") || mount_proc(birth->covers, root_proc_lent(birth->outer_uid), &no_proc) == 0;
+	if (birth->proc_view < 0 && !weakened("private-proc"))
+		proc = make_proc(&no_proc);
+	*ret_proc = weakened("private-proc") || proc >= 0;
 	if (!*ret_proc && no_proc.code != EPERM) {
 		*err = no_proc;
 		return -1;
 	}
-	return 0;
+	return proc >= 0 ? place_proc(birth->covers, proc, err) : 0;
 }
 
 /* Scratch space is new: what is on the way is a folder that we made. */

@@ -3,7 +3,7 @@
  * It is in its slot's cgroup and network, so that what it clones is born there: entering v1 cgroups costs 0.1 ms
  * that no cell pays. The first cell is born at once and makes by itself all that is its own. When a second one
  * is asked for, the stall settles: it takes a mount, an ipc and a cgroup namespace of its own, sets the limits and
- * mounts scratch space, and from then on each cell is born as a copy of that: a tmpfs takes as long to make and to
+ * mounts scratch space, and from then on each cell has a copy of that: a tmpfs takes as long to make and to
  * remove as a process.
  *
  * Nothing that one cell leaves is seen by the next:
@@ -142,13 +142,28 @@ static void refresh_scratch(struct stall *stall)
 
 /* ---- making cells ---- */
 
+static void settle_mounts(struct stall *stall)
+{
+	struct birth *birth = stall->birth;
+
+	stall->own_mounts = unshare(CLONE_NEWNS) == 0;
+	if (!stall->own_mounts || birth->proc_view < 0)
+		return;
+	int own = openat(stall->host_proc, "self/ns/mnt", O_RDONLY | O_CLOEXEC);
+	stall->own_mounts = own >= 0; /* else what is mounted in ours is no cell's */
+	if (own < 0)
+		return;
+	fd_close(&birth->mounts);
+	birth->mounts = own;
+}
+
 static void settle(struct stall *stall)
 {
 	struct birth *birth = stall->birth;
 	struct err none;
 
 	stall->settled = true;
-	stall->own_mounts = unshare(CLONE_NEWNS) == 0;
+	settle_mounts(stall);
 	birth->limited = (weakened("cgroup-namespace") || unshare(CLONE_NEWCGROUP) == 0) && seal_limits(birth->t, &none) == 0;
 	birth->ipc = weakened("ipc-namespace") || unshare(CLONE_NEWIPC) == 0;
 	birth->sockets = openat(stall->host_proc, "self/net/sockstat", O_RDONLY | O_CLOEXEC);
@@ -173,7 +188,7 @@ static int make_cell(const struct stall *stall, int *ret_pidfd, struct err *err)
 {
 	const struct template *t = stall->birth->t;
 	int fds[1 + CELL_MAX_LISTENERS] = { -1 }; /* its pidfd, its listeners */
-	struct clone_args args = { .flags = CLONE_NEWPID | CLONE_NEWNS | CLONE_PIDFD,
+	struct clone_args args = { .flags = CLONE_NEWPID | CLONE_PIDFD | (stall->birth->proc_view < 0 ? CLONE_NEWNS : 0),
 		.pidfd = (uint64_t)(uintptr_t)&fds[0], .exit_signal = SIGCHLD };
 	size_t count = 1;
 	int failed = 0;

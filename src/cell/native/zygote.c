@@ -6,8 +6,8 @@
  * yard. When the supervisor dies its socket ends; then the zygote waits for the cells to be gone
  * (they end by the same token), removes the cgroups and exits.
  *
- * A yard builds one template's root in a mount namespace of its own, moves into it, and from then on
- * forks a stall for each slot on MSG_MAKE (stall.c). The net and user namespaces of a slot are made once
+ * A yard builds one template's root in a mount namespace of its own, moves into it (an ordinary user's: into a copy of that without the
+ * host's /proc, which was lent to the first one), and from then on forks a stall for each slot on MSG_MAKE (stall.c). The net and user namespaces of a slot are made once
  * and used again for each cell of that slot in turn. None of these processes ever has a second thread.
  *
  * The first stall is forked before the root is built, and takes the first MSG_MAKE by itself: it enters its
@@ -18,6 +18,7 @@
 #include <fcntl.h>
 #include <grp.h>
 #include <linux/close_range.h>
+#include <linux/magic.h>
 #include <linux/sched.h>
 #include <net/if.h>
 #include <sched.h>
@@ -33,6 +34,7 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/vfs.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -95,6 +97,7 @@ struct slot {
 
 struct yard {
 	int socket, host_proc;
+	int proc_view, mounts; /* as in struct birth */
 	struct template t;
 	struct buf bytes; /* what t's strings point into */
 	uint32_t outer_uid, outer_gid, covers;
@@ -287,20 +290,24 @@ static int stall_enter(const int *tasks, size_t count, int net_ns, struct err *e
 }
 
 /* Until the root is built; then it is ours too, and nothing is left of the one we were born in. With word of it come
- * the yard's mounts and its view of /proc. */
+ * the yard's mounts, its view of /proc, and where /proc may be mounted. */
 static int first_wait(struct yard *yard, int go, struct err *err)
 {
-	int fds[2] = { -1, -1 };
+	int fds[3] = { -1, -1, -1 };
 	char word;
 	size_t count = 0;
 
-	if (wire_recv(go, &word, 1, fds, 2, &count, 0) != 1)
+	ssize_t got = wire_recv(go, &word, 1, fds, 3, &count, 0);
+	if (got == 0)
 		_exit(0); /* the yard has told why */
 	work_anywhere(&yard->cpus);
-	if (count != 2)
-		return err_set(err, ERR_LIMIT, "the yard has no descriptor left for the cell's root: see 'ulimit -n'");
+	if (got < 0 || count < 2)
+		return err_set(err, ERR_LIMIT, "no descriptor is left for the cell's root: see 'ulimit -n'");
 	int failed = setns(fds[0], CLONE_NEWNS) < 0 ? err_errno(err, errno, "enter the cell's root") : 0;
-	(void)close(fds[0]);
+	if (fds[2] >= 0)
+		yard->mounts = fd_take(&fds[0]);
+	yard->proc_view = fds[2];
+	fd_close(&fds[0]);
 	(void)close(go);
 	fd_close(&yard->host_proc);
 	yard->host_proc = fds[1];
@@ -313,7 +320,7 @@ static _Noreturn void stall_become(struct yard *yard, const struct slot *slot, s
 	struct birth birth = { .t = &yard->t, .outer_uid = yard->outer_uid, .outer_gid = yard->outer_gid,
 		.control = make->fds[0], .user_ns = slot->user_ns,
 		.filter = &yard->counted, .filter_plain = &yard->plain, .calls = &yard->calls, .slot = make->index, .covers = yard->covers,
-		.sockets = -1, .ruleset = -1 };
+		.sockets = -1, .ruleset = -1, .proc_view = -1, .mounts = -1 };
 	bool v2 = (make->flags & MAKE_CGROUP_V2) != 0;
 	struct err err;
 
@@ -322,6 +329,8 @@ static _Noreturn void stall_become(struct yard *yard, const struct slot *slot, s
 		yard_fail(yard, make->index, &err);
 		_exit(125);
 	}
+	birth.proc_view = yard->proc_view;
+	birth.mounts = yard->mounts;
 	for (size_t i = 2; i < make->count; i++)
 		(void)close(make->fds[i]);
 	stall_main(&birth, yard->socket, make->fds[1], yard->host_proc);
@@ -469,16 +478,36 @@ static int first_begin(struct yard *yard)
 	return go[0];
 }
 
+static int mounts_open(const struct yard *yard)
+{
+	return openat(yard->host_proc, "self/ns/mnt", O_RDONLY | O_CLOEXEC);
+}
+
 /* Ends when the first stall is at work, so that what it is there for is not taken from it by who would begin anew. */
 static void first_go(const struct yard *yard, int first)
 {
-	own(fd_closep) int mounts = openat(yard->host_proc, "self/ns/mnt", O_RDONLY | O_CLOEXEC);
-	const int fds[2] = { mounts, yard->host_proc };
+	own(fd_closep) int mounts = mounts_open(yard);
+	const int fds[3] = { mounts, yard->host_proc, yard->proc_view };
 	char word;
 
-	if (first >= 0 && wire_send(first, "g", 1, fds, mounts < 0 ? 0 : 2) >= 0)
+	if (first >= 0 && wire_send(first, "g", 1, fds, mounts < 0 ? 0 : yard->proc_view < 0 ? 2 : 3) >= 0)
 		while (recv(first, &word, 1, 0) < 0 && errno == EINTR)
 			; /* it says nothing: it goes, or closes its end */
+}
+
+/* Cells shall not have what was lent to the root, but must see it when they mount their own. To take it from each again would be to wait
+ * for all CPUs each time: so there are two mount namespaces, with it and without. */
+static int yard_return_proc(struct yard *yard, struct err *err)
+{
+	yard->proc_view = mounts_open(yard);
+	if (yard->proc_view < 0 || unshare(CLONE_NEWNS) < 0)
+		return err_errno(err, errno, "make mounts without the host's /proc");
+	struct statfs fs;
+	(void)umount2("/proc", MNT_DETACH); /* it cannot be told from its errors whether there was one */
+	if (statfs("/proc", &fs) < 0 || fs.f_type == PROC_SUPER_MAGIC)
+		return err_set(err, EPERM, "the host's /proc cannot be taken from the cells' mounts");
+	yard->mounts = mounts_open(yard);
+	return yard->mounts < 0 ? err_errno(err, errno, "open the mounts of the cells") : 0;
 }
 
 static int yard_build(struct yard *yard, int memfd, int *ret_first, enum hide_how *ret_hide, struct err *err)
@@ -498,14 +527,14 @@ static int yard_build(struct yard *yard, int memfd, int *ret_first, enum hide_ho
 		return err_errno(err, errno, "make a mount namespace");
 	if (mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0)
 		return err_errno(err, errno, "part from the host's mounts");
-	if (proc_open(yard, err) < 0)
+	if (proc_open(yard, err) < 0 || root_build(&yard->t, yard->outer_uid, yard->outer_gid, yard->host_proc, ret_hide, err) < 0)
 		return -1;
-	return root_build(&yard->t, yard->outer_uid, yard->outer_gid, yard->host_proc, ret_hide, err);
+	return root_proc_lent(yard->outer_uid) && !weakened("private-proc") ? yard_return_proc(yard, err) : 0;
 }
 
 void yard_main(int socket, int memfd)
 {
-	struct yard yard = { .socket = socket, .host_proc = -1 };
+	struct yard yard = { .socket = socket, .host_proc = -1, .proc_view = -1, .mounts = -1 };
 	own(fd_closep) int first = -1;
 	own(buf_done) struct buf message = { 0 };
 	enum hide_how hide = HIDE_NOTHING;
