@@ -12,6 +12,7 @@
 
 #define MB UINT64_C(1048576)
 #define LOOK_NS (3 * NS_PER_S) /* no row's program goes on for longer */
+#define LOOKS 50 /* until one of its processes is seen */
 #define PIDS_SLACK 2 /* of hotcell's own: the cell's init, and what it starts the program with */
 #define MEMORY_SLACK (4 * MB) /* the kernel counts in batches, one a processor */
 #define MEMORY_LEAST (8 * MB) /* must have been counted, or nobody looked while it was taken */
@@ -300,6 +301,10 @@ static void watch_counters(struct review_try *try)
 	uint64_t until = clock_now() + LOOK_NS;
 	bool found = find(try, counters);
 
+	for (int i = 0; !counters->seen && i < LOOKS; i++) { /* a swarm may have been between two of its processes */
+		(void)usleep(2000);
+		found = find(try, counters);
+	}
 	if (found && !read_limit(counters))
 		try_failed(try, "the limit of its cgroup cannot be read");
 	if (counters->row->waits)
