@@ -31,7 +31,7 @@ static const struct cli_option options_table[] = {
 	FILE_OPTION(bwrap, "bubblewrap, to compare with"),
 	FILE_OPTION(folder, "a folder to mount"),
 	{.name = "kind", .value = "NAME", .kind = CLI_TEXT, CLI_INTO(struct bench_options, kind),
-		.choices = "syscalls programs getpid cpu", .hint = CLI_HINT_CHOICE, .help = "what 'work' does"},
+		.choices = "syscalls programs search starts getpid cpu", .hint = CLI_HINT_CHOICE, .help = "what 'work' does"},
 	COUNT_OPTION(blocks, 10000, "10", "turns that each contender has"),
 	COUNT_OPTION(count, 1000000000, "100", "plain spawns a turn; rounds of 'work'"),
 	COUNT_OPTION(cells, 100000, "100", "cells a turn"),

@@ -3,6 +3,8 @@
  *
  *	work syscalls COUNT	rounds of: stat, open, read and close of a small file, a write to /dev/null, getpid
  *	work programs COUNT	rounds of: find, du and tar over the machine's headers, as they are
+ *	work search COUNT	rounds of: grep through the machine's headers
+ *	work starts COUNT	rounds of: a shell that starts 50 programs, one after another
  *	work getpid COUNT	the cheapest call alone: the filter's price and nothing to hide it
  *	work cpu COUNT		rounds of integer hashing, no calls
  *	work sleep 0		prints a line and sleeps until killed: a live cell
@@ -56,10 +58,12 @@ static int do_syscalls(unsigned long count)
 
 /* tar reads nothing where it writes to /dev/null: it writes to /dev/zero, which takes as much and keeps as little. */
 #define PROGRAMS "find /usr/include -size +9M; du -s /usr/include; tar -cf /dev/zero /usr/include"
+#define SEARCH "grep -r zzyzx /usr/include; :"
+#define STARTS "i=0; while [ $i -lt 50 ]; do /usr/bin/env true; i=$((i + 1)); done"
 
-static int do_programs(unsigned long count)
+static int do_script(const char *script, unsigned long count)
 {
-	const char *const argv[] = {"/bin/sh", "-c", PROGRAMS, NULL}, *const env[] = {"PATH=/usr/bin:/bin", NULL};
+	const char *const argv[] = {"/bin/sh", "-c", script, NULL}, *const env[] = {"PATH=/usr/bin:/bin", NULL};
 	posix_spawn_file_actions_t actions;
 	int status = 0;
 	pid_t pid;
@@ -74,6 +78,21 @@ static int do_programs(unsigned long count)
 	}
 	(void)posix_spawn_file_actions_destroy(&actions);
 	return status == 0 ? 0 : -1;
+}
+
+static int do_programs(unsigned long count)
+{
+	return do_script(PROGRAMS, count);
+}
+
+static int do_search(unsigned long count)
+{
+	return do_script(SEARCH, count);
+}
+
+static int do_starts(unsigned long count)
+{
+	return do_script(STARTS, count);
 }
 
 static int do_getpid(unsigned long count)
@@ -106,7 +125,7 @@ static int do_sleep(unsigned long count)
 static const struct {
 	const char *name;
 	int (*run)(unsigned long count);
-} kinds[] = {{"syscalls", do_syscalls}, {"programs", do_programs}, {"getpid", do_getpid}, {"cpu", do_cpu},
+} kinds[] = {{"syscalls", do_syscalls}, {"programs", do_programs}, {"search", do_search}, {"starts", do_starts}, {"getpid", do_getpid}, {"cpu", do_cpu},
 	{"sleep", do_sleep}};
 
 static int filter_everything_allowed(void)
@@ -156,6 +175,6 @@ int main(int argc, char **argv)
 		printf("%llu\n", (unsigned long long)(now_ns() - start));
 		return 0;
 	}
-	fputs("usage: work syscalls|programs|getpid|cpu|sleep COUNT [filtered|guarded]\n", stderr);
+	fputs("usage: work syscalls|programs|search|starts|getpid|cpu|sleep COUNT [filtered|guarded]\n", stderr);
 	return 2;
 }
