@@ -274,6 +274,7 @@ if [ "$wanted" != demo ]; then
 	lacks squid "a proxy that doors are compared with, and go through" test -x /usr/sbin/squid
 	lacks tinyproxy "another proxy that doors are compared with" has tinyproxy
 	lacks mandoc "checks the manual" has mandoc
+	lacks zsh "reads the completion that is made for it" has zsh
 	lacks tmux "tests of terminals" has tmux
 	lacks sudo "runs half of the tests as root" has sudo
 	lacks curl "a program that tries to get out" has curl

@@ -3,7 +3,7 @@
 #
 #	tools/test.sh           the whole: builds, checks, units (plain and sanitized), fuzz corpora,
 #	                        then the system tests as root and as an ordinary user, and as root
-#	                        with each protection taken away in turn
+#	                        with each protection taken away in turn; at last the demo
 #	tools/test.sh --long    the same with the long system tests
 #	tools/test.sh --asan    units and system tests of the sanitized build only
 #	tools/test.sh --quick   builds, checks and units only
@@ -128,15 +128,15 @@ threats_are_told() {
 completion_parses() {
 	build/hotcell completion bash >"$stage/completion.bash" && bash -n "$stage/completion.bash" || return 1
 	build/hotcell completion zsh >"$stage/completion.zsh" || return 1
-	! command -v zsh >/dev/null || zsh -n "$stage/completion.zsh"
+	zsh -n "$stage/completion.zsh"
 }
 
 scripts_parse() {
 	local script bad=0
-	for script in tools/* .ci/run; do
+	for script in tools/* .ci/run bench/run bench/*.py examples/demo tests/vm/run; do
 		case $(head -n 1 "$script") in
 		*bash | *sh) bash -n "$script" || bad=1 ;;
-		*python3) "$python" -c 'import ast, sys; ast.parse(open(sys.argv[1]).read())' "$script" || bad=1 ;;
+		*python3 | \"\"\"*) "$python" -c 'import ast, sys; ast.parse(open(sys.argv[1]).read())' "$script" || bad=1 ;;
 		esac
 	done
 	return $bad
@@ -285,7 +285,7 @@ suite() { # FOLDER WHO PRETEND
 		--ignore-glob='test_doors*.py' --ignore-glob='test_fuzz*.py' --ignore=test_corpus.py)
 	# they change what a cell is made of, and little above it
 	if [ -z "${long:-}" ] && [ "$who" = root ] && [ -n "$pretend" ]; then
-		what=(test_{doctor,isolation,lessons,lifecycle,limits,mounts,receipt,traces}.py)
+		what=(test_{bad_input,cgroups,doctor,effects,forbid,isolation,lessons,lifecycle,limits,listeners,mounts,output,receipt,run,traces}.py)
 	fi
 	mkdir -p "$work/home" && cp -r "$stage/build" "$work/build" && chmod 755 "$work" "$work/home"
 	[ "$who" = root ] || as_root chown "$(user_name):" "$work" "$work/home"
@@ -476,4 +476,6 @@ system_all build/hotcell
 lines "every protection is missed when it is left out, as root and as an ordinary user" self_check
 lines "after 10,000 cells nothing is left, as root and as an ordinary user" soak 10000
 lines "a virtual machine with cgroup v2 alone" tests/vm/run build/hotcell
+heading "the demo"
+check "all attacks of the demo are held, its campaign is resumed, and all that is planted is found" timeout -k 5 300 examples/demo build/hotcell
 sum

@@ -1,12 +1,14 @@
 /* soak [COUNT [SEED]]: that many cells, four at a time, from one pool; then a stream of cells while the processes that
  * make them are killed one after another, each cell with one result all the same; then proof that nothing is
- * left: no descriptor, process, zombie, cgroup, mount or file, and that neither we nor our helpers grew. Prints
- * "ok ..." and "not ok ..." lines; exits 1 if one is not ok. */
+ * left: no descriptor, process, zombie, cgroup, mount or file (and so no namespace, which only processes, descriptors and mounts keep), and
+ * that neither we nor our helpers grew. Prints "ok ..." and "not ok ..." lines; exits 1 if one is not ok. */
 #include <dirent.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -36,6 +38,25 @@ static long entries(const char *path)
 		count++;
 	if (dir != NULL)
 		(void)closedir(dir);
+	return count;
+}
+
+/* Files and folders of ours, by their name and owner, where any could be. */
+static long files(void)
+{
+	static const char *const places[] = { "/tmp", "/var/tmp", "/dev/shm", "/run", "/run/lock" };
+	long count = 0;
+
+	for (size_t i = 0; i < sizeof(places) / sizeof(*places); i++) {
+		DIR *dir = opendir(places[i]);
+		struct dirent *entry;
+		struct stat st;
+		while (dir != NULL && (entry = readdir(dir)) != NULL)
+			count += strncmp(entry->d_name, "hotcell", 7) == 0 &&
+				fstatat(dirfd(dir), entry->d_name, &st, AT_SYMLINK_NOFOLLOW) == 0 && st.st_uid == geteuid();
+		if (dir != NULL)
+			(void)closedir(dir);
+	}
 	return count;
 }
 
@@ -283,7 +304,7 @@ int main(int argc, char **argv)
 {
 	static const char *const command[] = { "/bin/true", NULL };
 	unsigned count = argc > 1 ? (unsigned)atoi(argv[1]) : 10000;
-	long fds = entries("/proc/self/fd"), mounts = lines("/proc/self/mountinfo");
+	long fds = entries("/proc/self/fd"), mounts = lines("/proc/self/mountinfo"), named = files();
 	struct err err = { 0 };
 	struct cell_spec spec;
 
@@ -320,6 +341,7 @@ int main(int argc, char **argv)
 		descendants(getpid(), NULL, NULL));
 	check(entries("/proc/self/fd") == fds, "no descriptor is left", fds, entries("/proc/self/fd"));
 	check(lines("/proc/self/mountinfo") == mounts, "no mount is left", mounts, lines("/proc/self/mountinfo"));
+	check(files() == named, "no file is left", named, files());
 	check(cgroup_folders("/sys/fs/cgroup", 0) == 0, "no cgroup is left", 0, cgroup_folders("/sys/fs/cgroup", 0));
 	return failed > 0;
 }

@@ -43,9 +43,6 @@ def pytest_sessionstart(session):
 SHARED_OUT = (
     "test_api.py",
     "test_audit.py",
-    "test_bad_input.py",
-    "test_campaign.py",
-    "test_campaign_verbs.py",
     "test_corpus.py",
     "test_doors_audit.py",
     "test_doors_claude.py",
@@ -69,8 +66,6 @@ SHARED_OUT = (
     "test_fuzz_servers.py",
     "test_fuzz_view.py",
     "test_fuzz_ways.py",
-    "test_manifest.py",
-    "test_profile.py",
 )
 
 

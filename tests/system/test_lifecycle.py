@@ -110,6 +110,30 @@ def test_killing_the_supervisor_kills_everything_inside(tree):
     next_hotcell()
 
 
+def test_without_a_sandbox_the_programs_group_dies_with_the_supervisor():
+    word = marker()
+    script = "/bin/sh -c 'sleep 100; :' {0} & pwd; read x".format(word)
+    with Live("--backend", "none", "--", "/bin/sh", "-c", script, word) as live:
+        live.wait_for(b"hotcell-none")
+        assert eventually(lambda: len(inside(word)) >= 2), inside(word)
+        folder, everyone = bytes(live.out).decode().strip(), descendants(live.pid)
+        live.process.kill()
+        assert gone(word), f"alive after the supervisor's death: {inside(word)}"
+        assert eventually(lambda: not os.path.exists(folder)), "its workspace stayed"
+        assert eventually(lambda: not any(stat_of(pid) for pid in everyone)), "the guard stayed"
+
+
+def test_without_a_sandbox_no_guard_is_left():
+    word = marker()
+    with Live("--backend", "none", "--", "/bin/sh", "-c", "pwd; read x", word) as live:
+        live.wait_for(b"hotcell-none")
+        everyone = descendants(live.pid)
+        assert len(everyone) >= 2, "the program and its guard"
+        live.process.stdin.close()
+        live.process.wait(5)
+        assert not any(stat_of(pid) for pid in everyone)
+
+
 def test_a_cell_whose_init_hangs_ends_with_the_supervisor(tree):
     live, word = tree("-t", "20s")
     with live:

@@ -331,7 +331,7 @@ def freezing(hostile, *flags, then=(), **more):
         for _ in range(8):
             live.execs.append(stack.enter_context(Live(live.id, "--", "/hostile/procs", "stay", verb="exec")))
             time.sleep(0.05)
-        assert eventually(lambda: "T" in [stat[1] for stat in map(stat_of, descendants(live.pid)) if stat])
+        assert eventually(lambda: "T" in [stat[1] for stat in map(stat_of, descendants(live.pid)) if stat], 10)
         yield live
 
 

@@ -161,7 +161,7 @@ def test_more_files_than_the_cap_are_not_taken(out, hostile):
     assert b"--max-collect-files" in ran.err
 
 
-def test_a_hundred_thousand_files_are_capped_by_default(out, hostile):
+def test_more_files_than_the_cap_are_not_taken(out, hostile):
     ran = run(
         "--max-collect-files",
         "2000",
@@ -174,6 +174,15 @@ def test_a_hundred_thousand_files_are_capped_by_default(out, hostile):
     )
     assert ran.result["output"]["capped"] == "entries", ran
     assert len(os.listdir(out / "many")) <= 2000
+
+
+@pytest.mark.parametrize(("disk", "most"), [pytest.param("256M", 65_600, id="by default"), pytest.param("2G", 262_144, id="at most", marks=pytest.mark.long)])
+def test_a_million_files_are_more_than_a_cell_can_make_or_leave(out, hostile, disk, most):
+    """The disk has so many inodes, a collection so many entries."""
+    ran = run("--memory", "2G", "--disk", disk, "--output", out, *hostile("leave", "many", 1_000_000), timeout=120)
+    assert 60_000 < int(ran.out.split()[1]) <= most, ran
+    assert 60_000 < len(os.listdir(out / "many")) <= min(most, 100_000)
+    assert (ran.result["output"]["capped"] == "entries") == (most > 100_000), ran
 
 
 def test_more_bytes_than_the_cap_are_not_taken(out, hostile):

@@ -9,7 +9,7 @@ import urllib.parse
 import pytest
 
 from campaigns import Supervisor, campaign, sessions
-from harness import Live, environment, eventually, hotcell, run
+from harness import Live, environment, eventually, hotcell, marker, run
 from messages_api import MessagesApi, text
 
 SECRET = 's3cr3t "Quo/ted"+v\\al\nüe'
@@ -96,10 +96,10 @@ def test_logs_markers_results_ledger_and_audit_log_of_a_campaign_do_not_have_it(
 
 
 def test_what_is_quoted_of_a_program_has_no_keys_and_no_homes(night):
-    log, marker = (sessions(night)[1] / name for name in ("stderr.log", "ERROR"))
+    log, left = (sessions(night)[1] / name for name in ("stderr.log", "ERROR"))
     assert SHAPED in log.read_text() # the log itself is as it was printed, but for what was given
-    assert SHAPED not in marker.read_text() and "/home/somebody" not in marker.read_text(), marker.read_text()
-    assert "[redacted:anthropic-key]" in marker.read_text() and "[redacted:home]/file" in marker.read_text()
+    assert SHAPED not in left.read_text() and "/home/somebody" not in left.read_text(), left.read_text()
+    assert "[redacted:anthropic-key]" in left.read_text() and "[redacted:home]/file" in left.read_text()
     assert hotcell("report", "night", "-o", "page.html", cwd=night).code == 0
     page = (night / "page.html").read_bytes()
     assert leaks(page) == [] and SHAPED.encode() not in page and b"/home/somebody" not in page
@@ -180,12 +180,12 @@ def test_the_output_of_a_run_is_the_users_own_unless_asked_otherwise(place):
 
 
 def test_ps_and_logs_of_a_live_cell_do_not_tell_it(place):
-    plain = "plain-secret-value"
-    script = f'printf "%s\\n" "$DB_PASSWORD"; printf plain-; sleep 0.3; printf "secret-value\\n"; echo ready; : {plain}; sleep 60'
+    plain, word = "plain-secret-value", marker()
+    script = f': {word}; printf "%s\\n" "$DB_PASSWORD"; printf plain-; sleep 0.3; printf "secret-value\\n"; echo ready; : {plain}; sleep 60'
     with Live("--env", f"DB_PASSWORD={plain}", "--", "/bin/sh", "-c", script, json=False) as live:
         live.wait_for(b"ready")
         assert live.out.count(plain.encode()) == 2 # on its way to its user
-        found = eventually(lambda: [line for line in hotcell("ps").out.splitlines() if b"DB_PASSWORD" in line])
+        found = eventually(lambda: [line for line in hotcell("ps").out.splitlines() if word.encode() in line])
         assert len(found) == 1 and leaks(found[0], plain) == [], found
         logs = hotcell("logs", found[0].split()[0].decode())
         assert logs.code == 0 and logs.out.count(b"*" * len(plain)) == 2 and leaks(logs.out, plain) == [], logs

@@ -1,11 +1,12 @@
 """Cells of a campaign use the same slots one after another: nothing that one leaves is seen by the next."""
 
 import json
+import subprocess
 
 import pytest
 
 from campaigns import Supervisor, campaign, sessions
-from harness import descendants, eventually, slurp
+from harness import HOTCELL, descendants, environment, eventually, slurp
 
 
 @pytest.mark.parametrize("workers", [1, 3])
@@ -24,6 +25,28 @@ def test_runs_that_leave_nothing_are_alike(place):
     assert campaign(place, "--workers", "1", "--runs", "6", "--", "/bin/sh", "-c", look).code == 0
     texts = {(folder / "stdout.log").read_text() for folder in sessions(place).values()}
     assert len(texts) == 1, texts
+
+
+def test_the_only_proc_is_the_cells_own_in_new_slots_and_used_ones(place):
+    """The host's is lent to an ordinary user's makers, since a new one may only be mounted in sight of it."""
+    look = "grep -c ' proc ' /proc/mounts; ls -d /proc/[0-9]* | wc -l; readlink /proc/self"
+    assert campaign(place, "--workers", "1", "--runs", "4", "--", "/bin/sh", "-c", look).code == 0
+    for folder in sessions(place).values():
+        mounts, processes, self = map(int, (folder / "stdout.log").read_text().split())
+        assert mounts == 1 and processes <= 4 and self < 10, (mounts, processes, self)
+
+
+def test_where_the_hosts_proc_is_masked_no_cell_has_one(place):
+    """As in a container: nobody may mount a new one there, and the host's is not left instead."""
+    mask = 'mount --bind /dev/null /proc/version && exec "$0" "$@"'
+    look = "ls -A /proc; test ! -e /proc/version && echo none"
+    argv = ["unshare", "--user", "--map-root-user", "--mount", "sh", "-c", mask, HOTCELL, "campaign", "run", "--workers", "1", "--runs",
+            "4", "--", "/bin/sh", "-c", look]
+    env = {name: text for name, text in environment(None).items() if name != "HOTCELL_PRETEND"}  # it takes a user namespace
+    ran = subprocess.run(argv, capture_output=True, timeout=60, env=env, cwd=place)
+    assert ran.returncode == 0, ran
+    assert {each["receipt"]["protections"]["private-proc"]["state"] for each in results([place])} == {"weaker"}
+    assert [(folder / "stdout.log").read_text() for folder in sessions(place).values()] == ["none\n"] * 4
 
 
 def test_what_a_program_asks_of_ipc_still_works_in_a_used_slot(place):
