@@ -5,7 +5,7 @@
  * group lives on, and nothing here pretends otherwise.
  *
  * Beside each program there is a guard, a fork of ours that waits for our end on a pipe and then does what we cannot any more: it
- * kills the group and removes the workspace. What we end ourselves it never sees: it goes before the program is waited for. */
+ * kills the group, unless a byte has told it that the group's number may be another's by now, and removes the workspace. */
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -109,12 +109,11 @@ static void child_fail(int report, const char *doing, const char *name)
 }
 
 static void child_run(const struct cell_backend_run *run, const struct cell_spec *spec, const int stdio[3],
-	const char *tty, char *const *env, int report)
+	const char *tty, char *const *env, int report, pid_t supervisor)
 {
-	pid_t parent = getppid();
 	reset_signals();
-	(void)prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0); /* until there is a guard */
-	if (getppid() != parent)
+	(void)prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0); /* there may never be a guard */
+	if (getppid() != supervisor)
 		_exit(125);
 	if (setsid() < 0 || child_stdio(stdio, tty) < 0)
 		child_fail(report, "set up the program's input and output", NULL);
@@ -136,25 +135,29 @@ static void child_run(const struct cell_backend_run *run, const struct cell_spec
 
 /* ---- the guard ---- */
 
-static void workspace_remove(const struct cell_backend_run *run)
+static bool workspace_remove(const struct cell_backend_run *run)
 {
 	struct err ignored;
 	own(fd_closep) int parent = open(TEMPORARY, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	if (parent >= 0 && run->workspace[0])
-		(void)!fs_remove_tree(parent, run->workspace + sizeof(TEMPORARY), &ignored);
+	return parent < 0 || !run->workspace[0] || fs_remove_tree(parent, run->workspace + sizeof(TEMPORARY), &ignored) == 0;
 }
 
 static _Noreturn void guard_main(const struct cell_backend_run *run, int alive)
 {
 	char byte;
+	ssize_t got;
+	bool waited_for = false;
 	reset_signals();
 	(void)prctl(PR_SET_NAME, "hotcell-guard", 0, 0, 0);
 	(void)setsid(); /* Ctrl-C is not for us */
 	fs_close_others(&alive, 1, 0);
-	while (read(alive, &byte, 1) < 0 && errno == EINTR)
-		;
-	(void)kill(-run->group, SIGKILL);
-	workspace_remove(run);
+	while ((got = read(alive, &byte, 1)) > 0 || (got < 0 && errno == EINTR))
+		waited_for = waited_for || got > 0;
+	if (!waited_for)
+		(void)kill(-run->group, SIGKILL);
+	/* what is still dying may write once more */
+	for (uint64_t end = clock_now() + GROUP_WAIT_NS; !workspace_remove(run) && clock_now() < end;)
+		(void)usleep(GROUP_STEP_NS / 1000);
 	_exit(0);
 }
 
@@ -237,11 +240,13 @@ static void wait_for_group(void *data)
 static void reap(struct cell_backend_run *run)
 {
 	struct rusage usage = {0};
+	pid_t ended;
 	/* Before the wait: until then the number cannot be somebody else's. */
-	guard_end(run);
 	(void)kill(-run->group, SIGKILL);
-	while (wait4(run->pid, &run->end.wait_status, 0, &usage) < 0 && errno == EINTR)
+	(void)!write(run->alive, "w", 1);
+	while ((ended = wait4(run->pid, &run->end.wait_status, 0, &usage)) < 0 && errno == EINTR)
 		;
+	run->end.lost = ended != run->pid; /* somebody else waited for it, or wants no child waited for */
 	run->pid = 0;
 	run->ended_ns = clock_now();
 	run->end.user_us = (uint64_t)usage.ru_utime.tv_sec * 1000000 + (uint64_t)usage.ru_utime.tv_usec;
@@ -301,12 +306,12 @@ static void run_release(struct cell_backend_run *run)
 		run_kill(run);
 		reap(run);
 	}
-	guard_end(run);
 	fd_close(&run->pid_fd);
 	fd_close(&run->report_fd);
 	fd_close(&run->workspace_fd);
 	fd_close(&run->tty_master);
-	workspace_remove(run);
+	(void)workspace_remove(run);
+	guard_end(run);
 	run->pool->runs--;
 	free(run);
 }
@@ -348,9 +353,9 @@ static int spawn(struct cell_backend_run *run, const struct cell_spec *spec, con
 	if (pipe2(report, O_CLOEXEC | O_NONBLOCK) < 0)
 		return err_errno(err, errno, "make a pipe");
 	run->report_fd = report[0];
-	pid_t pid = fork();
+	pid_t supervisor = getpid(), pid = fork();
 	if (pid == 0)
-		child_run(run, spec, stdio, tty, (char *const *)env, report[1]);
+		child_run(run, spec, stdio, tty, (char *const *)env, report[1], supervisor);
 	int code = errno;
 	fd_close(&report[1]);
 	if (pid < 0)

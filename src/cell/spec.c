@@ -106,12 +106,13 @@ static int check_limits(const struct cell_limits *limits, struct err *err)
 		char asked[16], least[16], most[16];
 		if (value >= range->min && value <= range->max)
 			continue;
-		if (!range->bytes)
+		(void)size_text(value, asked, sizeof(asked));
+		(void)size_text(range->min, least, sizeof(least));
+		(void)size_text(range->max, most, sizeof(most));
+		if (!range->bytes || strcmp(asked, least) == 0 || strcmp(asked, most) == 0) /* or rounded to what it is not */
 			return err_set(err, ERR_USAGE, "%s: %" PRIu64 " is not between %" PRIu64 " and %" PRIu64, range->what,
 				value, range->min, range->max);
-		return err_set(err, ERR_USAGE, "%s: %s is not between %s and %s", range->what,
-			size_text(value, asked, sizeof(asked)), size_text(range->min, least, sizeof(least)),
-			size_text(range->max, most, sizeof(most)));
+		return err_set(err, ERR_USAGE, "%s: %s is not between %s and %s", range->what, asked, least, most);
 	}
 	if (limits->cpus_milli < 10 || limits->cpus_milli > 4096 * 1000)
 		return err_set(err, ERR_USAGE, "cpus: not between 0.01 and 4096");

@@ -124,6 +124,7 @@ int main(int argc, char **argv)
 	if (standard_descriptors() < 0)
 		return EXIT_OURS;
 	cli_env_hide();
+	(void)signal(SIGCHLD, SIG_DFL); /* whoever started us may ignore it, and then nobody could wait for a child */
 	(void)signal(
 		SIGPIPE, SIG_IGN); /* a reader that went away is an error of write, not our end */
 	if (argc < 2) {

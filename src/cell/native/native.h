@@ -146,6 +146,7 @@ struct birth {
 	const struct sock_fprog *filter, *filter_plain; /* counting; and without a listener */
 	const struct call_set *calls;
 	uint32_t slot, covers;
+	int first_cpu; /* where the first slot is pinned to, if cells are: another for each hotcell, by chance */
 	/* what its stall did already, for all cells of the slot */
 	bool limited; /* limits and the cgroup namespace */
 	bool ipc; /* the ipc namespace */

@@ -56,7 +56,7 @@ static bool process_read(const char *pid, double now, struct process *ret)
 
 static bool is_orphan(const char *pid, double now)
 {
-	static const char *const supervised[] = { "hotcell-zygote", "hotcell-doord", "hotcell-collect" };
+	static const char *const supervised[] = { "hotcell-zygote", "hotcell-doord", "hotcell-collect", "hotcell-guard" };
 	struct process process, parent;
 	char number[24];
 

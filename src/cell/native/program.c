@@ -29,17 +29,20 @@ struct child {
 	struct err err; /* code 0: none */
 };
 
-static void explain_exec(const char *name, int cause, bool exists, struct err *err)
+static bool is_folder(const char *path)
 {
 	struct stat st;
-	bool is_folder = stat(name, &st) == 0 && S_ISDIR(st.st_mode);
+	return stat(path, &st) == 0 && S_ISDIR(st.st_mode);
+}
 
+static void explain_exec(const char *name, int cause, bool exists, bool folder, struct err *err)
+{
 	if (cause == ENOENT && exists)
 		(void)err_set(err, cause, "command '%s' is in the cell, but the interpreter or loader it names is not",
 			name);
 	else if (cause == ENOENT || cause == ENOTDIR)
 		(void)err_set(err, cause, "command '%s' is not in the cell: add the folder it is in with --mount", name);
-	else if (cause == EACCES && is_folder)
+	else if (cause == EACCES && folder)
 		(void)err_set(err, cause, "command '%s' is a folder in the cell", name);
 	else if (cause == EACCES)
 		(void)err_set(err, cause,
@@ -64,26 +67,28 @@ static void exec_job(const struct job *job, struct err *err)
 	const char *name = job->argv[0], *path = env_value(job->env, "PATH");
 	char *const *argv = (char *const *)(void *)job->argv, *const *env = (char *const *)(void *)job->env;
 	int cause = ENOENT;
-	bool exists = false;
+	bool exists = false, folder = false;
 	char full[4096];
 
 	if (strchr(name, '/') != NULL) {
 		(void)execve(name, argv, env);
 		cause = errno;
-		explain_exec(name, cause, access(name, F_OK) == 0, err);
+		explain_exec(name, cause, access(name, F_OK) == 0, is_folder(name), err);
 		return;
 	}
 	for (const char *at = path == NULL ? "/usr/bin:/bin" : path; at != NULL;) {
 		size_t len = strcspn(at, ":");
 		if (snprintf(full, sizeof(full), "%.*s/%s", (int)len, at, name) < (int)sizeof(full)) {
 			(void)execve(full, argv, env);
-			if (errno != ENOENT && errno != ENOTDIR)
+			if (errno != ENOENT && errno != ENOTDIR) {
 				cause = errno;
+				folder = is_folder(full);
+			}
 			exists = exists || access(full, F_OK) == 0;
 		}
 		at = at[len] == '\0' ? NULL : at + len + 1;
 	}
-	explain_exec(name, cause, exists, err);
+	explain_exec(name, cause, exists, folder, err);
 }
 
 /* Ends by returning: that exits, and no sanitizer wonders at the stack it was on. */

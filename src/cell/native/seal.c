@@ -72,7 +72,7 @@ static int limit_all(const struct birth *birth, uint32_t *facts, struct err *err
 			return err_errno(err, errno, "read the CPUs we may use");
 		unsigned total = (unsigned)CPU_COUNT(&have), skip = birth->slot * t->pin_cpus % (total == 0 ? 1 : total);
 		unsigned left = t->pin_cpus < total ? t->pin_cpus : total;
-		for (int cpu = 0; left > 0; cpu = (cpu + 1) % CPU_SETSIZE) {
+		for (int cpu = birth->first_cpu; left > 0; cpu = (cpu + 1) % CPU_SETSIZE) {
 			if (!CPU_ISSET(cpu, &have))
 				continue;
 			if (skip > 0) {

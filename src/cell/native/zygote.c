@@ -105,6 +105,7 @@ struct yard {
 	size_t slot_count;
 	bool prepared; /* what its stalls inherit: covers, filters */
 	cpu_set_t cpus; /* that we may be on; empty: nobody knows */
+	int first_cpu; /* see struct birth */
 	struct sock_fprog counted, plain;
 	struct call_set calls;
 };
@@ -320,7 +321,7 @@ static _Noreturn void stall_become(struct yard *yard, const struct slot *slot, s
 	struct birth birth = { .t = &yard->t, .outer_uid = yard->outer_uid, .outer_gid = yard->outer_gid,
 		.control = make->fds[0], .user_ns = slot->user_ns,
 		.filter = &yard->counted, .filter_plain = &yard->plain, .calls = &yard->calls, .slot = make->index, .covers = yard->covers,
-		.sockets = -1, .ruleset = -1, .proc_view = -1, .mounts = -1 };
+		.sockets = -1, .ruleset = -1, .proc_view = -1, .mounts = -1, .first_cpu = yard->first_cpu };
 	bool v2 = (make->flags & MAKE_CGROUP_V2) != 0;
 	struct err err;
 
@@ -543,6 +544,7 @@ void yard_main(int socket, int memfd)
 	(void)prctl(PR_SET_NAME, "hotcell-yard", 0, 0, 0);
 	(void)umask(022);
 	cpus_look(&yard.cpus);
+	yard.first_cpu = sched_getcpu() < 0 ? 0 : sched_getcpu() % CPU_SETSIZE;
 	if (yard_build(&yard, memfd, &first, &hide, &err) < 0) {
 		yard_fail(&yard, NO_SLOT, &err);
 		_exit(125);

@@ -343,10 +343,16 @@ static int attack_tree(int argc, char **argv)
 /* zombies N: N orphans, then the zombies that are still in sight; N stay: for who looks from outside */
 static int attack_zombies(int argc, char **argv)
 {
-	int count = argc > 0 ? atoi(argv[0]) : 200, failed = 0, zombies = 0;
+	int count = argc > 0 ? atoi(argv[0]) : 200, failed = 0, zombies = 0, patience = 1000;
 
 	for (int i = 0; i < count; i++) {
 		pid_t pid = fork();
+
+		/* who is to reap them may have to wait for a processor */
+		for (; pid < 0 && errno == EAGAIN && patience > 0; patience--) {
+			usleep(1000);
+			pid = fork();
+		}
 
 		if (pid == 0) {
 			(void)fork();
