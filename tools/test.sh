@@ -159,6 +159,12 @@ lists_are_complete() {
 	return $bad
 }
 
+# Of two tests of one name in a file only the second is ever run.
+names_are_told_apart() {
+	awk 'match($0, /^def test_[a-z0-9_]+/) { name = FILENAME ": " substr($0, 5, RLENGTH - 4); if (seen[name]++) { print name; bad = 1 } }
+		END { exit bad }' tests/system/test_*.py
+}
+
 # ---- unit tests ----
 
 # One program's words and exit code, to be counted later.
@@ -276,8 +282,9 @@ count_junit() { # FILE: prints "passed failed"
 	END
 }
 
-# One suite as root or as an ordinary user, into a folder: its words, its exit code, its result. Two run at once, so each
-# has shared memory of its own and a hotcell of its own: what it leaves is told from what the other does meanwhile.
+# One suite as root or as an ordinary user, into a folder: its words, its exit code, its result. Some run at once, so each
+# has shared memory and a hotcell of its own, and a folder of live cells where the user is the same: what it leaves is told
+# from what the others do meanwhile.
 suite() { # FOLDER WHO PRETEND
 	local work=$1 who=$2 pretend=$3 less=() what=(.) status=0 inside
 	# what only reads the ledger, or is outside of cells, is the same whatever a cell lacks
@@ -285,7 +292,7 @@ suite() { # FOLDER WHO PRETEND
 		--ignore-glob='test_doors*.py' --ignore-glob='test_fuzz*.py' --ignore=test_corpus.py)
 	# they change what a cell is made of, and little above it
 	if [ -z "${long:-}" ] && [ "$who" = root ] && [ -n "$pretend" ]; then
-		what=(test_{bad_input,cgroups,doctor,effects,forbid,isolation,lessons,lifecycle,limits,listeners,mounts,output,receipt,run,traces}.py)
+		what=(test_{bad_input,cgroups,doctor,effects,forbid,isolation,lessons,lifecycle,limits,listeners,live,mounts,output,receipt,run,traces}.py)
 	fi
 	mkdir -p "$work/home" && cp -r "$stage/build" "$work/build" && chmod 755 "$work" "$work/home"
 	[ "$who" = root ] || as_root chown "$(user_name):" "$work" "$work/home"
@@ -293,7 +300,7 @@ suite() { # FOLDER WHO PRETEND
 	as_root unshare --ipc --mount sh -c "$inside" "$stage/tests/system" $(become "$who") \
 		env -i PATH="$PATH:/usr/sbin:/sbin" HOME="$work/home" LC_ALL=C.UTF-8 TERM=xterm \
 		PYTHONPATH="$stage/site" PYTHONDONTWRITEBYTECODE=1 HOTCELL="$work/build/hotcell" \
-		${pretend:+HOTCELL_PRETEND="$pretend"} ${long:+HOTCELL_LONG=1} ${asan:+ASAN_OPTIONS="$asan"} \
+		${pretend:+HOTCELL_PRETEND="$pretend" XDG_RUNTIME_DIR="$work/home"} ${long:+HOTCELL_LONG=1} ${asan:+ASAN_OPTIONS="$asan"} \
 		"$python" -m pytest -q --timeout="${long:-${patience:-180}}" --tb=short --durations=12 --junitxml="$work/home/result.xml" "${less[@]}" "${what[@]}" || status=$?
 	echo $status >"$work/status"
 }
@@ -454,6 +461,7 @@ heading "checks"
 check "src/LAYERS is kept" "$python" tools/check-layers
 check "every header compiles alone" tools/check-headers
 check "every source and test is in a list" lists_are_complete
+check "no test takes another's name" names_are_told_apart
 check "hotcell needs nothing but its own file" is_static
 check "hotcell is hardened (PIE, RELRO, BIND_NOW, stack protector)" is_hardened
 check "manual pages lint clean" lint_man

@@ -27,6 +27,9 @@ LONG = bool(os.environ.get("HOTCELL_LONG"))
 # An ordinary user without user namespaces gets no cell at all: see test_refused.py.
 NO_CELLS = not IS_ROOT and "no-userns" in PRETEND
 
+# On cgroup v2 alone hotcell can make cgroups only where nobody else is in its own: not below these tests.
+HAS_V1 = os.path.isdir("/sys/fs/cgroup/memory")
+
 OUTCOMES = {
     "exited",
     "signaled",
@@ -427,6 +430,12 @@ def descendants(pid):
     return found
 
 
+def lives(pid):
+    """Whether it has not ended. One that has and is process 1's to reap may be seen for a moment."""
+    stat = stat_of(pid)
+    return bool(stat) and not (stat[1] == "Z" and stat[2] == 1)
+
+
 def eventually(check, seconds=3.0):
     """Polls until check() is true; gives back its last value."""
     deadline = time.monotonic() + seconds
@@ -495,7 +504,7 @@ def _processes():
     for pid in pids():
         stat = stat_of(pid)
         if stat and _whose(pid, stat):
-            if stat[1] == "Z" and stat[2] == 1 and stat[0] in ("hotcell-zygote", "hotcell-collect"):
+            if stat[1] == "Z" and stat[2] == 1 and stat[0] in ("hotcell-zygote", "hotcell-collect", "hotcell-guard"):
                 continue  # it has gone as it should and is process 1's to reap, which may take a moment
             yield "zombie" if stat[1] == "Z" else "process", pid, stat[0], stat[3]
 

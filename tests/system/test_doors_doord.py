@@ -13,7 +13,7 @@ import doors
 import harness
 from campaigns import prove_accounting, sessions
 from doors import PUBLIC, Far, Names, client_hello, codes, echo, server_name, swallow, web
-from harness import IS_ROOT, Live, eventually, hotcell, slurp, stat_of
+from harness import IS_ROOT, Live, eventually, hotcell, lives, slurp, stat_of
 
 # ---- too much, too slow ----
 
@@ -360,7 +360,7 @@ def test_doord_is_held_by_less_than_any_program_has(net, place, signals):
     else:
         assert status["Uid"][0] == str(os.getuid())
         assert environment is None and files is None, "nobody of the same user looks into it"
-    assert eventually(lambda: stat_of(pid) is None)
+    assert eventually(lambda: not lives(pid))
 
 
 def descriptors(pid):
@@ -378,7 +378,7 @@ def test_doord_does_not_outlive_its_supervisor(net, place, signals):
             assert eventually((signals / "ready").exists, 20), bytes(live.err)
             pid = doors.doord_of(live.pid)
             live.process.kill()
-            assert eventually(lambda: stat_of(pid) is None)
+            assert eventually(lambda: not lives(pid))
     hotcell("ps")  # which sweeps away the control socket of one that was killed
 
 

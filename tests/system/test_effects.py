@@ -180,7 +180,7 @@ def test_addresses_are_told_of_whatever_connects_or_sends(effects):
 def test_threads_and_children_are_told_by_their_process(effects):
     told = effects("t = threading.Thread(target=lambda: open('/tmp/t', 'w').close()); t.start(); t.join()",
                    "pid = os.fork() or (open('/tmp/c', 'w').close(), os._exit(0)); os.waitpid(pid, 0)",
-                   "os.system('(sleep 0.1; touch /tmp/orphan) & true'); time.sleep(0.5)")
+                   "os.system('(sleep 0.1; touch /tmp/orphan) & true'); [time.sleep(0.01) for _ in iter(lambda: os.path.exists('/tmp/orphan'), True)]")
     assert [effect[:2] + effect[4:] for effect in told.calls[1]] == [("write", "/tmp/t", 2)]
     assert [effect[:2] for effect in told.calls[2]] == [("write", "/tmp/c")] and told.calls[2][0][4] > 2
     assert ("write", "/tmp/orphan") in told.seen(3)

@@ -19,6 +19,7 @@ from harness import (
     hotcell,
     inside,
     leftovers,
+    lives,
     machine,
     marker,
     run,
@@ -106,7 +107,7 @@ def test_killing_the_supervisor_kills_everything_inside(tree):
         others = descendants(live.pid)
         live.process.kill()
         assert gone(word), f"alive after the supervisor's death: {inside(word)}"
-        assert eventually(lambda: not any(stat_of(pid) for pid in others)), "a helper stayed"
+        assert eventually(lambda: not any(lives(pid) for pid in others)), "a helper stayed"
     next_hotcell()
 
 
@@ -120,7 +121,30 @@ def test_without_a_sandbox_the_programs_group_dies_with_the_supervisor():
         live.process.kill()
         assert gone(word), f"alive after the supervisor's death: {inside(word)}"
         assert eventually(lambda: not os.path.exists(folder)), "its workspace stayed"
-        assert eventually(lambda: not any(stat_of(pid) for pid in everyone)), "the guard stayed"
+        assert eventually(lambda: not any(lives(pid) for pid in everyone)), "the guard stayed"
+    next_hotcell()
+
+
+def test_without_a_sandbox_the_workspace_goes_with_the_supervisor_while_it_is_copied(place):
+    script = "pwd; for i in $(seq 3000); do echo > $i; done"
+    with Live("--backend", "none", "--output", place / "out", "--", "/bin/bash", "-c", script) as live:
+        live.wait_for(b"hotcell-none")
+        assert eventually(lambda: [pid for pid in descendants(live.pid) if (stat_of(pid) or [""])[0] == "hotcell-collect"], 10)
+        live.process.kill()
+        folder = bytes(live.out).decode().strip()
+        assert eventually(lambda: not os.path.exists(folder)), "its workspace stayed"
+    next_hotcell()
+
+
+@pytest.mark.parametrize("backend", ["none", "native"])
+def test_how_it_ended_is_known_where_whoever_started_us_ignores_children(backend):
+    done = subprocess.run(
+        ["sh", "-c", "trap '' CHLD; exec \"$@\"", "-", HOTCELL, "run", "--backend", backend, "--", "sh", "-c", "exit 7"],
+        timeout=20,
+        capture_output=True,
+        env=environment(),
+    )
+    assert done.returncode == 7, done
 
 
 def test_without_a_sandbox_no_guard_is_left():
@@ -142,7 +166,7 @@ def test_a_cell_whose_init_hangs_ends_with_the_supervisor(tree):
         os.kill(init, signal.SIGSTOP)
         live.process.kill()
         assert gone(word), f"alive after the supervisor's death: {inside(word)}"
-        assert eventually(lambda: not any(stat_of(pid) for pid in everyone)), "a helper stayed"
+        assert eventually(lambda: not any(lives(pid) for pid in everyone)), "a helper stayed"
     next_hotcell()
 
 
@@ -199,6 +223,7 @@ def test_what_a_killed_process_tree_left_is_cleared_by_the_next_run(tree):
                     os.kill(pid, number)
         live.process.wait(5)
     assert gone(word)
+    assert eventually(lambda: not any(lives(pid) for pid in everyone))
     next_hotcell()
     assert not leftovers(before)
 
@@ -251,9 +276,9 @@ def test_hundreds_of_cells_leave_nothing():
 
 
 def test_a_timeout_ends_everything_in_the_cell(tree):
-    live, word = tree("-t", "600ms")
+    live, word = tree("-t", "3s")
     with live:
-        ran = live.finish(5)
+        ran = live.finish(10)
     assert (ran.code, ran.outcome) == (124, "timeout"), ran
     assert gone(word, 1)
 

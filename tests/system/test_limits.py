@@ -1,5 +1,6 @@
 """Exhaustion: a cell that takes all it can get, and what the host and the result say of it."""
 
+import os
 import subprocess
 import time
 from pathlib import Path
@@ -136,6 +137,17 @@ def test_orphans_are_reaped_and_do_not_use_up_the_limit(hostile):
     ran = run("--processes", "20", *hostile("procs", "zombies", 300))
     assert ran.said == {"failed": "0", "zombies": "0"}, ran
     assert ran.result["processes"] >= 300 or ran.result["processes"] == 0
+
+
+def test_cells_of_several_hotcells_are_not_all_pinned_to_one_cpu(is_on):
+    """Where there is no cgroup for it; where there is one, a cell may be wherever hotcell may."""
+    mine, seen = os.sched_getaffinity(0), set()
+    for _ in range(100):  # by chance
+        seen.add(run("--", "/usr/bin/python3", "-c", "import os; print(sorted(os.sched_getaffinity(0)))").out.decode().strip())
+        if len(seen) == len(mine) or is_on("cpu-limit"):
+            break
+    assert len(seen) == (1 if is_on("cpu-limit") else len(mine)), seen
+    assert not is_on("cpu-limit") or seen == {str(sorted(mine))}
 
 
 @pytest.mark.parametrize("how", ["daemon", "holder"])

@@ -161,7 +161,7 @@ def test_more_files_than_the_cap_are_not_taken(out, hostile):
     assert b"--max-collect-files" in ran.err
 
 
-def test_more_files_than_the_cap_are_not_taken(out, hostile):
+def test_many_more_files_than_the_cap_are_not_taken(out, hostile):
     ran = run(
         "--max-collect-files",
         "2000",
@@ -286,7 +286,7 @@ def test_a_run_that_leaves_much_holds_up_no_other_and_is_done_again_if_that_is_k
 
 @pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGKILL])
 def test_who_is_ended_while_much_is_copied_leaves_no_process(out, hostile, how):
-    with Live("--disk", "512M", "--output", out, *hostile("leave", "many", 15_000)) as live:
+    with Live("--disk", "512M", "--output", out, *hostile("leave", "many", 30_000)) as live:
         collector = wait_for_collector(live.pid)
         os.kill(collector, signal.SIGSTOP)
         os.kill(live.pid, how)
