@@ -42,15 +42,9 @@ def pytest_sessionstart(session):
 # user the others, and `make test-long` all as both.
 SHARED_OUT = (
     "test_api.py",
-    "test_audit.py",
-    "test_corpus.py",
-    "test_doors_audit.py",
     "test_doors_claude.py",
     "test_doors_clients.py",
-    "test_doors_doord.py",
-    "test_doors_traffic.py",
     "test_example_tutor.py",
-    "test_findings.py",
     "test_fuzz.py",
     "test_fuzz_afl.py",
     "test_fuzz_bad_targets.py",

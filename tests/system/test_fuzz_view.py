@@ -15,9 +15,12 @@ from harness import ROOT, Live, Terminal, descendants, hotcell, slurp
 VENV = ["--venv", ROOT / "build-engines" / "python"]
 CPUS = len(os.sched_getaffinity(0))
 WATERFALL = ROOT / "examples" / "waterfall"
+# Slowly, so that its replays are still going on when a line is printed, which is once a second.
 CRASHING = """
+import time
 def parse(data: bytes):
     if len(data) == 3:
+        time.sleep(0.5)
         raise KeyError("three")
 """
 QUIET = "#include <stddef.h>\nint f(const unsigned char *data, size_t len) { return len > 2 && data[0] == 'a' && data[1] == 'b'; }\n"
