@@ -245,7 +245,7 @@ def test_an_engine_is_used_after_a_fork_and_the_first_process_keeps_its_folder(p
         import hotcell, json, os, sys, threading, time
         with hotcell.Engine() as engine:
             folder = engine._state_folder()
-            thread = threading.Thread(target=lambda: engine.run(["sleep", "3"]))
+            thread = threading.Thread(target=lambda: engine.run(["sleep", "60"]))
             thread.start()
             while not engine._jobs:
                 time.sleep(0.01)
@@ -256,6 +256,7 @@ def test_an_engine_is_used_after_a_fork_and_the_first_process_keeps_its_folder(p
                 sys.exit(0 if good else 1)
             code = os.waitpid(pid, 0)[1]
             print(json.dumps([code, os.path.isdir(folder), thread.is_alive()]))
+        thread.join(20)  # its run has ended; it may not have come to its own end yet
         assert not os.path.exists(folder) and not thread.is_alive()
     """)) == [0, True, True]  # fmt: skip
 

@@ -206,7 +206,7 @@ def test_what_a_hostile_log_holds_is_shown_and_not_obeyed(place):
 
 def test_killed_in_the_middle_and_resumed_the_log_is_whole(place):
     with Supervisor(place, "--name", "night", "--runs", "400", "--workers", "3", "--plain", "--", "/bin/true") as first:
-        first.wait_for(r"\[050\] ")
+        first.wait_for(r"\[010\] ")
         first.kill(signal.SIGKILL)
         first.finish()
     assert verify(place)["problems"] == []

@@ -188,7 +188,7 @@ def test_status_tells_of_a_million_runs(night):
 
 
 def test_watching_off_a_terminal_prints_changes_and_ends_with_the_campaign(place):
-    with Supervisor(place, "--name", "w", "--runs", "6", "--workers", "2", "--plain", *shell("sleep 0.7")) as it:
+    with Supervisor(place, "--name", "w", "--runs", "12", "--workers", "2", "--plain", *shell("sleep 0.7")) as it:
         it.wait_for(r"\[001\] Starting")
         with subprocess.Popen([HOTCELL, "status", "--watch", "--json", "w"], cwd=place, stdout=subprocess.PIPE,
                               env=environment()) as machine:
@@ -197,7 +197,7 @@ def test_watching_off_a_terminal_prints_changes_and_ends_with_the_campaign(place
             assert machine.wait(10) == 0
         assert it.finish() == 0
     assert len(lines) >= 2 and len(set(lines)) == len(lines)
-    assert lines[0].startswith("w: running, ") and lines[-1] == "w: done, 6/6 complete, 0 failed"
+    assert lines[0].startswith("w: running, ") and lines[-1] == "w: done, 12/12 complete, 0 failed"
     assert objects[0]["state"] == "running" and objects[-1]["state"] == "done"
 
 
@@ -208,7 +208,7 @@ def test_a_reader_that_leaves_ends_the_watching_quietly(place, slow):
 
 
 def test_watching_in_a_terminal_draws_in_place_and_ends_with_the_campaign(place):
-    with Supervisor(place, "--name", "w", "--runs", "4", "--workers", "2", "--plain", *shell("sleep 0.8")) as it:
+    with Supervisor(place, "--name", "w", "--runs", "8", "--workers", "2", "--plain", *shell("sleep 0.8")) as it:
         it.wait_for(r"\[001\] Starting")
         with Terminal("status", "--watch", "--grid", "--state", place / ".hotcell", env={"TERM": "xterm"}) as screen:
             code, out = screen.finish(20)
@@ -218,7 +218,7 @@ def test_watching_in_a_terminal_draws_in_place_and_ends_with_the_campaign(place)
     assert out.rstrip().endswith(b"\033[?25h")
     assert out.count(b"\033[J") >= 3, "it was drawn over again"
     assert b"\033[?1049h" not in out, "what was on the screen stays"
-    assert b"done" in out and b"4/4" in out
+    assert b"done" in out and b"8/8" in out
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])

@@ -19,13 +19,22 @@ if [ $((HOTCELL_RUN % 4)) = 0 ]; then sleep 0.15; fi
 """
 
 
+def is_target(pid, stats):
+    """It has the name of the stall, as init has, until its exec."""
+    line = []
+    while stats.get(pid):
+        line.append(stats[pid][0])
+        pid = stats[pid][2]
+    return line[:3] == ["hotcell-stall"] * 3
+
+
 def victims(supervisor, chance):
     """The supervisor, or one of what makes and keeps its cells, at random. Not the target: whoever kills that
     has changed what it comes to."""
     if chance.random() < 0.4:
         return [supervisor.pid]
     stats = {pid: stat_of(pid) for pid in descendants(supervisor.pid)}
-    ours = [pid for pid, stat in stats.items() if stat and stat[0].startswith("hotcell")]
+    ours = [pid for pid, stat in stats.items() if stat and stat[0].startswith("hotcell") and not is_target(pid, stats)]
     return [chance.choice(ours)] if ours else []
 
 

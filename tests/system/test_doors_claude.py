@@ -13,7 +13,7 @@ import pytest
 
 from campaigns import Supervisor, campaign, ledger_rows, sessions, status
 from clients import NPM, script, verdicts
-from harness import HOTCELL, IS_ROOT, ROOT, Live, descendants, eventually, hotcell, run, slurp, stat_of
+from harness import HOTCELL, IS_ROOT, ROOT, Live, descendants, eventually, hotcell, lives, run, slurp, stat_of
 from messages_api import MessagesApi, text, tool
 from pages import pages
 
@@ -127,15 +127,21 @@ class Watch:
             return
         ours = namespace("self")
         for pid in descendants(self.live.pid):
-            name = stat_of(pid)[0]
-            if namespace(pid) in (ours, None):
-                if IS_ROOT and search(pid, self.key)[0]:
-                    self.holders.add(name)
-                continue
-            self.searched.setdefault(name, []).append(search(pid, self.key))
-            if name == "claude":
-                found, self.files = search_files(pid, self.key)
-                assert not found, found
+            try:
+                self.look(pid, ours)
+            except OSError:
+                assert not lives(pid)  # it has gone meanwhile
+
+    def look(self, pid, ours):
+        name = (stat_of(pid) or ["gone"])[0]
+        if namespace(pid) in (ours, None):
+            if IS_ROOT and search(pid, self.key)[0]:
+                self.holders.add(name)
+            return
+        self.searched.setdefault(name, []).append(search(pid, self.key))
+        if name == "claude":
+            found, self.files = search_files(pid, self.key)
+            assert not found, found
 
 
 def test_claude_code_works_through_a_secret_door_and_its_key_is_nowhere_in_the_cell(place, key):

@@ -123,7 +123,7 @@ def test_git_over_https_is_refused_for_a_name_that_is_not_allowed(place, outside
 def postgres(place):
     """(port, folder of the socket) of a database server of its own, user and database 'quest', password 'swordfish'."""
     [programs] = [max(Path("/usr/lib/postgresql").glob("*/bin"), key=lambda path: int(path.parent.name))]
-    folder, port = own_folder(place / "pg", "postgres"), free_port()
+    folder = own_folder(place / "pg", "postgres")
     (place / "password").write_text("swordfish\n")
 
     def call(program, *args):
@@ -132,6 +132,7 @@ def postgres(place):
 
     call("initdb", "-D", folder / "data", "-U", "quest", "-A", "scram-sha-256", "--pwfile", place / "password", "--no-sync",
          "-E", "UTF8", "--no-locale")
+    port = free_port()  # now: what takes one meanwhile may be given the same
     call("pg_ctl", "-D", folder / "data", "-w", "-l", folder / "log", "-o",
          f"-p {port} -k {folder} -c listen_addresses=127.0.0.1 -c fsync=off", "start")
     yield port, folder

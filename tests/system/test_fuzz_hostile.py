@@ -79,6 +79,8 @@ OPTIONS = ("--max-calls", "2", "--max-findings", "1", "--replays", "1", "--call-
            "--memory", "128M", "--processes", "20")
 
 
+# What takes its time to reach a limit of another kind.
+PATIENT = ("--call-timeout", "20s")
 # A second answer comes with the first, with the next call or, after the last one, never.
 OFTEN = ("--max-calls", "2000", "--replays", "10")
 
@@ -94,16 +96,16 @@ def judge(kind, expected, folder, *words):
 @pytest.mark.parametrize("kind", MCP)
 def test_a_hostile_server_is_borne_and_explained(place, kind):
     server(place, "mcp_server.py")
-    often = OFTEN if kind == "duplicate-ids" else ()
-    judge(kind, MCP[kind], place, "mcp", *OPTIONS, *often, "--", "python3", "mcp_server.py", kind)
+    more = OFTEN if kind == "duplicate-ids" else PATIENT if kind in ("floods-in-call", "huge-line") else ()
+    judge(kind, MCP[kind], place, "mcp", *OPTIONS, *more, "--", "python3", "mcp_server.py", kind)
 
 
 @pytest.mark.parametrize("kind", LINES)
 def test_a_hostile_tool_is_borne_and_explained(place, kind):
     tool(place, FINE)
     server(place, "lines_tool.py")
-    patient = ("--call-timeout", "20s") if kind == "memory" else OFTEN if kind == "two-answers" else ()  # it takes its time to be out of it
-    judge(kind, LINES[kind], place, "tool", "--schema", "schema.json", *OPTIONS, *patient, "--", "python3", "lines_tool.py", kind)
+    more = PATIENT if kind in ("memory", "huge-line") else OFTEN if kind == "two-answers" else ()
+    judge(kind, LINES[kind], place, "tool", "--schema", "schema.json", *OPTIONS, *more, "--", "python3", "lines_tool.py", kind)
 
 
 def test_every_hostile_one_is_tried():
