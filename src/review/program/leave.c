@@ -273,6 +273,7 @@ static int attack_writers(int argc, char **argv)
 {
 	if (argc != 1)
 		return 99;
+	put("begun", "AAAAAAAA", 0644); /* all eight may have no file at the moment of their death */
 	for (int i = 0; i < 8; i++) {
 		if (fork() != 0)
 			continue;
