@@ -180,7 +180,9 @@ def forks(text: str):
 ])
 def test_what_is_raised_in_a_thread_is_a_finding_and_a_fork_ends_with_its_call(tmp_path, name, what, execs):
     make(tmp_path, "t.py", BESIDE)
-    ran = fuzz(tmp_path, f"t.py:{name}", "--max-execs", str(execs), "--duration", "60s", "--seed", "7")
+    (tmp_path / "seeds").mkdir()
+    (tmp_path / "seeds" / "one").write_bytes(b"abc")  # what is covered late leads nobody to it in so few
+    ran = fuzz(tmp_path, f"t.py:{name}", "--max-execs", str(execs), "--duration", "60s", "--seed", "7", "--seed-corpus", tmp_path / "seeds")
     assert [each["message"] for each in said(ran)["findings"]] == what, ran
     assert said(ran)["execs"] >= 0.9 * execs and base64.b64decode(said(ran)["findings"][0]["input"])[:1] == b"a"
 
