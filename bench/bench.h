@@ -27,10 +27,10 @@ void samples_json(struct samples *samples, struct json *json, const char *key);
 
 /* ---- plain programs ---- */
 
-/* vfork and exec; `out` becomes its stdout, -1: it keeps ours. */
-MUST_CHECK int plain_spawn(const char *const *argv, int out, pid_t *ret_pid, struct err *err);
-/* And wait for it. Anything but exit code 0 is an error. */
-MUST_CHECK int plain_run(const char *const *argv, int out, struct err *err);
+/* vfork and exec; `in` and `out` become its stdin and stdout, -1: it keeps ours. */
+MUST_CHECK int plain_spawn(const char *const *argv, int in, int out, pid_t *ret_pid, struct err *err);
+/* With ours, and wait for it. Anything but exit code 0 is an error. */
+MUST_CHECK int plain_run(const char *const *argv, struct err *err);
 
 /* ---- cells ---- */
 
@@ -50,7 +50,6 @@ void bench_pool_rest(struct bench_pool *pool, int quiet_ms);
 struct bench_cell {
 	struct bench_pool *pool;
 	struct cell_spec spec;
-	int out; /* where its stdout goes; -1: counted and dropped */
 	/* what came of the last one */
 	bool ended, full;
 	enum cell_outcome outcome;

@@ -27,7 +27,7 @@ int contend(struct contender *list, size_t count, unsigned blocks, unsigned skip
 int contend_plain(void *argv, uint64_t *ret_ns, struct err *err)
 {
 	uint64_t start = clock_now();
-	int failed = plain_run(argv, -1, err);
+	int failed = plain_run(argv, err);
 
 	*ret_ns = clock_now() - start;
 	return failed;
@@ -80,7 +80,7 @@ int measure_steady(const struct bench_options *options, char *const *command, st
 	const char *const bwrap[] = {
 		options->bwrap, "--unshare-all", "--ro-bind", "/", "/", options->program, NULL};
 	own(bench_pool_done) struct bench_pool pool = {0};
-	own(bench_cell_done) struct bench_cell cell = {.pool = &pool, .out = -1};
+	own(bench_cell_done) struct bench_cell cell = {.pool = &pool};
 	struct cell_mount mount;
 	struct contender list[] = {
 		{.name = "spawn",

@@ -175,7 +175,7 @@ int measure_live(const struct bench_options *options, char *const *command, stru
 			  *const inside[] = {BENCH_PROGRAM, NULL};
 	const char *const asleep[] = {BENCH_PROGRAM, "sleep", "0", NULL};
 	own(bench_pool_done) struct bench_pool pool = {0};
-	own(bench_cell_done) struct bench_cell cell = {.pool = &pool, .out = -1};
+	own(bench_cell_done) struct bench_cell cell = {.pool = &pool};
 	own(crowd_done) struct crowd crowd = {0};
 	own(spawner_done) struct spawner spawner = {.ask = -1, .answer = -1};
 	struct cell_spec sleeper;
@@ -274,7 +274,7 @@ int measure_mounts(const struct bench_options *options, char *const *command, st
 	(void)command;
 	int failed = bench_pool_open(&pool, err);
 	for (size_t i = 0; i < LEVELS && failed == 0; i++) {
-		cell[i] = (struct bench_cell){.pool = &pool, .out = -1};
+		cell[i] = (struct bench_cell){.pool = &pool};
 		bench_spec(&cell[i].spec, &program, options->program, inside);
 		mounted_init(&mounted[i], &program, options->folder, levels[i]);
 		cell[i].spec.mounts = mounted[i].mounts;

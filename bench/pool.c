@@ -14,28 +14,27 @@ extern char **environ;
 
 /* ---- plain programs ---- */
 
-int plain_spawn(const char *const *argv, int out, pid_t *ret_pid, struct err *err)
+int plain_spawn(const char *const *argv, int in, int out, pid_t *ret_pid, struct err *err)
 {
 	posix_spawn_file_actions_t actions;
 	int failed;
 
-	if (out < 0) {
-		failed = posix_spawnp(ret_pid, argv[0], NULL, NULL, (char **)argv, environ);
-	} else {
-		(void)posix_spawn_file_actions_init(&actions);
+	(void)posix_spawn_file_actions_init(&actions);
+	if (in >= 0)
+		(void)posix_spawn_file_actions_adddup2(&actions, in, STDIN_FILENO);
+	if (out >= 0)
 		(void)posix_spawn_file_actions_adddup2(&actions, out, STDOUT_FILENO);
-		failed = posix_spawnp(ret_pid, argv[0], &actions, NULL, (char **)argv, environ);
-		(void)posix_spawn_file_actions_destroy(&actions);
-	}
+	failed = posix_spawnp(ret_pid, argv[0], &actions, NULL, (char **)argv, environ);
+	(void)posix_spawn_file_actions_destroy(&actions);
 	return failed ? err_errno(err, failed, "start '%s'", argv[0]) : 0;
 }
 
-int plain_run(const char *const *argv, int out, struct err *err)
+int plain_run(const char *const *argv, struct err *err)
 {
 	pid_t pid;
 	int status;
 
-	if (plain_spawn(argv, out, &pid, err) < 0)
+	if (plain_spawn(argv, -1, -1, &pid, err) < 0)
 		return -1;
 	while (waitpid(pid, &status, 0) < 0)
 		if (errno != EINTR)
@@ -131,7 +130,7 @@ static void on_done(void *data, struct cell *ended, const struct cell_result *re
 
 int bench_cell_run(struct bench_cell *cell, struct err *err)
 {
-	struct cell_io io = {.in = -1, .out = cell->out, .err = STDERR_FILENO};
+	struct cell_io io = {.in = -1, .out = -1, .err = STDERR_FILENO};
 
 	cell->ended = false;
 	struct cell *started = cell_start(cell->pool->pool, &cell->spec, &io, on_done, cell, err);

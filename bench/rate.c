@@ -118,7 +118,7 @@ static int spawns_slice(
 		while (busy < count && clock_now() - start < ns) {
 			struct child *child = find_child(children, count, 0);
 			child->started = clock_now();
-			if (plain_spawn(argv, -1, &child->pid, err) < 0)
+			if (plain_spawn(argv, -1, -1, &child->pid, err) < 0)
 				return -1;
 			busy++;
 		}

@@ -1,5 +1,5 @@
 /* Work that is timed by itself, from within: how much slower it is inside a cell is what the cell's
- * protections cost a program that is running. Prints nanoseconds.
+ * protections cost a program that is running. It is done once for each byte of stdin; each time prints nanoseconds.
  *
  *	work syscalls COUNT	rounds of: stat, open, read and close of a small file, a write to /dev/null, getpid
  *	work programs COUNT	rounds of: find, du and tar over the machine's headers, as they are
@@ -7,10 +7,10 @@
  *	work starts COUNT	rounds of: a shell that starts 50 programs, one after another
  *	work getpid COUNT	the cheapest call alone: the filter's price and nothing to hide it
  *	work cpu COUNT		rounds of integer hashing, no calls
- *	work sleep 0		prints a line and sleeps until killed: a live cell
+ *	work sleep 0		prints a line and sleeps until killed, unasked: a live cell
  *
  * A third argument "filtered" first loads a system call filter that allows everything: the floor below which no sandbox
- * with any filter at all can be; "guarded", Landlock as well, for writing alone, as a cell has it. */
+ * with any filter at all can be; "guarded", Landlock's rules for writing files as well, as a profile's paths bring them. */
 #include <fcntl.h>
 #include <linux/filter.h>
 #include <linux/landlock.h>
@@ -70,8 +70,8 @@ static int do_script(const char *script, unsigned long count)
 
 	if (posix_spawn_file_actions_init(&actions) != 0)
 		return -1;
-	for (int fd = STDOUT_FILENO; fd <= STDERR_FILENO; fd++)
-		(void)posix_spawn_file_actions_addopen(&actions, fd, "/dev/null", O_WRONLY, 0);
+	for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++)
+		(void)posix_spawn_file_actions_addopen(&actions, fd, "/dev/null", O_RDWR, 0);
 	for (unsigned long i = 0; i < count && status == 0; i++) {
 		if (posix_spawn(&pid, argv[0], &actions, NULL, (char *const *)argv, (char *const *)env) != 0 || waitpid(pid, &status, 0) != pid)
 			status = -1;
@@ -113,9 +113,8 @@ static int do_cpu(unsigned long count)
 	return hash == 0; /* so that the loop cannot be left out */
 }
 
-static int do_sleep(unsigned long count)
+static int do_sleep(void)
 {
-	(void)count;
 	(void)!write(STDOUT_FILENO, "live\n", 5);
 	while (pause() < 0)
 		; /* a signal that is handled is no reason to end */
@@ -125,8 +124,7 @@ static int do_sleep(unsigned long count)
 static const struct {
 	const char *name;
 	int (*run)(unsigned long count);
-} kinds[] = {{"syscalls", do_syscalls}, {"programs", do_programs}, {"search", do_search}, {"starts", do_starts}, {"getpid", do_getpid}, {"cpu", do_cpu},
-	{"sleep", do_sleep}};
+} kinds[] = {{"syscalls", do_syscalls}, {"programs", do_programs}, {"search", do_search}, {"starts", do_starts}, {"getpid", do_getpid}, {"cpu", do_cpu}};
 
 static int filter_everything_allowed(void)
 {
@@ -156,6 +154,21 @@ static int rule_writing(void)
 	return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0 ? -1 : (int)syscall(SYS_landlock_restrict_self, rules, 0);
 }
 
+static int answer(int (*run)(unsigned long count), unsigned long count)
+{
+	char byte, text[32];
+
+	while (read(STDIN_FILENO, &byte, 1) == 1) {
+		uint64_t start = now_ns();
+		if (run(count) < 0)
+			return -1;
+		int len = snprintf(text, sizeof(text), "%llu\n", (unsigned long long)(now_ns() - start));
+		if (write(STDOUT_FILENO, text, (size_t)len) != len)
+			return -1;
+	}
+	return 0;
+}
+
 int main(int argc, char **argv)
 {
 	const char *under = argc == 4 ? argv[3] : "";
@@ -164,15 +177,15 @@ int main(int argc, char **argv)
 		perror(under);
 		return 1;
 	}
+	if (argc >= 3 && strcmp(argv[1], "sleep") == 0)
+		return do_sleep();
 	for (size_t i = 0; argc >= 3 && i < sizeof(kinds) / sizeof(*kinds); i++) {
 		if (strcmp(kinds[i].name, argv[1]) != 0)
 			continue;
-		uint64_t start = now_ns();
-		if (kinds[i].run(strtoul(argv[2], NULL, 10)) < 0) {
+		if (answer(kinds[i].run, strtoul(argv[2], NULL, 10)) < 0) {
 			perror(argv[1]);
 			return 1;
 		}
-		printf("%llu\n", (unsigned long long)(now_ns() - start));
 		return 0;
 	}
 	fputs("usage: work syscalls|programs|search|starts|getpid|cpu|sleep COUNT [filtered|guarded]\n", stderr);
