@@ -285,7 +285,7 @@ const struct review_attack review_kernel[] = {
 	{
 		.id = "kernel.landlock",
 		.technique = "count the Landlock rulesets that can still be laid upon it: the kernel takes sixteen in all",
-		.safe = "one is in force: a second statement of where may be written",
+		.safe = "one is in force: signals and sockets are kept inside a second time",
 		.without = "landlock",
 		.program = "gain layers",
 		.tries = 1,

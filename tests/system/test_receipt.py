@@ -172,6 +172,16 @@ def test_single_protections_can_be_required(receipt):
             assert name in refused(run("--require", f"seccomp,{name}", "--", "true"), (125,))
 
 
+def test_what_landlock_keeps_is_told(receipt):
+    landlock = receipt["protections"]["landlock"]
+    if landlock["state"] == "off":
+        assert "no-landlock" in PRETEND
+        return
+    version, keeps = re.fullmatch(r"ABI (\d+): (.*)", landlock["note"]).groups()
+    files = int(version) < 6 or receipt["protections"]["user-namespace"]["state"] != "on"
+    assert ("where it writes" in keeps) == files and ("signals" in keeps) == (int(version) >= 6), landlock
+
+
 @pytest.mark.parametrize(
     ("lack", "name", "state"),
     [("no-cgroup", "memory-limit", "weaker"), ("no-landlock", "landlock", "off")],

@@ -192,12 +192,13 @@ MUST_CHECK int root_private(const struct birth *birth, bool *ret_proc, struct er
 
 /* ---- sealing ---- */
 
-/* Rules for this template's writable places; a ruleset descriptor, or -1 with err. */
+/* What every cell of this template is kept to; a ruleset descriptor, or -1 with err. */
 MUST_CHECK int landlock_rules(const struct template *t, struct err *err);
 /* Those of the template's own paths, if it has any; they are entered on top of the others. */
 MUST_CHECK int landlock_paths(const struct template *t, struct err *err);
 MUST_CHECK int landlock_enter(int ruleset, struct err *err);
 int landlock_abi(void); /* 0: none */
+const char *landlock_keeps(bool user_ns); /* what landlock_rules are about, in a cell with or without a user namespace */
 
 /* The system call filter: a decision tree, built once. */
 enum filter_want {

@@ -458,7 +458,9 @@ static int try_landlock(char saw[SAW_MAX], struct err *err)
 	own(fd_closep) int allowed = open(inside, O_WRONLY | O_CLOEXEC);
 	if (before < 0 || denied >= 0 || allowed < 0)
 		return err_set(err, EINVAL, "Landlock did not keep a write inside");
-	(void)snprintf(saw, SAW_MAX, "a write outside was denied; ABI %d%s", abi,
+	if (abi >= 6 && kill(getppid(), 0) == 0)
+		return err_set(err, EINVAL, "Landlock did not keep a signal inside");
+	(void)snprintf(saw, SAW_MAX, "a write outside%s denied; ABI %d%s", abi >= 6 ? " and a signal to outside were" : " was", abi,
 		abi >= 6 ? "" : ", which does not keep signals inside");
 	return 0;
 }

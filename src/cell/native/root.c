@@ -20,6 +20,7 @@
 #include <sys/sendfile.h>
 #include <sys/stat.h>
 #include <sys/statfs.h>
+#include <sys/statvfs.h>
 #include <sys/syscall.h>
 #include <sys/sysmacros.h>
 #include <sys/xattr.h>
@@ -498,6 +499,22 @@ static int enter_root(struct err *err)
 	return 0;
 }
 
+int root_look_again(const struct builder *b, struct err *err)
+{
+	struct statfs fs;
+
+	for (size_t i = 0; i < b->count; i++) {
+		const struct piece *piece = &b->pieces[i];
+		if (piece->tree < 0 || piece->writable)
+			continue;
+		if (fstatfs(piece->tree, &fs) < 0)
+			return err_errno(err, errno, "look at '/%s' in the cell", piece->target);
+		if ((fs.f_flags & ST_RDONLY) == 0)
+			return err_set(err, EINVAL, "'/%s' could be written to in the cell, and was not meant to be", piece->target);
+	}
+	return 0;
+}
+
 /* Once everything is in its place: a program may be in any of the pieces. */
 static int forbid(struct builder *b, struct err *err)
 {
@@ -541,5 +558,5 @@ int root_build(const struct template *t, uint32_t outer_uid, uint32_t outer_gid,
 	if (forbid(&b, err) < 0)
 		return -1;
 	*ret_hide = b.hide;
-	return enter_root(err);
+	return enter_root(err) < 0 ? -1 : root_look_again(&b, err);
 }

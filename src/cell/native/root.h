@@ -18,6 +18,7 @@ struct piece {
 	int tree; /* a detached mount, or */
 	dev_t device; /* a device to be made, where we may; else bound */
 	bool is_dir;
+	bool writable; /* the cell may write to the mount */
 	const struct cell_mount *mount; /* the user's, for which names may be hidden */
 	bool rearranged; /* a mount that can be written to shows some of this, too */
 	bool overlaid; /* placed as an overlay: `tree` is what lies below */
@@ -62,6 +63,9 @@ void root_look_as_cell(const struct builder *b);
 void root_look_as_ourselves(const struct builder *b);
 /* What root or the cell's user can reach below `dir`, as O_PATH; -1 with errno. */
 int root_open_as_either(const struct builder *b, int dir, const char *path);
+
+/* A second look, at what the kernel has made of the pieces: that nothing which was meant to be read-only can be written to. */
+MUST_CHECK int root_look_again(const struct builder *b, struct err *err);
 
 /* ---- forbid.c ---- */
 

@@ -126,6 +126,7 @@ static int collect_known(struct builder *b, int dir, const char *name, const cha
 	piece->tree = tree;
 	piece->is_dir = S_ISDIR(st.st_mode);
 	piece->of_image = strcmp(b->t->image, "host") != 0;
+	piece->writable = weakened("read-only-root");
 	return 0;
 }
 
@@ -376,10 +377,10 @@ static void map_owner(struct builder *b, int tree)
 
 static int collect_mount(struct builder *b, const struct cell_mount *mount, struct err *err)
 {
+	bool writable = mount->writable || weakened("mounts-read-only");
 	struct stat st;
 	own(fd_closep) int tree = tree_open(AT_FDCWD, mount->source,
-		root_nothing_special() | (mount->writable || weakened("mounts-read-only") ? 0 : MOUNT_ATTR_RDONLY) |
-			(mount->writable && b->t->no_exec ? MOUNT_ATTR_NOEXEC : 0), err);
+		(writable ? root_nothing_special() : RO) | (mount->writable && b->t->no_exec ? MOUNT_ATTR_NOEXEC : 0), err);
 
 	if (tree < 0)
 		return err_wrap(err, "mount on '%s'", mount->target);
@@ -391,6 +392,7 @@ static int collect_mount(struct builder *b, const struct cell_mount *mount, stru
 	piece->is_dir = S_ISDIR(st.st_mode);
 	piece->tree = fd_take(&tree);
 	piece->mount = mount;
+	piece->writable = writable;
 	return 0;
 }
 
@@ -476,6 +478,21 @@ static void find_rearranged(struct builder *b)
 	}
 }
 
+/* A folder of the host's in a place that is the cell's own. */
+static int collect_lent(struct builder *b, const char *name, bool writable, struct err *err)
+{
+	own(freep) char *path = xfmt("/%s", name);
+	int tree = tree_open(AT_FDCWD, path, writable ? 0 : RO, err);
+
+	if (tree < 0)
+		return -1;
+	struct piece *piece = piece_add(b, name);
+	piece->tree = tree;
+	piece->is_dir = true;
+	piece->writable = writable;
+	return 0;
+}
+
 int root_collect(struct builder *b, bool need_visible_proc, struct err *err)
 {
 	const struct template *t = b->t;
@@ -487,20 +504,10 @@ int root_collect(struct builder *b, bool need_visible_proc, struct err *err)
 		if (collect_mount(b, &t->mounts[i], err) < 0)
 			return -1;
 	find_rearranged(b);
-	if (weakened("private-tmp")) {
-		int tree = tree_open(AT_FDCWD, "/tmp", 0, err);
-		struct piece *piece = piece_add(b, "tmp");
-		piece->tree = tree;
-		piece->is_dir = true;
-	}
-	if (need_visible_proc || weakened("private-proc")) {
-		struct err none;
-		int tree = tree_open(AT_FDCWD, "/proc", 0, &none);
-		if (tree >= 0) {
-			struct piece *piece = piece_add(b, "proc");
-			piece->tree = tree;
-			piece->is_dir = true;
-		}
-	}
+	if (weakened("private-tmp") && collect_lent(b, "tmp", true, err) < 0)
+		return -1;
+	struct err none;
+	if (need_visible_proc || weakened("private-proc"))
+		(void)!collect_lent(b, "proc", weakened("private-proc"), &none);
 	return 0;
 }
