@@ -10,7 +10,8 @@
  *	work sleep 0		prints a line and sleeps until killed, unasked: a live cell
  *
  * A third argument "filtered" first loads a system call filter that allows everything: the floor below which no sandbox
- * with any filter at all can be; "guarded", Landlock's rules for writing files as well, as a profile's paths bring them. */
+ * with any filter at all can be; "guarded", Landlock's rules for writing files as well, as a cell has
+ * them that is shown a folder. */
 #include <fcntl.h>
 #include <linux/filter.h>
 #include <linux/landlock.h>

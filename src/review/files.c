@@ -274,6 +274,17 @@ const struct review_attack review_files[] = {
 		.tries = 5,
 	},
 	{
+		.id = "files.late-fifo",
+		.technique = "write to a FIFO that somebody makes in a read-only mount while the cell is there",
+		.safe = "refused: nobody on the host reads it",
+		.without = "landlock",
+		.flags = "--mount {dir}:/shown",
+		.program = "reach late {shown}/go {shown}/late",
+		.during = files_fifo_during,
+		.judge = files_looked,
+		.tries = 3,
+	},
+	{
 		.id = "files.page-cache",
 		.technique = "write to a file in a read-only mount through its pages: maps, /proc/self/mem and map_files, pipes, reopening",
 		.cve = "CVE-2016-5195, CVE-2022-0847",

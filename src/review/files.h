@@ -27,6 +27,7 @@ void files_knobs_during(struct review_try *try);
 void files_set_id_during(struct review_try *try);
 void files_shared_during(struct review_try *try);
 void files_ambush_during(struct review_try *try);
+void files_fifo_during(struct review_try *try); /* makes {shown}/late, and listens */
 void files_looked(struct review_try *try); /* try_failed, if none of these was called */
 void files_go_on(struct review_try *try); /* programs wait for {shown}/go */
 

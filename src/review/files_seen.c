@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "review/files.h"
@@ -133,6 +134,25 @@ void files_knobs_during(struct review_try *try)
 	if (pid && mount_read(pid, "/proc", &mount) && !has_flag(&mount, "ro"))
 		try_escaped(try, "its /proc is mounted to be written to (seen from outside)");
 	files_go_on(try);
+}
+
+/* ---- what is made later ---- */
+
+void files_fifo_during(struct review_try *try)
+{
+	own(freep) char *path = props_path(try, "late");
+	bool made = mkfifo(path, 0666) == 0 && chmod(path, 0666) == 0;
+	own(fd_closep) int reader = made ? open(path, O_RDONLY | O_NONBLOCK | O_NOFOLLOW | O_CLOEXEC) : -1;
+	char bytes[16];
+	ssize_t got = -1;
+
+	if (reader < 0)
+		try_failed(try, "no FIFO could be made to listen at");
+	files_go_on(try);
+	while (reader >= 0 && got <= 0 && attacker(try) != 0 && try_sleep(try, 10))
+		got = read(reader, bytes, sizeof(bytes));
+	if (reader >= 0 && (got > 0 || read(reader, bytes, sizeof(bytes)) > 0))
+		try_escaped(try, "what it wrote to a FIFO was read on the host");
 }
 
 /* ---- who it is ---- */

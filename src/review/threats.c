@@ -146,9 +146,9 @@ static const struct {
 		"a call was refused, or how much could be had, is what the attack's program says. It is ours and says so if it gets through, "
 		"but nobody else saw it"},
 	{"Landlock by itself",
-		"That a ruleset is upon a cell is seen only by counting how many more the kernel takes (`kernel.landlock`). What the ruleset "
-		"forbids, mounts, namespaces and the filter forbid as well, so no attack here has Landlock as its only wall: how well it would "
-		"hold alone is not tried. It rules files only where a receipt says so. What a profile allows and forbids by its rights is tried by the tests of profiles"},
+		"Of what the rulesets upon a cell forbid, mounts, namespaces and the filter forbid all but writing to FIFOs (`files.late-fifo`). "
+		"That one is upon a cell is seen by counting how many more the kernel takes (`kernel.landlock`); how well it would hold "
+		"alone is not tried. What a profile allows and forbids by its rights is tried by the tests of profiles"},
 	{"Sizes", "Floods, bombs and crowds are as large as a review of minutes allows: thousands, not millions, and for seconds, not days"},
 	{"Archives", "hotcell unpacks none. What you unpack of a cell's output outside of a cell may have links, paths and sizes that do harm"},
 	{"Watching and locking what is shared",

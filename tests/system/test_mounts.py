@@ -8,7 +8,7 @@ import threading
 
 import pytest
 
-from harness import HOTCELL, IS_ROOT, PRETEND, refused, run, small_disk
+from harness import HOTCELL, IS_ROOT, PRETEND, Live, refused, run, small_disk
 
 SECRETS = [
     ".git/config",
@@ -577,3 +577,40 @@ def test_explain_names_every_hidden_pattern(place):
     for word in (".git", ".env", "*.pem", "*.mine", str(place), "/p"):
         assert word in text, word
 
+
+
+def test_a_fifo_that_is_made_later_in_a_folder_cannot_be_written_to(place):
+    """A read-only mount lets it through: Landlock is the only wall. (An overlay, which hides, has FIFOs of its own.)"""
+    folder = place / "folder"
+    folder.mkdir()
+    fifo = folder / "late"
+    script = "echo ready; read x; { echo out >/p/late; } 2>&1 && echo written"
+    with Live("--mount", f"{folder}:/p", "--", "sh", "-c", script) as live:
+        live.wait_for(b"ready")
+        os.mkfifo(fifo)
+        fifo.chmod(0o666)
+        reader = os.open(fifo, os.O_RDONLY | os.O_NONBLOCK)
+        live.send(b"go\n")
+        ran = live.finish()
+        seen = os.read(reader, 100)
+        os.close(reader)
+    if "no-landlock" in PRETEND:
+        assert seen == b"out\n" and "written" in ran.lines, ran
+    else:
+        assert seen == b"" and "written" not in ran.lines and "Permission denied" in ran.out.decode(), ran
+
+
+def test_what_may_be_written_to_may_be_moved_about_in(project):
+    (project / "a").mkdir()
+    (project / "b").mkdir()
+    (project / "a" / "f").write_text("moved\n")
+    script = "import os; os.rename('/p/a/f', '/p/b/f'); os.link('/p/b/f', '/p/a/g'); os.truncate('/p/b/f', 3); open('/tmp/x', 'w').truncate(0)"
+    ran = run("--mount", f"{project}:/p:rw", "--", "python3", "-c", script)
+    assert ran.code == 0, ran
+    assert (project / "a" / "g").read_text() == "mov"
+
+
+def test_a_single_file_that_may_be_written_to_may_be_truncated(project):
+    ran = run("--mount", f"{project}/main.c:/main.c:rw", "--", "sh", "-c", ": >/main.c")
+    assert ran.code == 0, ran
+    assert (project / "main.c").read_text() == ""

@@ -240,6 +240,16 @@ def test_paths_rule_reading_and_executing_when_they_name_it(profile):
     assert ran.lines == ["usr", "proc"], ran
 
 
+def test_what_may_be_modified_may_be_moved_from_folder_to_folder(profile):
+    if not LANDLOCK:
+        return
+    path = profile("paths:\n  - path: /workspace\n    rights: [modify]\n")
+    script = "import os; os.makedirs('a'); os.makedirs('b'); open('a/f', 'w'); os.rename('a/f', 'b/f'); os.link('b/f', 'a/g'); print(os.listdir('a'))"
+    ran = run("--profile", path, "--", "python3", "-c", script)
+    assert ran.lines == ["['g']"], ran
+    assert "files" in ran.result["receipt"]["protections"]["landlock"]["note"], ran
+
+
 def test_paths_only_take_away(profile, place):
     if not LANDLOCK:
         return

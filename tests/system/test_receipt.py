@@ -172,14 +172,19 @@ def test_single_protections_can_be_required(receipt):
             assert name in refused(run("--require", f"seccomp,{name}", "--", "true"), (125,))
 
 
-def test_what_landlock_keeps_is_told(receipt):
-    landlock = receipt["protections"]["landlock"]
-    if landlock["state"] == "off":
+@pytest.mark.parametrize(("shown", "ruled"), [((), False), (("--mount", "/etc/passwd:/names"), False), (("--mount", "/usr/share:/names"), True),
+                                           (("--image", "/"), True)])
+def test_what_landlock_keeps_is_told(shown, ruled):
+    """Rules for files cost each open: a cell has them that is shown a folder, or lacks another wall."""
+    ran = run(*shown, "--", "true")
+    assert ran.code == 0, ran
+    protections = ran.result["receipt"]["protections"]
+    if protections["landlock"]["state"] == "off":
         assert "no-landlock" in PRETEND
         return
-    version, keeps = re.fullmatch(r"ABI (\d+): (.*)", landlock["note"]).groups()
-    files = int(version) < 6 or receipt["protections"]["user-namespace"]["state"] != "on"
-    assert ("where it writes" in keeps) == files and ("signals" in keeps) == (int(version) >= 6), landlock
+    version, keeps = re.fullmatch(r"ABI (\d+): (.*)", protections["landlock"]["note"]).groups()
+    files = ruled or int(version) < 6 or protections["user-namespace"]["state"] != "on"
+    assert ("files" in keeps) == files and ("signals" in keeps) == (int(version) >= 6), keeps
 
 
 @pytest.mark.parametrize(

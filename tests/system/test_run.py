@@ -693,6 +693,23 @@ def test_completion_is_a_script_that_knows_the_flags(shell):
         assert subprocess.run(["bash", "-n"], input=ran.out, check=False).returncode == 0
 
 
+@pytest.mark.parametrize(("words", "expected"), [
+    (["hotcell", "doct"], {"doctor"}),
+    (["hotcell", "campaign", "res"], {"resume"}),
+    (["hotcell", "run", "--max-collect-f"], {"--max-collect-files"}),
+    (["hotcell", "run", "--backend", ""], {"native", "none"}),
+    (["hotcell", "completion", ""], {"bash", "zsh"}),
+])
+def test_bash_completes(words, expected):
+    script = hotcell("completion", "bash").out.decode() + f"""
+COMP_WORDS=({" ".join(repr(word) for word in words)}) COMP_CWORD={len(words) - 1}
+_hotcell
+printf '%s\\n' "${{COMPREPLY[@]}}"
+"""
+    done = subprocess.run(["bash", "-c", script], capture_output=True, text=True, check=False)
+    assert {word.strip() for word in done.stdout.split()} == expected, done
+
+
 @pytest.mark.parametrize("policy", [os.SCHED_FIFO, os.SCHED_RR])
 def test_a_real_time_caller_does_not_make_a_real_time_cell(policy):
     def become():

@@ -41,6 +41,7 @@ static struct template some_template(void)
 		.nice = 9,
 		.limit_tasks = true,
 		.landlock = true,
+		.rule_files = true,
 		.tty = true,
 		.listeners = some_listeners,
 		.listener_count = 2,
@@ -85,11 +86,11 @@ static void a_template_comes_back_as_it_was(void **state)
 	assert_true(
 		back.file_size == UINT64_C(1) << 50 && back.open_files == 5 && back.processes == 6);
 	assert_true(back.watch_memory == 7 && back.pin_cpus == 8 && back.nice == 9);
-	assert_true(back.limit_tasks && back.landlock && back.tty);
+	assert_true(back.limit_tasks && back.landlock && back.rule_files && back.tty);
 	assert_false(back.user_ns || back.overlay || back.tmp_exec || back.want_workspace);
 }
 
-#define VARIATIONS 36
+#define VARIATIONS 37
 
 static void vary(struct template *t, int which)
 {
@@ -141,6 +142,7 @@ static void vary(struct template *t, int which)
 	case 33: t->observe = true; break;
 	case 34: t->effects = true; break;
 	case 35: t->nice++; break;
+	case 36: t->rule_files = false; break;
 	default: break; /* as it is */
 	}
 }

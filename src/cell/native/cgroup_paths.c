@@ -6,6 +6,7 @@
 
 #include "base/buf.h"
 #include "base/fs.h"
+#include "cell/native/mountinfo.h"
 
 #define MAX_MOUNTINFO (8u << 20)
 
@@ -37,58 +38,6 @@ uint64_t cgroup_number(const char *text, const char *key)
 			return strtoull(line + len + 1, NULL, 10);
 	}
 	return 0;
-}
-
-/* ---- one line of mountinfo ---- */
-
-struct mount_line {
-	char *root, *point, *type,
-		*options; /* of the file system; what of it is mounted, and where */
-};
-
-static bool is_octal(const char *at)
-{
-	return at[0] >= '0' && at[0] <= '3' && at[1] >= '0' && at[1] <= '7' && at[2] >= '0' &&
-		at[2] <= '7';
-}
-
-/* The kernel writes a space as \040, and so on. */
-static void unescape(char *text)
-{
-	char *to = text;
-
-	for (const char *at = text; *at != '\0';) {
-		if (at[0] == '\\' && is_octal(at + 1)) {
-			*to++ = (char)((at[1] - '0') << 6 | (at[2] - '0') << 3 | (at[3] - '0'));
-			at += 4;
-		} else {
-			*to++ = *at++;
-		}
-	}
-	*to = '\0';
-}
-
-/* "36 35 0:30 ROOT POINT mount-options optional... - TYPE source OPTIONS" */
-static bool mount_line_read(char *line, struct mount_line *ret)
-{
-	char *save = NULL, *field = strtok_r(line, " ", &save);
-
-	*ret = (struct mount_line){0};
-	for (int i = 0; field != NULL && !(i > 5 && strcmp(field, "-") == 0); i++) {
-		if (i == 3)
-			ret->root = field;
-		if (i == 4)
-			ret->point = field;
-		field = strtok_r(NULL, " ", &save);
-	}
-	ret->type = strtok_r(NULL, " ", &save);
-	char *source = strtok_r(NULL, " ", &save);
-	ret->options = strtok_r(NULL, " ", &save);
-	if (field == NULL || source == NULL || ret->options == NULL)
-		return false;
-	unescape(ret->root);
-	unescape(ret->point);
-	return true;
 }
 
 /* ---- finding ---- */

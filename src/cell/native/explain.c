@@ -333,6 +333,8 @@ static void predict(const struct cell_spec *spec, bool possible, struct cell_rec
 		facts |= FACT_USER_NS;
 	if (landlock_abi() > 0)
 		facts |= FACT_LANDLOCK;
+	if (landlock_rules_files(spec, (facts & FACT_USER_NS) != 0))
+		facts |= FACT_LANDLOCK_FILES;
 	if (!possible || trial_run(&trial_proc, saw, &err) == 0)
 		facts |= FACT_PROC;
 	if (!possible || trial_run(&trial_cgroup_ns, saw, &err) == 0)

@@ -126,7 +126,7 @@ static void template_from_spec(const struct cell_backend_pool *pool, const struc
 		.mount_count = spec->mount_count, .hide = spec->hide, .forbid = spec->forbid, .uid = spec->uid, .gid = spec->gid,
 		.tmp = limits->tmp, .disk = limits->disk, .shm = limits->shm, .file_size = limits->file_size,
 		.open_files = limits->open_files, .processes = limits->processes, .user_ns = pool->user_ns,
-		.landlock = pool->landlock, .overlay = !pretend("no-overlay"), .tmp_exec = spec->tmp_exec,
+		.landlock = pool->landlock, .rule_files = landlock_rules_files(spec, pool->user_ns), .overlay = !pretend("no-overlay"), .tmp_exec = spec->tmp_exec,
 		.tty = spec->tty, .want_workspace = cell_spec_collects(spec),
 		.listeners = (struct cell_listener *)spec->listeners, .listener_count = spec->listener_count,
 		.hosts = spec->hosts != NULL && spec->hosts[0] != '\0' ? spec->hosts : NULL,

@@ -1,14 +1,16 @@
 /* Landlock: from ABI 6 on it keeps signals and abstract sockets inside, which costs a program nothing.
  *
- * It can also state a second time where a cell may write. But a ruleset that rules any right to files, be it one that no
- * program uses, makes each open() and close() take a twelfth longer, and in a cell with a user namespace the mounts that say it first
- * are owned by nobody inside (root.c looks at them once more when they are all made). So files are ruled where there is no such
- * namespace, where the kernel's Landlock can do nothing else, and where a profile gives rights to paths. */
+ * It also states where a cell may write: a second time, the mounts do so first; and alone for what a read-only mount lets through,
+ * FIFOs that are made in it later, and files whose descriptor somebody sends over a socket that is. But a ruleset that rules any
+ * right to files, be it one that no program uses, makes each open() and close() take a twelfth longer. So a cell goes without
+ * these rules that is shown nothing but the host's own programs and single files, and has a user namespace which owns none of
+ * its mounts (root_look.c has looked at each of them). */
 #include "cell/native/native.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/landlock.h>
+#include <string.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -19,6 +21,7 @@
 		LANDLOCK_ACCESS_FS_MAKE_SOCK | LANDLOCK_ACCESS_FS_MAKE_FIFO | LANDLOCK_ACCESS_FS_MAKE_BLOCK | \
 		LANDLOCK_ACCESS_FS_MAKE_SYM)
 #define REFER (1ULL << 13) /* ABI 2 */
+#define TRUNCATE (1ULL << 14) /* ABI 3 */
 #define SCOPE_ABSTRACT_UNIX (1ULL << 0) /* ABI 6 */
 #define SCOPE_SIGNAL (1ULL << 1)
 
@@ -57,28 +60,32 @@ static int allow_of(int ruleset, const char *path, uint64_t access, uint64_t fil
 
 static int allow(int ruleset, const char *path, uint64_t access, struct err *err)
 {
-	return allow_of(ruleset, path, access, LANDLOCK_ACCESS_FS_WRITE_FILE, err);
+	return allow_of(ruleset, path, access, LANDLOCK_ACCESS_FS_WRITE_FILE | (access & TRUNCATE), err);
 }
 
-static bool rules_files(int abi, bool user_ns)
+bool landlock_rules_files(const struct cell_spec *spec, bool user_ns)
 {
-	return abi < 6 || !user_ns;
+	struct stat st;
+
+	if (landlock_abi() < 6 || !user_ns || spec->path_count > 0 || strcmp(spec->image, "host") != 0)
+		return true;
+	for (size_t i = 0; i < spec->mount_count; i++)
+		if (stat(spec->mounts[i].source, &st) < 0 || !S_ISREG(st.st_mode))
+			return true;
+	return false;
 }
 
-const char *landlock_keeps(bool user_ns)
+const char *landlock_keeps(bool files)
 {
-	int abi = landlock_abi();
-
-	if (abi < 6)
-		return "where it writes";
-	return rules_files(abi, user_ns) ? "signals, sockets, where it writes" : "signals, sockets";
+	if (landlock_abi() < 6)
+		return "files";
+	return files ? "signals, sockets, files" : "signals, sockets";
 }
 
 int landlock_rules(const struct template *t, struct err *err)
 {
 	int abi = landlock_abi();
-	bool files = rules_files(abi, t->user_ns);
-	uint64_t access = files ? WRITES | (abi >= 2 ? REFER : 0) : 0;
+	uint64_t access = t->rule_files ? WRITES | (abi >= 2 ? REFER : 0) | (abi >= 3 ? TRUNCATE : 0) : 0;
 	struct ruleset_attr attr = { .handled_access_fs = access,
 		.scoped = abi >= 6 ? SCOPE_ABSTRACT_UNIX | SCOPE_SIGNAL : 0 };
 	size_t size = abi >= 6 ? sizeof(attr) : sizeof(uint64_t);
@@ -87,7 +94,7 @@ int landlock_rules(const struct template *t, struct err *err)
 
 	if (ruleset < 0)
 		return err_errno(err, errno, "make a Landlock ruleset");
-	if (!files)
+	if (!t->rule_files)
 		return fd_take(&ruleset);
 	for (size_t i = 0; i < ARRAY_LEN(writable); i++)
 		if (allow(ruleset, writable[i], access, err) < 0)
@@ -100,7 +107,6 @@ int landlock_rules(const struct template *t, struct err *err)
 
 /* ---- a profile's paths ---- */
 
-#define TRUNCATE (1ULL << 14) /* ABI 3 */
 #define IOCTL_DEV (1ULL << 15) /* ABI 5 */
 
 static const struct {

@@ -48,7 +48,7 @@ void message_get_err(struct wire_reader *reader, struct err *err)
 void template_encode(const struct template *t, struct buf *buf)
 {
 	const uint64_t numbers[] = { t->uid, t->gid, t->tmp, t->disk, t->shm, t->file_size, t->open_files,
-		t->processes, t->watch_memory, t->pin_cpus, t->limit_tasks, t->user_ns, t->landlock, t->overlay,
+		t->processes, t->watch_memory, t->pin_cpus, t->limit_tasks, t->user_ns, t->landlock, t->rule_files, t->overlay,
 		t->tmp_exec, t->tty, t->want_workspace, t->no_exec, t->observe, t->effects, t->nice };
 
 	wire_put_str(buf, t->image);
@@ -116,7 +116,7 @@ int template_decode(struct template *t, struct wire_reader *reader, struct err *
 	for (size_t i = 0; i < ARRAY_LEN(sizes); i++)
 		*sizes[i] = wire_get_u64(reader);
 	t->pin_cpus = (uint32_t)wire_get_u64(reader);
-	bool *const flags[] = { &t->limit_tasks, &t->user_ns, &t->landlock, &t->overlay, &t->tmp_exec, &t->tty,
+	bool *const flags[] = { &t->limit_tasks, &t->user_ns, &t->landlock, &t->rule_files, &t->overlay, &t->tmp_exec, &t->tty,
 		&t->want_workspace, &t->no_exec, &t->observe, &t->effects };
 	for (size_t i = 0; i < ARRAY_LEN(flags); i++)
 		*flags[i] = wire_get_u64(reader) != 0;

@@ -39,6 +39,7 @@ struct template {
 	uint32_t nice;
 	bool limit_tasks; /* RLIMIT_NPROC, for want of a cgroup */
 	bool user_ns, landlock, overlay; /* to be used */
+	bool rule_files; /* by Landlock */
 	bool tmp_exec, tty, want_workspace;
 	struct cell_listener *listeners;
 	size_t listener_count;
@@ -101,6 +102,7 @@ enum fact {
 	FACT_CGROUP_NS = 1 << 7,
 	FACT_NO_CAPS = 1 << 8,
 	FACT_WATCHED = 1 << 9,
+	FACT_LANDLOCK_FILES = 1 << 10,
 };
 
 void message_put_err(struct buf *buf, const struct err *err);
@@ -198,7 +200,8 @@ MUST_CHECK int landlock_rules(const struct template *t, struct err *err);
 MUST_CHECK int landlock_paths(const struct template *t, struct err *err);
 MUST_CHECK int landlock_enter(int ruleset, struct err *err);
 int landlock_abi(void); /* 0: none */
-const char *landlock_keeps(bool user_ns); /* what landlock_rules are about, in a cell with or without a user namespace */
+bool landlock_rules_files(const struct cell_spec *spec, bool user_ns); /* whether its cells need rules for files, too */
+const char *landlock_keeps(bool files); /* what all rules upon a cell are about */
 
 /* The system call filter: a decision tree, built once. */
 enum filter_want {

@@ -73,7 +73,7 @@ static void grade_kernel(struct cell_receipt *receipt, uint32_t facts)
 	else if ((facts & FACT_SECCOMP) != 0)
 		grade(receipt, CELL_SECCOMP, CELL_ON, "refusals not counted: another listener is there");
 	if ((facts & FACT_LANDLOCK) != 0)
-		grade(receipt, CELL_LANDLOCK, CELL_ON, "ABI %d: %s", landlock_abi(), landlock_keeps((facts & FACT_USER_NS) != 0));
+		grade(receipt, CELL_LANDLOCK, CELL_ON, "ABI %d: %s", landlock_abi(), landlock_keeps((facts & FACT_LANDLOCK_FILES) != 0));
 	else
 		grade(receipt, CELL_LANDLOCK, CELL_OFF, "the kernel has none");
 	if ((facts & FACT_NO_CAPS) != 0)

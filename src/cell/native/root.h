@@ -64,8 +64,10 @@ void root_look_as_ourselves(const struct builder *b);
 /* What root or the cell's user can reach below `dir`, as O_PATH; -1 with errno. */
 int root_open_as_either(const struct builder *b, int dir, const char *path);
 
-/* A second look, at what the kernel has made of the pieces: that nothing which was meant to be read-only can be written to. */
-MUST_CHECK int root_look_again(const struct builder *b, struct err *err);
+/* ---- root_look.c ---- */
+
+/* A second look, at what the kernel says of the mounts: that none but what was meant to be can be written to. Pure. */
+MUST_CHECK int root_look_again(const struct builder *b, const char *mountinfo, struct err *err);
 
 /* ---- forbid.c ---- */
 

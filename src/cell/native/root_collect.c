@@ -387,6 +387,9 @@ static int collect_mount(struct builder *b, const struct cell_mount *mount, stru
 	if (fstat(tree, &st) < 0 || (!S_ISDIR(st.st_mode) && !S_ISREG(st.st_mode)))
 		return err_set(err, ERR_USAGE, "mount source '%s' is neither a folder nor a regular file",
 			mount->source);
+	/* no rules for folders were made: it was a file when the cell was asked for */
+	if (S_ISDIR(st.st_mode) && b->t->landlock && !b->t->rule_files)
+		return err_set(err, ERR_USAGE, "mount source '%s' has become a folder: try again", mount->source);
 	map_owner(b, tree);
 	struct piece *piece = piece_add(b, mount->target + 1);
 	piece->is_dir = S_ISDIR(st.st_mode);

@@ -151,7 +151,7 @@ static int enter_landlock(const struct birth *birth, uint32_t *facts, struct err
 	own(fd_closep) int ruleset = birth->ruleset >= 0 ? birth->ruleset : landlock_rules(birth->t, err);
 	if (ruleset < 0 || (!weakened("landlock") && landlock_enter(ruleset, err) < 0))
 		return -1;
-	*facts |= FACT_LANDLOCK;
+	*facts |= FACT_LANDLOCK | (birth->t->rule_files ? FACT_LANDLOCK_FILES : 0);
 	if (birth->t->path_count == 0)
 		return 0;
 	own(fd_closep) int paths = landlock_paths(birth->t, err);

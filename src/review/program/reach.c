@@ -426,6 +426,25 @@ static void copy_self(const char *path, mode_t mode)
 	close(from), close(to);
 }
 
+/* late FILE FIFO: waits for the first, then writes to the other in every way it can be opened */
+static int attack_late(int argc, char **argv)
+{
+	static const struct {
+		const char *name;
+		int flags;
+	} ways[] = { { "write", O_WRONLY | O_NONBLOCK }, { "both", O_RDWR | O_NONBLOCK }, { "append", O_WRONLY | O_APPEND | O_NONBLOCK } };
+
+	if (argc < 2)
+		return 99;
+	wait_for(argv[0]);
+	for (size_t i = 0; i < COUNT(ways); i++) {
+		int fifo = open(argv[1], ways[i].flags);
+		got(ways[i].name, fifo < 0 ? fifo : write(fifo, "out", 3));
+		close(fifo);
+	}
+	return 0;
+}
+
 /* set-id FILE FOLDER...: programs with set-id bits there, in the usual places, and of our own making; and to be root
  * without; then waits for FILE */
 static int attack_set_id(int argc, char **argv)
@@ -483,7 +502,7 @@ static int attack_run_from(int argc, char **argv)
 const struct attack reach_attacks[] = {
 	{ "wait", attack_wait },	     { "say", attack_say },	    { "spell", attack_spell },
 	{ "descriptors", attack_descriptors }, { "page-cache", attack_page_cache }, { "stdin", attack_stdin },
-	{ "watch", attack_watch },	    { "set-id", attack_set_id },
+	{ "watch", attack_watch },	    { "set-id", attack_set_id },	    { "late", attack_late },
 	{ "run-from", attack_run_from },     { "ambush", attack_ambush },	    { "linger", attack_linger },
 	{ 0 },
 };
