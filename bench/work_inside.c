@@ -6,6 +6,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <sched.h>
 #include <stdlib.h>
 #include <string.h>
@@ -94,7 +95,25 @@ static void on_done(void *data, struct cell *cell, const struct cell_result *res
 {
 	(void)cell;
 	if (bench_result_check(result, data) == 0)
-		*(struct err *)data = (struct err){0};
+		(void)err_set(data, EINVAL, "the program in the cell has ended"); /* it should wait for more */
+}
+
+/* Until it has done its work once: nothing is made meanwhile, and the loop need not turn any more. */
+static int worker_wait(struct worker *worker, struct bench_pool *pool, const struct err *ended, struct err *err)
+{
+	struct pollfd answer = {.fd = worker->answer, .events = POLLIN};
+	char text[64];
+
+	if (write(worker->ask, "", 1) != 1)
+		return err_errno(err, errno, "ask the program in the cell");
+	while (!ended->code && poll(&answer, 1, 0) == 0)
+		(void)loop_turn(pool->loop, 10);
+	if (ended->code || read(worker->answer, text, sizeof(text)) <= 0) {
+		*err = *ended;
+		return -1;
+	}
+	bench_pool_rest(pool, 100);
+	return 0;
 }
 
 static struct cell *worker_seal(struct worker *worker, struct bench_pool *pool, const struct cell_spec *spec, struct err *ended,
@@ -107,9 +126,7 @@ static struct cell *worker_seal(struct worker *worker, struct bench_pool *pool, 
 		return NULL;
 	struct cell_io io = {.in = in, .out = out, .err = -1, .direct = true};
 	struct cell *cell = cell_start(pool->pool, spec, &io, on_done, ended, err);
-	if (cell)
-		bench_pool_rest(pool, 100); /* it runs, and the next one is ready */
-	return cell;
+	return cell && worker_wait(worker, pool, ended, err) < 0 ? cell_free(cell) : cell;
 }
 
 /* Where there is no CPU cgroup a cell is pinned, which shortens some work: everybody is then. */
@@ -159,14 +176,15 @@ int measure_work(const struct bench_options *options, char *const *command, stru
 	own(bench_pool_done) struct bench_pool pool = {0};
 	own(cell_freep) struct cell *cell = NULL;
 	own(crew_done) struct crew crew = {0};
-	struct cell_mount mount;
+	struct cell_mount mounts[2] = {{0}, {.source = options->folder, .target = "/bench/folder"}};
 	struct cell_spec spec;
 	struct err ended = {0};
 
 	(void)command;
 	for (unsigned i = 0; i < WORKERS; i++)
 		crew.list[i].ask = crew.list[i].answer = -1;
-	bench_spec(&spec, &mount, options->work, inside);
+	bench_spec(&spec, &mounts[0], options->work, inside);
+	spec.mount_count += options->folder != NULL;
 	spec.limits.timeout_ms = 3600 * 1000;
 	if (options->cpus > 0)
 		spec.limits.cpus_milli = options->cpus;

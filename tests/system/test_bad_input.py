@@ -253,6 +253,14 @@ def test_a_megabyte_of_environment_arrives_whole(hostile):
         assert got[key.encode()] == value.encode()
 
 
+@pytest.mark.parametrize("size", [131_069, 1_000_000, 2_000_000])
+def test_a_value_that_the_kernel_would_not_take_is_refused_from_a_file_too(place, size):
+    """None comes by a command line, whose words are no longer either."""
+    (place / "c.yaml").write_text(f"runs: 1\nenv: [BIG={'x' * size}]\n")
+    sentence = refused(hotcell("campaign", "run", "c.yaml", "--name", "big", "--output", "out", "--", "true", cwd=place))
+    assert "xxxx" not in sentence and not (place / "out").exists()
+
+
 def test_more_environment_than_the_kernel_takes_is_refused(hostile):
     def no_stack_limit():
         hard = resource.getrlimit(resource.RLIMIT_STACK)[1]

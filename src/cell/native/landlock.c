@@ -4,7 +4,8 @@
  * FIFOs that are made in it later, and files whose descriptor somebody sends over a socket that is. But a ruleset that rules any
  * right to files, be it one that no program uses, makes each open() and close() take a twelfth longer. So a cell goes without
  * these rules that is shown nothing but the host's own programs and single files, and has a user namespace which owns none of
- * its mounts (root_look.c has looked at each of them). */
+ * its mounts (root_look.c has looked at each of them). Reading and truncating are left to the mounts in any case: a rule for one of
+ * them costs every open() a walk up its path. */
 #include "cell/native/native.h"
 
 #include <errno.h>
@@ -21,7 +22,6 @@
 		LANDLOCK_ACCESS_FS_MAKE_SOCK | LANDLOCK_ACCESS_FS_MAKE_FIFO | LANDLOCK_ACCESS_FS_MAKE_BLOCK | \
 		LANDLOCK_ACCESS_FS_MAKE_SYM)
 #define REFER (1ULL << 13) /* ABI 2 */
-#define TRUNCATE (1ULL << 14) /* ABI 3 */
 #define SCOPE_ABSTRACT_UNIX (1ULL << 0) /* ABI 6 */
 #define SCOPE_SIGNAL (1ULL << 1)
 
@@ -60,7 +60,7 @@ static int allow_of(int ruleset, const char *path, uint64_t access, uint64_t fil
 
 static int allow(int ruleset, const char *path, uint64_t access, struct err *err)
 {
-	return allow_of(ruleset, path, access, LANDLOCK_ACCESS_FS_WRITE_FILE | (access & TRUNCATE), err);
+	return allow_of(ruleset, path, access, LANDLOCK_ACCESS_FS_WRITE_FILE, err);
 }
 
 bool landlock_rules_files(const struct cell_spec *spec, bool user_ns)
@@ -85,7 +85,7 @@ const char *landlock_keeps(bool files)
 int landlock_rules(const struct template *t, struct err *err)
 {
 	int abi = landlock_abi();
-	uint64_t access = t->rule_files ? WRITES | (abi >= 2 ? REFER : 0) | (abi >= 3 ? TRUNCATE : 0) : 0;
+	uint64_t access = t->rule_files ? WRITES | (abi >= 2 ? REFER : 0) : 0;
 	struct ruleset_attr attr = { .handled_access_fs = access,
 		.scoped = abi >= 6 ? SCOPE_ABSTRACT_UNIX | SCOPE_SIGNAL : 0 };
 	size_t size = abi >= 6 ? sizeof(attr) : sizeof(uint64_t);
@@ -107,6 +107,7 @@ int landlock_rules(const struct template *t, struct err *err)
 
 /* ---- a profile's paths ---- */
 
+#define TRUNCATE (1ULL << 14) /* ABI 3 */
 #define IOCTL_DEV (1ULL << 15) /* ABI 5 */
 
 static const struct {
