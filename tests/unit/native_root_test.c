@@ -42,6 +42,8 @@ static const struct {
 	{ROOT AT("/with\\040space/x", "rw"), NULL},
 	{ROOT AT("/dev/null", "rw"), "'/dev/null' could be"},
 	{ROOT AT("usr", "rw"), "'usr' could be"},
+	{ROOT "22 21 0:9 / /usr/x ro - tmpfs  rw\n", NULL}, /* mounted from nothing */
+	{ROOT "22 21 0:9 / /usr/x rw - tmpfs  rw\n", "'/usr/x' could be"},
 	/* what is no list of mounts */
 	{"", "is empty"},
 	{"\n", "cannot be read"},

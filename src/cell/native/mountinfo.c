@@ -24,20 +24,20 @@ static void unescape(char *text)
 	*to = '\0';
 }
 
-/* "36 35 0:30 ROOT POINT FLAGS optional... - TYPE source OPTIONS" */
+/* "36 35 0:30 ROOT POINT FLAGS optional... - TYPE source OPTIONS"; a source may be nothing at all */
 bool mount_line_read(char *line, struct mount_line *ret)
 {
-	char *save = NULL, *field = strtok_r(line, " ", &save), *first[6] = {0};
+	char *rest = line, *field = strsep(&rest, " "), *first[6] = {0};
 
 	for (size_t i = 0; field != NULL && !(i > 5 && strcmp(field, "-") == 0); i++) {
 		if (i < 6)
 			first[i] = field;
-		field = strtok_r(NULL, " ", &save);
+		field = strsep(&rest, " ");
 	}
-	*ret = (struct mount_line){.root = first[3], .point = first[4], .flags = first[5], .type = strtok_r(NULL, " ", &save)};
-	char *source = strtok_r(NULL, " ", &save);
-	ret->options = strtok_r(NULL, " ", &save);
-	if (field == NULL || source == NULL || ret->options == NULL)
+	*ret = (struct mount_line){.root = first[3], .point = first[4], .flags = first[5], .type = strsep(&rest, " ")};
+	(void)strsep(&rest, " ");
+	ret->options = strsep(&rest, " ");
+	if (field == NULL || ret->options == NULL)
 		return false;
 	unescape(ret->root);
 	unescape(ret->point);
