@@ -1,5 +1,6 @@
 #include "base/fs.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -7,7 +8,9 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/fsuid.h>
+#include <strings.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "base/fs_walk.h"
 #include "base/term.h"
@@ -23,44 +26,151 @@ static int path_errno(struct err *err, int code, const char *doing, const char *
 
 /* Finding */
 
-struct glob {
+/* Most are plain names, or begin or end with a star: those are compared, which takes a tenth of what fnmatch does. */
+struct part {
 	char *text;
-	bool path; /* matched against the whole relative path */
+	size_t len;
+	enum { PART_NAME, PART_BEGIN, PART_END, PART_GLOB } kind;
 };
 
-static void globs_free(struct glob **globs)
+#define PARTS_MAX 8 /* names between slashes; more are as many as these, the last ones */
+
+struct glob {
+	char *path; /* from the top, matched as a whole; or */
+	struct part parts[PARTS_MAX]; /* the last names of a path, the last one first */
+	size_t count;
+	bool not; /* "!x": x is no match, whatever matched before */
+};
+
+struct globs {
+	struct glob *at;
+	struct { /* what the last name begins and ends with, in small letters; 0: anything. Few names come further than this */
+		unsigned char first, last;
+	} *ends;
+	size_t count;
+};
+
+static void globs_done(struct globs *globs)
 {
-	for (struct glob *glob = *globs; glob && glob->text; glob++)
-		free(glob->text);
-	free(*globs);
+	for (size_t i = 0; i < globs->count; i++) {
+		free(globs->at[i].path);
+		for (size_t k = 0; k < globs->at[i].count; k++)
+			free(globs->at[i].parts[k].text);
+	}
+	free(globs->at);
+	free(globs->ends);
 }
 
-/* "/x" is x at the top; "x/" is x, because a glob that can match nothing would hide nothing. */
-static struct glob *globs_read(const char *const *texts)
+static struct part part_read(const char *text, size_t len)
 {
-	size_t count = 0;
+	struct part part = {.text = strndup(text, len), .len = len, .kind = PART_GLOB};
+	size_t plain = strcspn(part.text, "*?[\\");
 
-	while (texts[count])
-		count++;
-	struct glob *globs = xcalloc(count + 1, sizeof(*globs));
-	for (size_t i = 0; i < count; i++) {
-		const char *text = texts[i];
-		size_t len = strlen(text);
-		while (len > 1 && text[len - 1] == '/')
-			len--;
-		globs[i].path = memchr(text, '/', len) != NULL;
-		globs[i].text = xstrdup(text + (text[0] == '/'));
-		globs[i].text[len - (text[0] == '/')] = '\0';
+	if (plain == len)
+		part.kind = PART_NAME;
+	else if (part.text[plain] == '*' && plain + 1 == len)
+		part.kind = PART_BEGIN, part.len--;
+	else if (plain == 0 && part.text[0] == '*' && strcspn(part.text + 1, "*?[\\") == len - 1)
+		part.kind = PART_END, part.len--;
+	return part;
+}
+
+/* "/x" is x at the top; "x/" is x, because a glob that can match nothing would hide nothing; "a/b" is b in any a. */
+static void glob_read(const char *text, struct glob *ret)
+{
+	*ret = (struct glob){.not = text[0] == '!' && text[1] != '\0'};
+	text += ret->not;
+	size_t len = strlen(text);
+	while (len > 1 && text[len - 1] == '/')
+		len--;
+	if (text[0] == '/') {
+		ret->path = strndup(text + 1, len - 1);
+		return;
+	}
+	while (len > 0 && ret->count < PARTS_MAX) {
+		const char *slash = memrchr(text, '/', len);
+		const char *name = slash ? slash + 1 : text;
+		ret->parts[ret->count++] = part_read(name, len - (size_t)(name - text));
+		len = slash ? (size_t)(slash - text) : 0;
+	}
+}
+
+static struct globs globs_read(const char *const *texts)
+{
+	struct globs globs = {0};
+
+	while (texts[globs.count])
+		globs.count++;
+	globs.at = xcalloc(globs.count + 1, sizeof(*globs.at));
+	globs.ends = xcalloc(globs.count + 1, sizeof(*globs.ends));
+	for (size_t i = 0; i < globs.count; i++) {
+		glob_read(texts[i], &globs.at[i]);
+		const struct part *part = globs.at[i].count > 0 ? &globs.at[i].parts[0] : NULL;
+		if (part && part->len > 0 && (part->kind == PART_NAME || part->kind == PART_BEGIN))
+			globs.ends[i].first = (unsigned char)tolower((unsigned char)part->text[0]);
+		if (part && (part->kind == PART_NAME || part->kind == PART_END))
+			globs.ends[i].last = (unsigned char)tolower((unsigned char)part->text[strlen(part->text) - 1]);
 	}
 	return globs;
 }
 
-static bool globs_match(const struct glob *globs, const char *path, const char *name)
+/* A leading dot needs no naming, and case is nothing to rely on. */
+static bool part_matches(const struct part *part, const char *name, size_t len)
 {
-	for (; globs->text; globs++)
-		if (fnmatch(globs->text, globs->path ? path : name, FNM_CASEFOLD) == 0)
-			return true;
-	return false;
+	switch (part->kind) {
+	case PART_NAME: return len == part->len && strncasecmp(part->text, name, len) == 0;
+	case PART_BEGIN: return len >= part->len && strncasecmp(part->text, name, part->len) == 0;
+	case PART_END: return len >= part->len && strncasecmp(part->text + 1, name + len - part->len, part->len) == 0;
+	default: break;
+	}
+	if (!strchr("*?[\\", part->text[0]) && (len == 0 || strncasecmp(part->text, name, 1) != 0))
+		return false;
+	own(freep) char *copy = strndup(name, len);
+	return fnmatch(part->text, copy, FNM_CASEFOLD) == 0;
+}
+
+/* The name in front of the last `len` bytes of a path; false if there is none. */
+static bool name_before(const char *path, size_t *len, const char **ret_name, size_t *ret_len)
+{
+	while (*len > 0 && path[*len - 1] == '/')
+		(*len)--;
+	const char *slash = *len > 0 ? memrchr(path, '/', *len) : NULL;
+	*ret_name = slash ? slash + 1 : path;
+	*ret_len = *len - (size_t)(*ret_name - path);
+	*len = (size_t)(*ret_name - path);
+	return *ret_len > 0;
+}
+
+/* Name by name from the end: first those of the path, whose last one matches, then those of the folder that it is in. */
+static bool folders_match(const struct glob *glob, const char *above, const char *path, size_t path_len)
+{
+	size_t above_len = above ? strlen(above) : 0, len;
+	const char *name;
+
+	for (size_t i = 1; i < glob->count; i++)
+		if ((!name_before(path, &path_len, &name, &len) && (!above || !name_before(above, &above_len, &name, &len))) ||
+			!part_matches(&glob->parts[i], name, len))
+			return false;
+	return true;
+}
+
+static bool globs_match(const struct globs *globs, const char *above, const char *path)
+{
+	size_t rest = strlen(path), len;
+	const char *name;
+	bool matches = false, any = name_before(path, &rest, &name, &len);
+	int first = any ? tolower((unsigned char)name[0]) : 0, last = any ? tolower((unsigned char)name[len - 1]) : 0;
+
+	for (size_t i = 0; any && i < globs->count; i++) {
+		const struct glob *glob = &globs->at[i];
+		if ((globs->ends[i].first && globs->ends[i].first != first) || (globs->ends[i].last && globs->ends[i].last != last) ||
+			matches != glob->not) /* else it would change nothing */
+			continue;
+		if (glob->path ? fnmatch(glob->path, path, FNM_CASEFOLD) == 0
+			       : glob->count > 0 && part_matches(&glob->parts[0], name, len) && folders_match(glob, above, path, rest))
+			matches = !glob->not;
+	}
+	return matches;
 }
 
 static bool is_own(const struct stat *st)
@@ -84,10 +194,18 @@ static int find_closed(struct fs_walk *walk, const char *name, fs_match_fn *clos
 	return is_own(&st) ? path_errno(err, EACCES, "search", path) : 0;
 }
 
+bool fs_ids_have(const struct fs_ids *ids, dev_t device, ino_t inode)
+{
+	for (size_t i = 0; i < ids->count; i++)
+		if (ids->id[i].device == device && ids->id[i].inode == inode)
+			return true;
+	return false;
+}
+
 /* Enters a folder, unless it is gone. `closed` is told of those that cannot be listed; NULL: they are left out, but
- * for our own, which are an error. */
-static int find_enter(struct fs_walk *walk, const char *name, fs_match_fn *closed, void *data, bool *ret_mounts,
-	struct err *err)
+ * for our own, which are an error. It is told of those with one of these ids, too. */
+static int find_enter(struct fs_walk *walk, const char *name, const struct fs_ids *ids, fs_match_fn *closed, void *data,
+	bool *ret_mounts, struct err *err)
 {
 	const char *path = buf_text(&walk->path);
 	int top = fs_walk_fd(walk);
@@ -105,23 +223,14 @@ static int find_enter(struct fs_walk *walk, const char *name, fs_match_fn *close
 	if (fd < 0 && errno != EACCES)
 		return path_errno(err, errno, "search", path);
 	/* one of our own that can be listed only could be made searchable */
-	bool locked = fd >= 0 && fstat(fd, &st) == 0 && (st.st_mode & S_IXUSR) == 0 && is_own(&st) &&
+	bool known = fd >= 0 && fstat(fd, &st) == 0;
+	if (known && ids->count > 0 && fs_ids_have(ids, st.st_dev, st.st_ino))
+		return closed(data, path, true, err) < 0 ? -1 : 0;
+	bool locked = known && (st.st_mode & S_IXUSR) == 0 && is_own(&st) &&
 		faccessat(top, name, X_OK, AT_EACCESS | AT_SYMLINK_NOFOLLOW) < 0;
 	if (fd < 0 || locked)
 		return find_closed(walk, name, closed, data, err);
 	return fs_walk_push(walk, fd_take(&fd), -1) < 0 ? path_errno(err, errno, "search", path) : 0;
-}
-
-static int find_entry(struct fs_walk *walk, const struct glob *globs, const struct dirent *entry,
-	fs_match_fn *fn, void *data, bool *ret_mounts, struct err *err)
-{
-	unsigned char kind = fs_entry_kind(fs_walk_fd(walk), entry);
-	bool is_dir = kind == DT_DIR;
-	const char *path = buf_text(&walk->path);
-
-	if (kind == DT_SOCK || kind == DT_FIFO || globs_match(globs, path, entry->d_name))
-		return fn(data, path, is_dir, err) < 0 ? -1 : 0;
-	return is_dir ? find_enter(walk, entry->d_name, fn, data, ret_mounts, err) : 0;
 }
 
 /* What a walk does with each entry: enters it, or not, or ends the walk with -1. */
@@ -155,47 +264,148 @@ static int walk_below(int dir, uint64_t max_entries, walk_fn *fn, void *data, st
 }
 
 struct finder {
-	const struct glob *globs;
+	struct globs globs;
+	const char *above;
+	const struct fs_ids *ids;
 	fs_match_fn *fn;
 	void *data;
 	bool *mounts;
+	int top;
+	char **targets; /* of links that matched */
+	size_t target_count;
 };
+
+static void finder_done(struct finder *finder)
+{
+	globs_done(&finder->globs);
+	for (size_t i = 0; i < finder->target_count; i++)
+		free(finder->targets[i]);
+	free(finder->targets);
+}
+
+/* Whether the way to it, or itself, matches. */
+static bool is_matched(const struct globs *globs, const char *above, const char *path)
+{
+	own(freep) char *part = xstrdup(path);
+	bool matches = false;
+
+	for (char *slash = part; slash && !matches;) {
+		slash = strchr(slash, '/');
+		if (slash)
+			*slash = '\0';
+		matches = globs_match(globs, above, part);
+		if (slash)
+			*slash++ = '/';
+	}
+	return matches;
+}
+
+/* Where a link leads, by the names alone: relative to the top, or NULL if that is outside. */
+static char *link_target(const char *above, const char *path, const char *text)
+{
+	size_t top = above ? strlen(above) : 0;
+	bool below = top > 0 && strncmp(text, above, top) == 0 && text[top] == '/'; /* by the host's own path */
+	const char *slash = below ? NULL : strrchr(path, '/');
+
+	text += below ? top + 1 : 0;
+	own(freep) char *whole = xfmt("%.*s/%s", slash ? (int)(slash - path) : 0, path, text);
+	char *rest = whole, *name;
+	struct buf out = {0};
+
+	while (text[0] != '/' && (name = strsep(&rest, "/"))) {
+		if (!*name || strcmp(name, ".") == 0)
+			continue;
+		if (strcmp(name, "..") != 0) {
+			buf_fmt(&out, "%s%s", out.len > 0 ? "/" : "", name);
+			continue;
+		}
+		const char *last = out.len > 0 ? strrchr(out.data, '/') : NULL;
+		if (out.len == 0)
+			break; /* it leads out */
+		out.len = last ? (size_t)(last - out.data) : 0;
+		out.data[out.len] = '\0';
+	}
+	if (text[0] != '/' && !rest && out.len > 0)
+		return buf_take(&out);
+	buf_done(&out);
+	return NULL;
+}
+
+/* A link with such a name leads to a secret under another: that file is found, too. A folder is not: it may be all there is. */
+static void find_target(struct finder *finder, const char *path)
+{
+	char text[4096];
+	struct stat st;
+	own(freep) char *at = xstrdup(path);
+
+	for (int links = 0; links < 8; links++) {
+		ssize_t len = readlinkat(finder->top, at, text, sizeof(text) - 1);
+		if (len <= 0)
+			return;
+		text[len] = '\0';
+		char *next = link_target(finder->above, at, text);
+		free(at);
+		at = next;
+		own(fd_closep) int fd = at ? fs_open_across(finder->top, at, O_PATH) : -1; /* no link on the way */
+		if (fd < 0 || fstat(fd, &st) < 0)
+			return;
+		if (S_ISLNK(st.st_mode))
+			continue;
+		for (size_t i = 0; i < finder->target_count; i++)
+			if (strcmp(finder->targets[i], at) == 0)
+				return;
+		if (!S_ISREG(st.st_mode) || is_matched(&finder->globs, finder->above, at))
+			return;
+		finder->targets = xrealloc(finder->targets, finder->target_count + 1, sizeof(*finder->targets));
+		finder->targets[finder->target_count++] = ptr_take(&at);
+		return;
+	}
+}
 
 static int find_step(struct fs_walk *walk, const struct dirent *entry, void *data, struct err *err)
 {
-	const struct finder *finder = data;
+	struct finder *finder = data;
+	unsigned char kind = fs_entry_kind(fs_walk_fd(walk), entry);
+	bool is_dir = kind == DT_DIR;
+	const char *path = buf_text(&walk->path);
 
-	return find_entry(walk, finder->globs, entry, finder->fn, finder->data, finder->mounts, err);
+	if (kind == DT_SOCK || kind == DT_FIFO || globs_match(&finder->globs, finder->above, path)) {
+		if (kind == DT_LNK)
+			find_target(finder, path);
+		return finder->fn(finder->data, path, is_dir, err) < 0 ? -1 : 0;
+	}
+	return is_dir ? find_enter(walk, entry->d_name, finder->ids, finder->fn, finder->data, finder->mounts, err) : 0;
 }
 
-int fs_find(int dir, const char *const *globs, uint64_t max_entries, fs_match_fn *fn, void *data,
-	bool *ret_mounts, struct err *err)
+int fs_find_ids(int dir, const char *above, const char *const *globs, const struct fs_ids *ids, uint64_t max_entries, fs_match_fn *fn,
+	void *data, bool *ret_mounts, struct err *err)
 {
-	own(globs_free) struct glob *wanted = globs_read(globs);
-	struct finder finder = {wanted, fn, data, ret_mounts};
+	own(finder_done) struct finder finder = {globs_read(globs), above, ids, fn, data, ret_mounts, dir, NULL, 0};
 
 	*ret_mounts = false;
-	return walk_below(dir, max_entries, find_step, &finder, err);
+	if (walk_below(dir, max_entries, find_step, &finder, err) < 0)
+		return -1;
+	for (size_t i = 0; i < finder.target_count; i++)
+		if (fn(data, finder.targets[i], false, err) < 0)
+			return -1;
+	return 0;
 }
 
-bool fs_is_hidden(const char *const *globs, const char *path)
+int fs_find(int dir, const char *above, const char *const *globs, uint64_t max_entries, fs_match_fn *fn, void *data,
+	bool *ret_mounts, struct err *err)
 {
-	own(globs_free) struct glob *wanted = globs_read(globs);
-	own(freep) char *part = xstrdup(path);
-	bool hidden = false;
+	return fs_find_ids(dir, above, globs, &(struct fs_ids){NULL, 0}, max_entries, fn, data, ret_mounts, err);
+}
 
-	for (char *name = part, *slash; name && !hidden; name = slash ? slash + 1 : NULL) {
-		slash = strchr(name, '/');
-		if (slash)
-			*slash = '\0';
-		hidden = globs_match(wanted, part, name);
-		if (slash)
-			*slash = '/';
-	}
-	return hidden;
+bool fs_is_hidden(const char *const *globs, const char *above, const char *path)
+{
+	own(globs_done) struct globs wanted = globs_read(globs);
+
+	return is_matched(&wanted, above, path);
 }
 
 struct each {
+	bool links;
 	const char *const *skip;
 	fs_file_fn *fn;
 	fs_match_fn *closed;
@@ -216,17 +426,25 @@ static int each_step(struct fs_walk *walk, const struct dirent *entry, void *dat
 	unsigned char kind = fs_entry_kind(fs_walk_fd(walk), entry);
 	bool mounts;
 
-	if (kind == DT_REG)
+	if (kind == DT_REG || (kind == DT_LNK && each->links))
 		return each->fn(each->data, fs_walk_fd(walk), entry->d_name, buf_text(&walk->path), err);
 	if (kind != DT_DIR || (walk->depth == 1 && is_named(each->skip, entry->d_name)))
 		return 0;
-	return find_enter(walk, entry->d_name, each->closed, each->data, &mounts, err);
+	return find_enter(walk, entry->d_name, &(struct fs_ids){NULL, 0}, each->closed, each->data, &mounts, err);
 }
 
 int fs_each_file(int dir, const char *const *skip, uint64_t max_entries, fs_file_fn *fn, fs_match_fn *closed, void *data,
 	struct err *err)
 {
-	struct each each = {skip, fn, closed, data};
+	struct each each = {false, skip, fn, closed, data};
+
+	return walk_below(dir, max_entries, each_step, &each, err);
+}
+
+int fs_each_file_or_link(int dir, const char *const *skip, uint64_t max_entries, fs_file_fn *fn, fs_match_fn *closed, void *data,
+	struct err *err)
+{
+	struct each each = {true, skip, fn, closed, data};
 
 	return walk_below(dir, max_entries, each_step, &each, err);
 }
@@ -359,26 +577,6 @@ int fs_open_named(int dir, const char *path, int flags, mode_t mode, struct err 
 	if (fd < 0 && errno == ELOOP && !special)
 		return err_set(err, ERR_USAGE, "'%s' is a symbolic link: name what it points to", path);
 	return fd < 0 ? err_errno(err, errno, "open '%s'", path) : fd;
-}
-
-int fs_mkdirs(const char *path, struct err *err)
-{
-	own(freep) char *so_far = xstrdup(path);
-
-	for (char *slash = so_far + (*so_far == '/'); (slash = strchr(slash, '/')); slash++) {
-		*slash = '\0';
-		/* Only the last step decides: one above may exist and yet refuse a mkdir. */
-		if (mkdir(so_far, 0755) < 0 && (errno == ENOTDIR || errno == ENOSPC))
-			return path_errno(err, errno, "create folder", so_far);
-		*slash = '/';
-	}
-	if (mkdir(path, 0755) == 0)
-		return 0;
-	int code = errno;
-	own(fd_closep) int fd = open(path, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-	if (fd >= 0)
-		return 0;
-	return path_errno(err, code == EEXIST ? errno : code, "create folder", path);
 }
 
 int fs_read_small(int dir, const char *path, size_t max, struct buf *ret, struct err *err)

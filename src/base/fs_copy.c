@@ -7,6 +7,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <string.h>
 #include <sys/stat.h>
 
@@ -193,6 +194,7 @@ static int copy_file_to(struct copy *copy, int from, const struct stat *st, cons
 	bool renamed = copy_rename(copy, name);
 	uint64_t bytes = 0;
 	mode_t mode = weakened("collect-kinds") ? st->st_mode & 07777 : st->st_mode & S_IXUSR ? 0755 : 0644;
+	mode |= !copy->caps->anybody ? 0 : mode & 0100 ? 0777 : 0666;
 	own(fd_closep) int to = openat(folder, buf_text(&copy->name), flags, mode);
 
 	if (to < 0)
@@ -300,15 +302,37 @@ static int copy_folder(struct copy *copy, const char *name, struct stat *st)
 		return 0;
 	int parent = fs_walk_top(&copy->walk)->to;
 	bool renamed = copy_rename(copy, name);
-	if (mkdirat(parent, buf_text(&copy->name), 0755) < 0)
+	if (mkdirat(parent, buf_text(&copy->name), copy->caps->anybody ? 0777 : 0755) < 0 && !(errno == EEXIST && copy->caps->merge))
 		return copy_skip_name(copy, errno) ? 0 : copy_fail(copy, errno, "create folder");
 	const int flags = O_PATH | O_DIRECTORY;
 	own(fd_closep) int to = fs_open_beneath(parent, buf_text(&copy->name), flags);
+	if (to < 0 && copy->caps->merge && (errno == ENOTDIR || errno == ELOOP)) {
+		copy_skip(copy, "exists"); /* as something else */
+		return 0;
+	}
 	if (to < 0)
 		return copy_fail(copy, errno, "open folder");
 	if (fs_walk_push(&copy->walk, fd_take(&from), fd_take(&to)) < 0)
 		return copy_fail(copy, errno, "read folder");
 	copy->report->folders++;
+	copy->report->renamed_count += renamed;
+	return 0;
+}
+
+static int copy_link(struct copy *copy, const char *name)
+{
+	char text[PATH_MAX];
+	ssize_t len = readlinkat(fs_walk_fd(&copy->walk), name, text, sizeof(text) - 1);
+	bool renamed = copy_rename(copy, name);
+
+	if (len < 0) {
+		copy_skip(copy, open_reason(errno));
+		return 0;
+	}
+	text[len] = '\0';
+	if (symlinkat(text, fs_walk_top(&copy->walk)->to, buf_text(&copy->name)) < 0)
+		return copy_skip_name(copy, errno) ? 0 : copy_fail(copy, errno, "create the link");
+	copy->report->files++;
 	copy->report->renamed_count += renamed;
 	return 0;
 }
@@ -344,7 +368,7 @@ static int copy_entry(struct copy *copy, const char *name)
 	}
 	if (!S_ISREG(st.st_mode) && !S_ISDIR(st.st_mode) && weakened("collect-kinds"))
 		return mknodat(fs_walk_top(&copy->walk)->to, name, st.st_mode, 0) & 0;
-	if (!S_ISREG(st.st_mode) && !S_ISDIR(st.st_mode)) {
+	if (!S_ISREG(st.st_mode) && !S_ISDIR(st.st_mode) && !(S_ISLNK(st.st_mode) && copy->caps->links)) {
 		copy_skip(copy, odd_kind(st.st_mode));
 		return 0;
 	}
@@ -353,7 +377,7 @@ static int copy_entry(struct copy *copy, const char *name)
 		copy->stop = true;
 		return 0;
 	}
-	return S_ISDIR(st.st_mode) ? copy_folder(copy, name, &st) : copy_file(copy, name, &st);
+	return S_ISDIR(st.st_mode) ? copy_folder(copy, name, &st) : S_ISLNK(st.st_mode) ? copy_link(copy, name) : copy_file(copy, name, &st);
 }
 
 static int copy_walk(struct copy *copy)

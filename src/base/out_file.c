@@ -7,6 +7,7 @@
 #include <sys/random.h>
 #include <sys/stat.h>
 
+#include "base/beneath.h"
 #include "base/term.h"
 
 bool out_file_is_stdout(const char *path)
@@ -14,11 +15,11 @@ bool out_file_is_stdout(const char *path)
 	return strcmp(path, "-") == 0;
 }
 
-static int target_check(const char *path, const char *shown, bool replace, struct err *err)
+static int target_check(int folder, const char *name, const char *shown, bool replace, struct err *err)
 {
 	struct stat st;
 
-	if (lstat(path, &st) < 0)
+	if (fstatat(folder, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
 		return errno == ENOENT ? 0 : err_errno(err, errno, "write '%s'", shown);
 	if (S_ISLNK(st.st_mode))
 		return err_set(err, ERR_USAGE, "'%s' is a symbolic link and is not followed; name the file itself, or - for stdout",
@@ -51,87 +52,105 @@ static int draft_write(int fd, const struct buf *text)
 	return draft_mode(fd) < 0 || fsync(fd) < 0 ? -1 : 0;
 }
 
-/* Without a name, where the file system can: then not even kill -9 leaves a draft behind. Else at *ret_name. */
-static int draft_open(const char *path, char **ret_name)
-{
-	const char *slash = strrchr(path, '/');
-	own(freep) char *folder = !slash ? xstrdup(".") : xfmt("%.*s", slash == path ? 1 : (int)(slash - path), path);
-	int fd = open(folder, O_TMPFILE | O_WRONLY | O_CLOEXEC, 0600);
+/* A file that is being written: its folder, held, its name there, and the name of its draft, if that has one. */
+struct draft {
+	int folder, fd;
+	char *name, *beside;
+	struct buf shown; /* the path, for errors */
+};
 
-	if (fd >= 0)
-		return fd;
-	*ret_name = xfmt("%s.XXXXXX", path);
-	return mkostemp(*ret_name, O_CLOEXEC);
+static void draft_done(struct draft *draft)
+{
+	fd_close(&draft->folder);
+	fd_close(&draft->fd);
+	free(draft->name);
+	free(draft->beside);
+	buf_done(&draft->shown);
 }
 
-/* Gives a draft without a name the path; or, to replace what is there, a name beside it. */
-static int draft_link(int fd, const char *path, bool replace, char **ret_name)
+static char *name_beside(const char *name)
 {
-	char held[32];
 	unsigned number = 0;
 
-	(void)snprintf(held, sizeof(held), "/proc/self/fd/%d", fd);
-	if (!replace)
-		return linkat(AT_FDCWD, held, AT_FDCWD, path, AT_SYMLINK_FOLLOW);
-	if (getrandom(&number, sizeof(number), 0) < 0)
-		return -1;
-	own(freep) char *name = xfmt("%s.%06x", path, number & 0xffffff);
-	if (linkat(AT_FDCWD, held, AT_FDCWD, name, AT_SYMLINK_FOLLOW) < 0)
+	return getrandom(&number, sizeof(number), 0) < 0 ? NULL : xfmt("%.200s.%06x", name, number & 0xffffff);
+}
+
+/* Without a name, where the file system can: then not even kill -9 leaves a draft behind. */
+static int draft_open(struct draft *draft)
+{
+	draft->fd = openat(draft->folder, ".", O_TMPFILE | O_WRONLY | O_CLOEXEC, 0600);
+	if (draft->fd >= 0)
+		return 0;
+	draft->beside = name_beside(draft->name);
+	if (draft->beside)
+		draft->fd = openat(draft->folder, draft->beside, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+	return draft->fd < 0 ? -1 : 0;
+}
+
+/* Gives a draft without a name the file's; or, to replace what is there, a name beside it. */
+static int draft_link(struct draft *draft, bool replace)
+{
+	char held[32];
+
+	(void)snprintf(held, sizeof(held), "/proc/self/fd/%d", draft->fd);
+	own(freep) char *name = replace ? name_beside(draft->name) : xstrdup(draft->name);
+	if (!name || linkat(AT_FDCWD, held, draft->folder, name, AT_SYMLINK_FOLLOW) < 0)
 		return -1; /* a name that was taken stays whose it is */
-	*ret_name = ptr_take(&name);
+	if (replace)
+		draft->beside = ptr_take(&name);
 	return 0;
 }
 
 /* link fails where the name has been taken meanwhile; rename would not. */
-static int draft_place(int fd, char **name, const char *path, bool replace)
+static int draft_place(struct draft *draft, bool replace)
 {
-	if (!*name && draft_link(fd, path, replace, name) < 0)
+	if (!draft->beside && draft_link(draft, replace) < 0)
 		return -1;
-	if (!*name) /* it was given the path itself */
+	if (!draft->beside) /* it was given the name itself */
 		return 0;
 	if (replace)
-		return rename(*name, path);
-	if (link(*name, path) < 0)
+		return renameat(draft->folder, draft->beside, draft->folder, draft->name);
+	if (linkat(draft->folder, draft->beside, draft->folder, draft->name, 0) < 0)
 		return -1;
-	(void)unlink(*name);
+	(void)unlinkat(draft->folder, draft->beside, 0);
 	return 0;
 }
 
-/* `shown`: the path for errors. */
-static int draft_begin(const char *path, bool replace, struct buf *shown, char **ret_name, struct err *err)
+static int draft_begin(const char *path, bool replace, struct draft *ret, struct err *err)
 {
-	term_line(path, strlen(path), 200, shown);
-	if (target_check(path, buf_text(shown), replace, err) < 0)
+	term_line(path, strlen(path), 200, &ret->shown);
+	size_t len = strlen(path);
+	if (len > 0 && path[len - 1] == '/')
+		return err_set(err, ERR_USAGE, "'%s' is a folder; name a file in it", buf_text(&ret->shown));
+	ret->folder = beneath_parent(path, false, &ret->name, err);
+	if (ret->folder < 0)
+		return err_wrap(err, "write '%s'", buf_text(&ret->shown));
+	if (target_check(ret->folder, ret->name, buf_text(&ret->shown), replace, err) < 0)
 		return -1;
-	int fd = draft_open(path, ret_name);
-	return fd < 0 ? err_errno(err, errno, "write '%s'", buf_text(shown)) : fd;
+	return draft_open(ret) < 0 ? err_errno(err, errno, "write '%s'", buf_text(&ret->shown)) : 0;
 }
 
 int out_file_check(const char *path, bool replace, struct err *err)
 {
-	own(buf_done) struct buf shown = {0};
-	own(freep) char *draft = NULL;
-	own(fd_closep) int fd = draft_begin(path, replace, &shown, &draft, err);
+	own(draft_done) struct draft draft = {.folder = -1, .fd = -1};
 
-	if (fd < 0)
+	if (draft_begin(path, replace, &draft, err) < 0)
 		return -1;
-	if (draft)
-		(void)unlink(draft);
+	if (draft.beside)
+		(void)unlinkat(draft.folder, draft.beside, 0);
 	return 0;
 }
 
 int out_file_write(const char *path, const struct buf *text, bool replace, struct err *err)
 {
-	own(buf_done) struct buf shown = {0};
-	own(freep) char *draft = NULL;
-	own(fd_closep) int fd = draft_begin(path, replace, &shown, &draft, err);
+	own(draft_done) struct draft draft = {.folder = -1, .fd = -1};
 
-	if (fd < 0)
+	if (draft_begin(path, replace, &draft, err) < 0)
 		return -1;
-	if (draft_write(fd, text) == 0 && draft_place(fd, &draft, path, replace) == 0)
+	if (draft_write(draft.fd, text) == 0 && draft_place(&draft, replace) == 0)
 		return 0;
 	int code = errno;
-	if (draft)
-		(void)unlink(draft);
-	return err_errno(err, code, "write '%s'", buf_text(&shown));
+	if (draft.beside)
+		(void)unlinkat(draft.folder, draft.beside, 0);
+	return err_errno(err, code, "write '%s'", buf_text(&draft.shown));
 }

@@ -14,13 +14,14 @@ const char *const weaken_names[] = {
 	"output-limit", "wall-clock", "clean-descriptors", "clean-environment", "own-session", "kill-all",
 
 	"mount-nosuid", "mount-nodev", "mounts-read-only", "tmp-noexec", "tmp-size", "shm-size", "core-limit",
-	"proc-read-only", "proc-covers", "mount-links", "init-hidden",
+	"proc-read-only", "proc-covers", "forbidden", "mount-links", "init-hidden", "state-guard",
 	"collect-links", "collect-kinds", "collect-names", "collect-sparse", "collect-caps", "output-folder",
 	"terminal-filter", "page-escapes",
 	"seccomp-namespaces", "seccomp-mounts", "seccomp-handles", "seccomp-setid", "seccomp-io-uring", "seccomp-bpf",
-	"seccomp-keys", "seccomp-sockets", "seccomp-foreign", "seccomp-unknown", "seccomp-tiocsti", "seccomp-ptrace",
+	"seccomp-keys", "seccomp-sockets", "seccomp-foreign", "seccomp-unknown", "seccomp-tiocsti", "seccomp-ptrace", "seccomp-leases",
 	"door-rules", "door-names", "door-addresses", "door-sni", "door-syntax", "door-one-request",
-	"door-heads", "door-deadlines", "door-scrub",
+	"door-heads", "door-deadlines", "door-scrub", "door-even", "door-budget",
+	"runtime-folder", "control-peer", "per-user-limits",
 	NULL,
 };
 

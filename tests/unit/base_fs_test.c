@@ -18,7 +18,15 @@
 #include <sys/un.h>
 #include <sys/wait.h>
 
+#include "base/beneath.h"
 #include "base/fs.h"
+
+static int folders_make(const char *path, struct err *err)
+{
+	own(fd_closep) int fd = beneath_root_make(path, 0755, NULL, err);
+
+	return fd < 0 ? -1 : 0;
+}
 
 #define MIB (UINT64_C(1024) * 1024)
 
@@ -638,7 +646,7 @@ static int find(struct world *world, const char *const *globs, struct found *fou
 {
 	bool mounts;
 	*found = (struct found){.answer = 0};
-	int rc = fs_find(world->from, globs, 1000, note_found, found, &mounts, &world->err);
+	int rc = fs_find(world->from, NULL, globs, 1000, note_found, found, &mounts, &world->err);
 
 	qsort(found->names, found->count, sizeof(char *), by_name);
 	for (size_t i = 0; i < found->count; i++) {
@@ -703,11 +711,11 @@ static void a_search_stops_at_its_limits_with_an_error(void **state)
 	struct found found = {.answer = 0};
 
 	assert_true(put(world, "1", "") && put(world, "2", "") && put(world, "3", ""));
-	assert_int_equal(fs_find(world->from, globs, 3, note_found, &found, &mounts, &world->err), 0);
-	assert_int_equal(fs_find(world->from, globs, 2, note_found, &found, &mounts, &world->err), -1);
+	assert_int_equal(fs_find(world->from, NULL, globs, 3, note_found, &found, &mounts, &world->err), 0);
+	assert_int_equal(fs_find(world->from, NULL, globs, 2, note_found, &found, &mounts, &world->err), -1);
 	assert_int_equal(world->err.code, ERR_LIMIT);
 	assert_true(dig(world->from, 300));
-	assert_int_equal(fs_find(world->from, globs, 100000, note_found, &found, &mounts, &world->err), -1);
+	assert_int_equal(fs_find(world->from, NULL, globs, 100000, note_found, &found, &mounts, &world->err), -1);
 	assert_int_equal(world->err.code, ERR_LIMIT);
 }
 
@@ -719,7 +727,7 @@ static void a_search_ends_when_the_callback_says_so(void **state)
 	struct found found = {.answer = -1};
 
 	assert_true(put(world, "1", ""));
-	assert_int_equal(fs_find(world->from, globs, 3, note_found, &found, &mounts, &world->err), -1);
+	assert_int_equal(fs_find(world->from, NULL, globs, 3, note_found, &found, &mounts, &world->err), -1);
 	assert_string_equal(world->err.text, "enough");
 }
 
@@ -843,19 +851,19 @@ static void folders_are_made_with_all_above_them(void **state)
 	own(freep) char *file = xfmt("%s/file", world->path);
 	own(freep) char *below_file = xfmt("%s/file/x/y", world->path);
 
-	assert_int_equal(fs_mkdirs(deep, &world->err), 0);
-	assert_int_equal(fs_mkdirs(deep, &world->err), 0);
+	assert_int_equal(folders_make(deep, &world->err), 0);
+	assert_int_equal(folders_make(deep, &world->err), 0);
 	assert_int_equal(faccessat(world->top, "a/b/c", X_OK, 0), 0);
 	assert_int_equal(symlinkat("a", world->top, "link"), 0);
-	assert_int_equal(fs_mkdirs(link, &world->err), -1);
-	assert_int_equal(fs_mkdirs(through, &world->err), 0);
+	assert_int_equal(folders_make(link, &world->err), -1);
+	assert_int_equal(folders_make(through, &world->err), 0);
 	assert_int_equal(faccessat(world->top, "a/x", X_OK, 0), 0);
 	assert_true(put_at(world->top, "file", "", 0644));
-	assert_int_equal(fs_mkdirs(file, &world->err), -1);
+	assert_int_equal(folders_make(file, &world->err), -1);
+	assert_int_equal(world->err.code, ERR_USAGE);
+	assert_int_equal(folders_make(below_file, &world->err), -1);
 	assert_int_equal(world->err.code, ENOTDIR);
-	assert_int_equal(fs_mkdirs(below_file, &world->err), -1);
-	assert_int_equal(world->err.code, ENOTDIR);
-	assert_int_equal(fs_mkdirs("/", &world->err), 0);
+	assert_int_equal(folders_make("/", &world->err), 0);
 }
 
 static void a_named_file_is_opened_unless_it_is_a_link(void **state)
@@ -942,6 +950,55 @@ static void an_error_shows_a_hostile_name_escaped(void **state)
 	assert_string_equal(world->err.text, "read '\\x1b[2J\\n': No such file or directory");
 }
 
+static void links_come_along_where_that_is_asked_for_and_count(void **state)
+{
+	struct world *world = *state;
+	const struct fs_caps caps = {.bytes = MIB, .entries = 2, .depth = 3, .links = true};
+	char text[64] = "";
+
+	assert_int_equal(symlinkat("/etc/passwd", world->from, "a"), 0);
+	assert_int_equal(symlinkat("a", world->from, "b"), 0);
+	assert_int_equal(copy_with(world, &caps), 0);
+	assert_int_equal(world->report.files, 2);
+	assert_true(S_ISLNK(mode_of(world, "a")) && S_ISLNK(mode_of(world, "b")));
+	assert_int_equal(readlinkat(world->to, "a", text, sizeof(text) - 1), strlen("/etc/passwd"));
+	assert_string_equal(text, "/etc/passwd");
+	assert_int_equal(symlinkat("x", world->from, "c"), 0);
+	assert_int_equal(fs_remove_tree(world->to, "a", &world->err), 0);
+	assert_int_equal(fs_remove_tree(world->to, "b", &world->err), 0);
+	assert_int_equal(copy_with(world, &caps), 0);
+	assert_true(world->report.capped);
+}
+
+static void a_folder_that_is_there_is_added_to_and_nothing_in_it_is_changed(void **state)
+{
+	struct world *world = *state;
+	const struct fs_caps caps = {.bytes = MIB, .entries = 100, .depth = 3, .merge = true};
+
+	assert_true(folder(world, "d") && folder(world, "linked") && put(world, "d/old", "changed") && put(world, "d/new", "new") &&
+		put(world, "linked/x", "through"));
+	assert_int_equal(mkdirat(world->to, "d", 0755), 0);
+	assert_true(put_at(world->to, "d/old", "old", 0644));
+	assert_int_equal(symlinkat("d", world->to, "linked"), 0);
+	assert_int_equal(copy_with(world, &caps), 0);
+	assert_true(reads(world, "d/old", "old") && reads(world, "d/new", "new") && absent(world, "d/x"));
+}
+
+static void what_anybody_may_write_is_made_so(void **state)
+{
+	struct world *world = *state;
+	const struct fs_caps caps = {.bytes = MIB, .entries = 100, .depth = 3, .anybody = true};
+	mode_t mask = umask(0);
+
+	assert_true(folder(world, "d") && put(world, "d/f", "") && put_at(world->from, "x", "", 0700));
+	int rc = copy_with(world, &caps);
+	(void)umask(mask);
+	assert_int_equal(rc, 0);
+	assert_int_equal(mode_of(world, "d") & 07777, 0777);
+	assert_int_equal(mode_of(world, "d/f") & 07777, 0666);
+	assert_int_equal(mode_of(world, "x") & 07777, 0777);
+}
+
 #define test(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
 static void a_path_is_hidden_with_any_folder_on_its_way(void **state)
@@ -957,7 +1014,48 @@ static void a_path_is_hidden_with_any_folder_on_its_way(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(paths); i++)
-		assert_int_equal(fs_is_hidden(globs, paths[i].path), paths[i].hidden);
+		assert_int_equal(fs_is_hidden(globs, NULL, paths[i].path), paths[i].hidden);
+}
+
+static void a_folder_in_a_glob_may_lie_anywhere_and_be_the_top_itself(void **state)
+{
+	static const char *const globs[] = {".claude/.cred*", "a/b/c", "x/*.y", "*.env", ".env.*", "!.env.example", "!sample.env", "?/dot", "sample.env/", NULL};
+	static const struct {
+		const char *above, *path;
+		bool hidden;
+	} paths[] = {
+		{NULL, ".claude/.credentials.json", true}, {NULL, "home/u/.claude/.credentials.json", true}, {NULL, ".credentials.json", false},
+		{"/home/u/.claude", ".credentials.json", true}, {"/home/u/.claude/", ".CREDENTIALS.json", true}, {"/home/u", ".credentials.json", false},
+		{"/home/u/not.claude", ".credentials.json", false}, {"/home/.claude", "u/.credentials.json", false},
+		{NULL, "a/b/c", true}, {NULL, "a/b/c/d", true}, {NULL, "z/a/b/c", true}, {"/a", "b/c", true}, {"/a/b", "c", true}, {"/a/b/c", "c", false},
+		{"/a/b/c", "d", false}, {NULL, "b/c", false}, {NULL, "x/1.y", true}, {NULL, "x/1/2.y", false}, {"/x", "1.y", true},
+		{NULL, "prod.env", true}, {NULL, ".env", true}, {NULL, ".env.example", false}, {NULL, ".env.example/.env", true}, {NULL, ".env.local", true},
+		{NULL, "sample.env", true}, {NULL, "a/dot", true}, {NULL, "ab/dot", false}, {"/", "dot", false}, {"", "dot", false},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(paths); i++)
+		if (fs_is_hidden(globs, paths[i].above, paths[i].path) != paths[i].hidden)
+			fail_msg("%s in %s", paths[i].path, paths[i].above ? paths[i].above : "nowhere");
+}
+
+static void what_a_link_with_such_a_name_leads_to_is_found_too(void **state)
+{
+	static const char *const globs[] = {".env", "hidden", NULL};
+	static const char *const links[][2] = {{"conf/prod", ".env"}, {"../conf/../conf/./test", "d/.env"}, {"../one", "e/.env"}, {"d/two", "one"},
+		{"conf", "f/.env"}, {"../../out", "g/.env"}, {"/conf/abs", "h/.env"}, {".env", "i/.env"}, {"../hidden/x", "j/.env"}, {"../conf/prod", "k/.env"},
+		{"../way/late", "l/.env"}, {"conf", "way"}};
+	struct world *world = *state;
+	struct found found;
+
+	for (const char *name = "defghijkl"; *name; name++)
+		assert_true(folder(world, (char[]){*name, '\0'}));
+	assert_true(folder(world, "conf") && put(world, "conf/prod", "") && put(world, "conf/test", "") && put(world, "conf/abs", "") &&
+		put(world, "conf/late", "") && put(world, "d/two", "") && folder(world, "hidden") && put(world, "hidden/x", ""));
+	for (size_t i = 0; i < ARRAY_LEN(links); i++)
+		assert_int_equal(symlinkat(links[i][0], world->from, links[i][1]), 0);
+	assert_int_equal(find(world, globs, &found), 0);
+	assert_string_equal(found.text, " .env conf/prod conf/test d/.env d/two e/.env f/.env g/.env h/.env hidden/ i/.env j/.env k/.env l/.env");
 }
 
 int main(void)
@@ -969,7 +1067,11 @@ int main(void)
 		test(holes_stay_holes_and_cost_nothing),
 		test(a_sparse_file_of_four_tebibytes_is_skipped),
 		test(holes_count_in_sum),
-		cmocka_unit_test(a_path_is_hidden_with_any_folder_on_its_way),
+		test(links_come_along_where_that_is_asked_for_and_count),
+		test(a_folder_that_is_there_is_added_to_and_nothing_in_it_is_changed),
+		test(what_anybody_may_write_is_made_so),
+		cmocka_unit_test(a_folder_in_a_glob_may_lie_anywhere_and_be_the_top_itself), test(what_a_link_with_such_a_name_leads_to_is_found_too),
+		test(a_path_is_hidden_with_any_folder_on_its_way),
 		test(no_more_bytes_are_taken_than_the_cap_and_no_file_is_cut),
 		test(no_more_entries_are_taken_than_the_cap_however_many_there_are),
 		test(skipping_without_end_is_capped_too_and_only_the_first_are_named),
