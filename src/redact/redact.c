@@ -63,6 +63,12 @@ struct redactor *redactor_free(struct redactor *redactor)
 	return NULL;
 }
 
+void redactor_level(struct redactor *redactor)
+{
+	scrub_words_level(redactor->values);
+	scrub_words_level(redactor->words);
+}
+
 void redactor_freep(struct redactor **redactor)
 {
 	*redactor = redactor_free(*redactor);

@@ -27,6 +27,7 @@ struct redact_known {
 };
 struct redactor *redactor_make(const struct redact_known *known);
 struct redactor *redactor_free(struct redactor *redactor); /* wiped; NULL is fine; returns NULL */
+void redactor_level(struct redactor *redactor); /* as scrub_words_level: for what a cell prints that must not learn a value */
 void redactor_freep(struct redactor **redactor);
 
 /* Whether a variable of this name, or with this value, holds a secret: "DB_PASSWORD", or anything that is a key. */

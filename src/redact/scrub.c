@@ -19,11 +19,12 @@
 #include "base/base64.h"
 #include "base/utf8.h"
 #include "redact/escape.h"
+#include "redact/hold.h"
+#include "redact/sift.h"
 
 #define HEAD 4 /* bytes that choose a chain; every form is longer */
 #define CHAINS 4096
 #define HASHES 65536
-#define BETWEEN " \t:-,\r\n" /* what may stand between bytes in hexadecimal */
 #define HEADS_MAX 160 /* of one form, at most: 16, and those with something between */
 
 struct chunk {
@@ -42,6 +43,7 @@ struct form {
 	char *bytes;
 	size_t len;
 	enum form_kind kind;
+	bool rough; /* of a secret that sift.h does not read in one way */
 	uint32_t next; /* one that may be escaped and has the same first byte: 1 + its place in `forms`; 0: none */
 };
 
@@ -57,6 +59,11 @@ struct scrub_words {
 	struct head *heads; /* in a chunk, as what they begin is */
 	size_t head_count;
 	size_t longest;
+	size_t window; /* bytes that are held back at most where what is held back says nothing of the secrets */
+	bool odd; /* one of them has other letters than hold.h has a rule for: the whole window is held back */
+	bool rough; /* so is the secret whose forms are added now */
+	struct sift *sift; /* NULL: all are looked for at every byte */
+	struct scrub_words *others; /* with a sift: those that it does not find; NULL: there are none */
 	struct chunk *chunks; /* what must not be handed on; the newest first */
 	uint32_t chains[CHAINS];
 	unsigned char hashes[HASHES / 8]; /* a bit for each that a head has: few, and near each other in memory */
@@ -99,10 +106,9 @@ static void spell_upper(struct buf *out, unsigned char byte)
 /* ---- forms ---- */
 
 #define SPELLED_MAX 8 /* bytes that one byte becomes at most: "&#x0026;" */
-#define BREAK_EVERY 16 /* letters that a line of base64 has at least */
-#define BREAK_MAX 24 /* bytes between two lines: their end, maybe escaped, and what the next one is indented by */
-#define BETWEEN_MAX 6 /* bytes between two of hexadecimal, "0x" apart */
 #define CHUNK ((size_t)64 << 10)
+#define WINDOW_MIN ((size_t)4096) /* enough for secrets of 300 bytes: who sees it learns no more of its length */
+#define WINDOW_AHEAD 16 /* bytes of an escape behind a form that must be read to know that the form is over */
 
 static void buf_wipe(struct buf *buf)
 {
@@ -146,7 +152,7 @@ static void form_add(struct scrub_words *words, enum form_kind kind, const char 
 	}
 	words->forms = xrealloc(words->forms, words->count + 1, sizeof(*words->forms));
 	struct form *form = &words->forms[words->count++];
-	*form = (struct form){.bytes = chunk_room(words, len), .len = len, .kind = kind};
+	*form = (struct form){.bytes = chunk_room(words, len + 1), .len = len, .kind = kind, .rough = words->rough};
 	memcpy(form->bytes, bytes, len);
 }
 
@@ -312,6 +318,8 @@ struct scrub_words *scrub_words_make(const char *const *secrets, size_t count)
 		size_t len = strlen(secrets[i]);
 		if (len < SCRUB_MIN)
 			continue;
+		words->odd = words->odd || !hold_rules(secrets[i]);
+		words->rough = !hold_rules(secrets[i]) || strpbrk(secrets[i], "%\\&");
 		form_add(words, FORM_TEXT, secrets[i], len);
 		form_add(words, FORM_HEX, secrets[i], len);
 		form_spell(words, secrets[i], len, spell_lower);
@@ -324,6 +332,8 @@ struct scrub_words *scrub_words_make(const char *const *secrets, size_t count)
 		wide_add(words, secrets[i], len, true);
 	}
 	words_index(words);
+	for (words->window = WINDOW_MIN; words->window < words->longest + WINDOW_AHEAD;)
+		words->window *= 2;
 	return words;
 }
 
@@ -337,14 +347,53 @@ struct scrub_words *scrub_words_free(struct scrub_words *words)
 		explicit_bzero(chunk, chunk->used);
 		(void)munmap(chunk, size);
 	}
+	words->others = scrub_words_free(words->others);
+	free(words->sift);
 	free(words->forms);
 	free(words);
 	return NULL;
 }
 
+/* Those that sift.h does not find. */
+static struct scrub_words *others_make(const struct scrub_words *words)
+{
+	own(freep) const char **secrets = xcalloc(words->count + 1, sizeof(*secrets));
+	size_t count = 0;
+
+	for (size_t i = 0; i < words->count; i++)
+		if (words->forms[i].rough && words->forms[i].kind == FORM_TEXT)
+			secrets[count++] = words->forms[i].bytes;
+	return count > 0 ? scrub_words_make(secrets, count) : NULL;
+}
+
+/* Forms in UTF-16 are found as those in UTF-8 are: zeros are left out. */
+void scrub_words_level(struct scrub_words *words)
+{
+	size_t count = 0;
+
+	if (words->sift || words->count == 0)
+		return;
+	struct sift_row *rows = (struct sift_row *)(void *)chunk_room(words, words->count * sizeof(*rows));
+	for (size_t i = 0; i < words->count; i++) {
+		const struct form *form = &words->forms[i];
+		if (form->rough || memchr(form->bytes, '\0', form->len))
+			continue;
+		rows[count++] = (struct sift_row){.bytes = form->bytes, .len = form->len, .hex = form->kind == FORM_HEX,
+			.reach = words->longest};
+	}
+	words->sift = xcalloc(1, sizeof(*words->sift));
+	sift_init(words->sift, rows, count);
+	words->others = others_make(words);
+}
+
 size_t scrub_longest(const struct scrub_words *words)
 {
 	return words->longest;
+}
+
+size_t scrub_window(const struct scrub_words *words)
+{
+	return words->window;
 }
 
 /* ---- comparing ---- */
@@ -362,14 +411,27 @@ static ssize_t match_exact(const struct form *form, const char *text, size_t lef
 	return form->len > left ? CUT : (ssize_t)form->len;
 }
 
+/* What stands between two bytes in hexadecimal. */
+static size_t between(const char *text, size_t left)
+{
+	size_t lf = 0, cr = 0, at = 0;
+
+	for (; at < left && at < BETWEEN_MAX && text[at] && strchr(BETWEEN, text[at]); at++) {
+		lf += text[at] == '\n';
+		cr += text[at] == '\r';
+		if (lf > 1 || cr > 1)
+			break;
+	}
+	return at;
+}
+
 static ssize_t match_hex(const struct form *form, const char *text, size_t left, bool last)
 {
 	size_t at = 0;
 
 	for (size_t i = 0; i < form->len; i++, at += 2) {
 		unsigned char byte = (unsigned char)form->bytes[i];
-		for (size_t from = at; i > 0 && at < left && at - from < BETWEEN_MAX && text[at] && strchr(BETWEEN, text[at]);)
-			at++;
+		at += i > 0 ? between(text + at, left - at) : 0;
 		if (i > 0 && left - at >= 2 && text[at] == '0' && (text[at + 1] == 'x' || text[at + 1] == 'X'))
 			at += 2;
 		if (left - at >= 1 && escape_digit(text[at]) != byte >> 4 && !(left - at == 1 && i > 0 && text[at] == '0'))
@@ -395,6 +457,7 @@ static size_t meets(const struct form *form, size_t from, uint32_t code, size_t 
 
 struct gap { /* between two lines */
 	size_t size, letters; /* of it, and since the last one */
+	size_t lf, cr; /* in it: a blank line ends a text, and a stream of events has one after each */
 };
 
 static bool gap_takes(struct gap *gap, uint32_t code, size_t size)
@@ -405,7 +468,9 @@ static bool gap_takes(struct gap *gap, uint32_t code, size_t size)
 		return false;
 	gap->size += size;
 	gap->letters = 0;
-	return true;
+	gap->lf += code == '\n';
+	gap->cr += code == '\r';
+	return gap->lf <= 1 && gap->cr <= 1;
 }
 
 /* One kind of escape at a time, as whoever wrote it had: there, what begins an escape is always escaped itself, so that
@@ -579,9 +644,11 @@ static void cover_fill(const struct cover *cover, char *bytes, size_t end)
 		memset(bytes + cover->from, '*', to - cover->from);
 }
 
-/* Decides as many bytes as can be, in place, and returns how many. *covered: how many of the first bytes an earlier
- * occurrence covers; afterwards, of those that are not decided. */
-static size_t scan(const struct scrub_words *words, char *bytes, size_t len, bool last, size_t *covered, size_t *found)
+/* Decides as many bytes as can be, in place, but none from `stop` on, and returns how many. *covered: how many of the first
+ * bytes an earlier occurrence covers; afterwards, of those that are not decided. `last`: no form goes on behind the end, or
+ * none that begins before `stop`. `marks`: where a form may begin; NULL: anywhere. */
+static size_t scan(const struct scrub_words *words, const char *marks, char *bytes, size_t len, size_t stop, bool last,
+	size_t *covered, size_t *found)
 {
 	struct cover cover = {.to = *covered};
 	size_t i = 0, size = 0;
@@ -589,8 +656,10 @@ static size_t scan(const struct scrub_words *words, char *bytes, size_t len, boo
 
 	for (size_t j = 0; j < HEAD - 1 && j < len; j++)
 		near = near << 1 | nears[(unsigned char)bytes[j]];
-	for (; len - i >= HEAD; i++) {
+	for (; i < stop && len - i >= HEAD; i++) {
 		near = (near << 1 | nears[(unsigned char)bytes[i + HEAD - 1]]) & ((1u << HEAD) - 1);
+		if (marks && !marks[i])
+			continue;
 		if (!may_begin(words, bytes + i) && !(near && words->near[(unsigned char)bytes[i]]))
 			continue; /* as nearly all are */
 		enum sight sight = look(words, bytes + i, len - i, near != 0, last, &size);
@@ -605,19 +674,66 @@ static size_t scan(const struct scrub_words *words, char *bytes, size_t len, boo
 		}
 		cover.to = i + size > cover.to ? i + size : cover.to;
 	}
-	while (i < len && len - i < HEAD && (last || !begins_form(words, bytes + i, len - i)))
+	while (i < stop && len - i < HEAD && (last || !begins_form(words, bytes + i, len - i)))
 		i++;
 	cover_fill(&cover, bytes, i);
 	*covered = cover.to > i ? cover.to - i : 0;
 	return i;
 }
 
+/* How many of the first bytes go on now, by a rule that does not know the secrets. Behind them no form goes on that begins
+ * in them: hold_tail has seen to that, or the window is longer than any form. */
+static size_t even_stop(const struct scrub_words *words, const char *bytes, size_t len)
+{
+	size_t most = len < words->window ? len : words->window;
+
+	if (words->count == 0)
+		return len;
+	return len - (words->odd ? most : hold_tail(bytes + len - most, most));
+}
+
+/* Marks where others than those of the sift begin. */
+static bool mark_others(const struct scrub_words *words, const char *bytes, size_t len, size_t stop, struct buf *marks)
+{
+	bool found = false;
+
+	for (size_t i = 0; i < stop; i++) {
+		if (scrub_look(words, bytes + i, len - i) == 0)
+			continue;
+		while (marks->len < len)
+			buf_char(marks, 0);
+		marks->data[i] = 1;
+		found = true;
+	}
+	return found;
+}
+
+/* All bytes before `stop` are decided, and none after it. */
+static void scan_even(const struct scrub_words *words, char *bytes, size_t len, size_t stop, size_t *covered, size_t *found)
+{
+	own(buf_wipe) struct buf marks = {0};
+
+	if (stop == 0)
+		return;
+	if (words->sift) { /* all is done whether something was found or not: the last letters alone would be seen otherwise */
+		marks = (struct buf){.data = xcalloc(len + 1, 1), .len = len, .cap = len + 1};
+		(void)sift_find(words->sift, bytes, len, &marks);
+	}
+	if (words->others)
+		(void)mark_others(words->others, bytes, len, stop, &marks);
+	(void)scan(words, marks.data, bytes, len, stop, true, covered, found);
+}
+
 static void scrub_pass(struct scrub *scrub, const struct scrub_words *words, bool last, size_t from, struct buf *out)
 {
 	if (out->len == from)
 		return;
-	size_t decided = scan(words, out->data + from, out->len - from, last, &scrub->covered, &scrub->found);
-	size_t rest = out->len - from - decided;
+	size_t len = out->len - from, decided = scrub->even && !last ? even_stop(words, out->data + from, len) : len;
+	if (scrub->even)
+		scan_even(words, out->data + from, len, decided, &scrub->covered, &scrub->found);
+	else
+		decided = scan(words, NULL, out->data + from, len, len, last, &scrub->covered, &scrub->found);
+	size_t rest = len - decided;
 	scrub->held.len = 0;
 	if (rest) {
 		buf_add(&scrub->held, out->data + from + decided, rest);
@@ -653,7 +769,7 @@ size_t scrub_text(const struct scrub_words *words, char *bytes, size_t len)
 {
 	size_t covered = 0, found = 0;
 
-	(void)scan(words, bytes, len, true, &covered, &found);
+	scan_even(words, bytes, len, len, &covered, &found);
 	return found;
 }
 

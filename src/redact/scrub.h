@@ -3,8 +3,12 @@
  * Each secret is looked for as it is; as base64 (in all three alignments, standard and URL alphabet), also broken into
  * lines; as hex in either case, also with something between the bytes; in small letters (as names of hosts are written) and
  * in capitals; in UTF-16; as term_line shows it; and with any of its letters percent-encoded, once or twice, or escaped as
- * JSON, C, shells and HTML do, also what is base64. Bytes that may begin a secret are held back until it is clear, and
- * nothing else is: a stream of events passes at once. How a stream is split changes nothing. */
+ * JSON, C, shells and HTML do, also what is base64. How a stream is split changes nothing.
+ *
+ * Bytes that may begin a secret are held back until it is clear. Which ones tells of the secret, byte by byte, whoever can
+ * choose what is in the stream and sees when it comes out: where that is so, `even` holds back by a rule that knows no
+ * secret (hold.h). Then two streams of the same bytes come out in the same pieces whatever the secrets are, but for stars
+ * where one was whole. A stream of events has a blank line after each, and passes at once. */
 #ifndef HOTCELL_REDACT_SCRUB_H
 #define HOTCELL_REDACT_SCRUB_H
 
@@ -18,9 +22,17 @@
 struct scrub_words;
 struct scrub_words *scrub_words_make(const char *const *secrets, size_t count);
 struct scrub_words *scrub_words_free(struct scrub_words *words); /* wiped; returns NULL */
+/* From now on looking for a secret takes as long whether some of its letters are there or not, in whole texts and in streams
+ * that are `even`. Not so for secrets with blanks, with letters that are not ASCII, or with a percent sign, a backslash or an
+ * ampersand: what is escaped of them can be read in two ways. */
+void scrub_words_level(struct scrub_words *words);
 size_t scrub_longest(const struct scrub_words *words);
+/* The bytes that `even` holds back at most: always the same for secrets of up to 300 bytes, then twice that, and so on. If one
+ * of them has blanks in it, or letters that are not ASCII, that many are always held back. */
+size_t scrub_window(const struct scrub_words *words);
 
 struct scrub { /* zero is the beginning */
+	bool even; /* what is held back does not depend on the secrets; set before the first call */
 	struct buf held;
 	size_t covered; /* of the held bytes: the first ones that are known to be of a secret */
 	size_t found; /* occurrences; those that overlap count once */

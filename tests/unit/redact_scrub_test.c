@@ -9,12 +9,25 @@
 
 #include "base/base64.h"
 #include "redact/scrub.h"
+#include "redact/sift.h"
 
 #define SECRET "sk-ant/api03+\"x y\\z~&"
 
 static struct scrub_words *words_of(const char *secret)
 {
-	return scrub_words_make(&secret, 1);
+	struct scrub_words *words = scrub_words_make(&secret, 1);
+
+	scrub_words_level(words);
+	return words;
+}
+
+static size_t pass_as(struct scrub *scrub, const struct scrub_words *words, const char *text, size_t len, size_t step,
+	struct buf *out)
+{
+	for (size_t i = 0; i < len; i += step)
+		scrub_take(scrub, words, text + i, len - i < step ? len - i : step, out);
+	scrub_end(scrub, words, out);
+	return scrub->found;
 }
 
 /* In pieces of `step` bytes. Returns how many were found. */
@@ -22,10 +35,14 @@ static size_t pass(const struct scrub_words *words, const char *text, size_t len
 {
 	own(scrub_done) struct scrub scrub = {0};
 
-	for (size_t i = 0; i < len; i += step)
-		scrub_take(&scrub, words, text + i, len - i < step ? len - i : step, out);
-	scrub_end(&scrub, words, out);
-	return scrub.found;
+	return pass_as(&scrub, words, text, len, step, out);
+}
+
+static size_t pass_even(const struct scrub_words *words, const char *text, size_t len, size_t step, struct buf *out)
+{
+	own(scrub_done) struct scrub scrub = {.even = true};
+
+	return pass_as(&scrub, words, text, len, step, out);
 }
 
 static void check(const struct scrub_words *words, const char *text, size_t len, const char *expected, size_t found)
@@ -35,6 +52,10 @@ static void check(const struct scrub_words *words, const char *text, size_t len,
 		size_t met = pass(words, text, len, step, &out);
 		if (out.len != len || memcmp(out.data, expected, len) != 0 || met != found)
 			fail_msg("in pieces of %zu, '%s' is '%s' (%zu)", step, text, buf_text(&out), met);
+		out.len = 0;
+		met = pass_even(words, text, len, step, &out);
+		if (out.len != len || memcmp(out.data, expected, len) != 0 || met != found)
+			fail_msg("evenly, in pieces of %zu, '%s' is '%s' (%zu)", step, text, buf_text(&out), met);
 	}
 	own(buf_done) struct buf whole = {0};
 	buf_add(&whole, text, len);
@@ -299,6 +320,241 @@ static void short_secrets_are_not_looked_for(void **state)
 	assert_null(scrub_words_free(NULL));
 }
 
+/* ---- what is held back must not tell of the secret ---- */
+
+static void what_is_held_back_by_the_even_rule_is_known_without_the_secret(void **state)
+{
+	static const struct {
+		const char *text;
+		size_t held;
+	} rows[] = {
+		{"data: {\"text\":\"hello\"}\n\n", 0}, {"data: hello\n\n", 0}, {"data: hello\r\n\r\n", 0}, {"data: 61\r\r", 0},
+		{": ping\n\n", 0}, {"{\"done\":true}\n", 0}, {"[1]\n", 0}, {"one two ", 0}, {"a sentence. ", 0}, {"<p>text</p>\n", 0},
+		{"", 0}, {"caf\xc3\xa9", 0}, {"caf\xc3\xa9s", 1}, {"one two", 3}, {"QWERTYU", 7}, {"XXXXXXX", 7}, {"a word\n", 5},
+		{"hello\nword\n", 5}, {"word\n0123456789abcdef\n", 22}, {"word\n\nword\n", 5}, {"word\n  ", 7}, {"word \n", 0},
+		{"word\\n ", 7}, {"x\\u{41}\n", 8}, {"x{41}\n", 0}, {"{\"x\":\\u{4", 9}, {"x 61 62 ", 6}, {"61, 62,", 7}, {"61\n\n", 0},
+		{"0x61, 0x62, ", 10}, {"x ,,,,", 4}, {"100 % ", 2}, {"a & b\n", 2},
+	};
+	static const char *const secrets[] = {"QWERTYUIO", "abcdefghijklmnop", "~!@#$^(){}[]<>?"};
+
+	(void)state;
+	for (size_t j = 0; j < ARRAY_LEN(secrets); j++) {
+		struct scrub_words *words = words_of(secrets[j]);
+		for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+			own(scrub_done) struct scrub scrub = {.even = true};
+			own(buf_done) struct buf out = {0};
+			scrub_take(&scrub, words, rows[i].text, strlen(rows[i].text), &out);
+			if (scrub.held.len != rows[i].held || out.len != strlen(rows[i].text) - rows[i].held)
+				fail_msg("of '%s' %zu are held", rows[i].text, scrub.held.len);
+		}
+		scrub_words_free(words);
+	}
+}
+
+static void a_secret_with_other_letters_has_the_whole_window_held_back(void **state)
+{
+	static const char *const secrets[] = {"with a blank", "p\xc3\xa4ssw\xc3\xb6rter", SECRET};
+	char text[6000];
+
+	(void)state;
+	memset(text, '\n', sizeof(text));
+	for (size_t i = 0; i < ARRAY_LEN(secrets); i++) {
+		struct scrub_words *words = words_of(secrets[i]);
+		for (size_t len = 0; len <= sizeof(text); len += 500) {
+			own(scrub_done) struct scrub scrub = {.even = true};
+			own(buf_done) struct buf out = {0};
+			scrub_take(&scrub, words, text, len, &out);
+			assert_int_equal(scrub.held.len, len < scrub_window(words) ? len : scrub_window(words));
+		}
+		assert_int_equal(scrub_window(words), 4096);
+		scrub_words_free(words);
+	}
+}
+
+static void the_window_tells_little_of_how_long_a_secret_is(void **state)
+{
+	static const struct {
+		size_t len, window;
+	} rows[] = {{8, 4096}, {40, 4096}, {164, 4096}, {300, 4096}, {500, 8192}, {8192, 131072}};
+	char secret[8193];
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		memset(secret, 'k', sizeof(secret));
+		secret[rows[i].len] = '\0';
+		struct scrub_words *words = words_of(secret);
+		assert_int_equal(scrub_window(words), rows[i].window);
+		assert_true(scrub_window(words) > scrub_longest(words));
+		scrub_words_free(words);
+	}
+}
+
+static uint32_t drawn; /* what was drawn last */
+
+static uint32_t draw(uint32_t below)
+{
+	drawn = drawn * 1664525u + 1013904223u;
+	return (drawn >> 8) % below;
+}
+
+static void add_spelled(struct buf *out, const char *secret, size_t len, unsigned way)
+{
+	static const char *const each[] = {"%%%02x", "%%25%02X", "\\u%04x", "\\x%02x", "&#%u;", "%02x", "%02X ", "0x%02x,\n", "\\u{%x}"};
+	own(buf_done) struct buf coded = {0};
+
+	if (way < ARRAY_LEN(each)) {
+		for (size_t i = 0; i < len; i++)
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wformat-nonliteral"
+			buf_fmt(out, each[way], (unsigned)(unsigned char)secret[i]);
+#pragma GCC diagnostic pop
+		return;
+	}
+	if (way == ARRAY_LEN(each)) {
+		buf_add(out, secret, len);
+		return;
+	}
+	base64_write(secret, len, &coded);
+	for (size_t i = 0; i < coded.len; i++) {
+		buf_char(out, coded.data[i]);
+		if (i == 3 || i == 20)
+			buf_str(out, way % 2 ? "\r\n  " : "\\n \t");
+	}
+}
+
+/* Noise, and beginnings of the secret in all clothes; now and then it is whole. */
+static void text_make(struct buf *out, const char *secret)
+{
+	static const char noise[] = "\n\n\r \t{}\"%\\&;#:,-0xfnu\0\xc3\xa4Zz+/=";
+
+	for (uint32_t parts = 2 + draw(12); parts > 0; parts--) {
+		for (uint32_t i = draw(6); i > 0; i--)
+			buf_char(out, noise[draw(sizeof(noise) - 1)]);
+		add_spelled(out, secret, draw(4) ? draw((uint32_t)strlen(secret)) : strlen(secret), draw(12));
+	}
+}
+
+/* How much had come out after each piece. */
+static void moments_of(const struct scrub_words *words, bool even, const struct buf *text, uint32_t seed, struct buf *ret,
+	struct buf *out)
+{
+	own(scrub_done) struct scrub scrub = {.even = even};
+
+	drawn = seed;
+	for (size_t i = 0; i < text->len;) {
+		size_t piece = 1 + draw(draw(2) ? 3 : 60);
+		piece = piece < text->len - i ? piece : text->len - i;
+		scrub_take(&scrub, words, text->data + i, piece, out);
+		buf_add(ret, &out->len, sizeof(out->len));
+		i += piece;
+	}
+	scrub_end(&scrub, words, out);
+}
+
+static void the_pieces_that_come_out_are_the_same_for_all_secrets_of_a_kind(void **state)
+{
+	static const char *const secrets[][2] = {{"sk-ant-api03-XyZ123", "................."},
+		{"aaaaaaaabaaaaaaaab", "0123456789abcdef"}, {"QWxhZGRpbjpvcGVu", "%41%42%43&amp;\\u0041"}, {"a blank in it", "b\xc3\xa4r in it"}};
+
+	(void)state;
+	for (uint32_t i = 0; i < 10000; i++) {
+		const char *const *pair = secrets[i % ARRAY_LEN(secrets)];
+		own(buf_done) struct buf text = {0}, one = {0}, other = {0}, plain = {0}, out = {0}, others = {0}, expected = {0};
+		drawn = i;
+		text_make(&text, pair[0]);
+		struct scrub_words *words = words_of(pair[0]), *instead = words_of(pair[1]);
+		moments_of(words, true, &text, i, &one, &out);
+		moments_of(instead, true, &text, i, &other, &others);
+		moments_of(words, false, &text, i, &plain, &expected);
+		if (one.len != other.len || memcmp(one.data, other.data, one.len) != 0)
+			fail_msg("%u: '%s' tells '%s' from '%s'", i, buf_text(&text), pair[0], pair[1]);
+		if (out.len != text.len || memcmp(out.data, expected.data, out.len) != 0)
+			fail_msg("%u: '%s' is '%s', not '%s'", i, buf_text(&text), buf_text(&out), buf_text(&expected));
+		scrub_words_free(words);
+		scrub_words_free(instead);
+	}
+}
+
+/* Some are found by sifting and some are not; all that there is becomes stars, as if they had been looked for one by one. */
+static void secrets_of_all_kinds_are_found_together(void **state)
+{
+	static const char *const secrets[] = {"sk-ant-api03-XyZ123", "100%41&amp;\\x", "a blank in it", "api03-XyZ123%2F", "deadbeef"};
+
+	(void)state;
+	for (uint32_t i = 0; i < 3000; i++) {
+		own(buf_done) struct buf text = {0}, moments = {0}, out = {0}, expected = {0}, whole = {0};
+		struct scrub_words *words = scrub_words_make(secrets, ARRAY_LEN(secrets)), *plain = scrub_words_make(secrets, ARRAY_LEN(secrets));
+		drawn = i;
+		for (uint32_t parts = 1 + draw(4); parts > 0; parts--)
+			text_make(&text, secrets[draw(ARRAY_LEN(secrets))]);
+		buf_add(&whole, text.data, text.len);
+		scrub_words_level(words);
+		moments_of(words, true, &text, i, &moments, &out);
+		moments_of(plain, false, &text, i, &moments, &expected);
+		(void)scrub_text(words, whole.data, whole.len);
+		if (out.len != text.len || memcmp(out.data, expected.data, out.len) != 0 || memcmp(whole.data, expected.data, out.len) != 0)
+			fail_msg("%u: '%s' is '%s', not '%s'", i, buf_text(&text), buf_text(&out), buf_text(&expected));
+		scrub_words_free(words);
+		scrub_words_free(plain);
+	}
+}
+
+/* No letter that is right causes any work: there is nothing to compare before all of them are there. */
+static void part_of_a_secret_is_not_even_looked_at(void **state)
+{
+	static const char secret[] = "sk-ant-api03-XyZ123-abcdefgh";
+	struct sift_row rows[] = {{.bytes = secret, .len = sizeof(secret) - 1, .reach = 300},
+		{.bytes = secret, .len = sizeof(secret) - 1, .reach = 300, .hex = true}};
+	struct sift *sift = xcalloc(1, sizeof(*sift));
+
+	(void)state;
+	sift_init(sift, rows, ARRAY_LEN(rows));
+	for (unsigned way = 0; way < 10; way++) {
+		own(buf_done) struct buf text = {0}, marks = {0};
+		for (size_t len = 0; len < strlen(secret); len++) {
+			add_spelled(&text, secret, len, way);
+			buf_str(&text, "\n\n");
+			add_spelled(&text, secret + 13, len > 13 ? len - 13 : 0, way);
+			buf_str(&text, ".");
+		}
+		assert_false(sift_find(sift, text.data, text.len, &marks));
+		assert_int_equal(marks.len, 0);
+		size_t from = text.len;
+		add_spelled(&text, secret, strlen(secret), way);
+		assert_true(sift_find(sift, text.data, text.len, &marks));
+		assert_int_equal(marks.len, text.len);
+		assert_int_equal(marks.data[from], 1);
+	}
+	free(sift);
+}
+
+/* A stream without end is held in a bounded window, and what is whole is found at its edge as well. */
+static void a_long_run_of_letters_flows_behind_the_window(void **state)
+{
+	static const char secret[] = "sk-ant-api03-XyZ123";
+	struct scrub_words *words = words_of(secret);
+	own(scrub_done) struct scrub scrub = {.even = true};
+	own(buf_done) struct buf text = {0}, out = {0};
+
+	(void)state;
+	for (size_t i = 0; i < 3000; i++) {
+		buf_add(&text, secret, i % 20);
+		buf_str(&text, i % 97 == 0 ? secret : "sk-");
+	}
+	for (size_t i = 0; i < text.len; i += 777) {
+		size_t now = i + 777 < text.len ? i + 777 : text.len;
+		scrub_take(&scrub, words, text.data + i, now - i, &out);
+		assert_int_equal(out.len, now < scrub_window(words) ? 0 : now - scrub_window(words));
+	}
+	scrub_end(&scrub, words, &out);
+	assert_int_equal(out.len, text.len);
+	size_t found = scrub_text(words, text.data, text.len);
+	assert_true(found >= 3000 / 97);
+	assert_int_equal(scrub.found, found);
+	assert_memory_equal(out.data, text.data, out.len);
+	scrub_words_free(words);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -311,6 +567,13 @@ int main(void)
 		cmocka_unit_test(only_what_may_begin_a_secret_is_held_back),
 		cmocka_unit_test(secrets_that_overlap_are_covered_altogether),
 		cmocka_unit_test(short_secrets_are_not_looked_for),
+		cmocka_unit_test(what_is_held_back_by_the_even_rule_is_known_without_the_secret),
+		cmocka_unit_test(a_secret_with_other_letters_has_the_whole_window_held_back),
+		cmocka_unit_test(the_window_tells_little_of_how_long_a_secret_is),
+		cmocka_unit_test(the_pieces_that_come_out_are_the_same_for_all_secrets_of_a_kind),
+		cmocka_unit_test(secrets_of_all_kinds_are_found_together),
+		cmocka_unit_test(part_of_a_secret_is_not_even_looked_at),
+		cmocka_unit_test(a_long_run_of_letters_flows_behind_the_window),
 	};
 	return cmocka_run_group_tests_name("door scrub", tests, NULL, NULL);
 }

@@ -1,0 +1,269 @@
+#include "redact/sift.h"
+
+#include <string.h>
+#include <sys/random.h>
+
+#include "redact/escape.h"
+#include "redact/hold.h"
+
+#define SKEWED 12 /* letters at the beginning that an escape in front may have swallowed: as many bytes as it has at most */
+#define WITHIN_MAX ((SIFT_LETTERS + SKEWED) * 12 + 3 * BREAK_MAX) /* bytes of text that so few letters have at most */
+#define BITS_SHIFT 48 /* a hash has 16 bits */
+
+enum { SEPARATOR = 16, MARK_X, OTHER };
+
+struct sieve { /* one reading of a text */
+	const struct sift *sift;
+	size_t len; /* of the text */
+	struct buf *marks;
+	unsigned char *letters; /* what was read; of hexadecimal, digits */
+	size_t count;
+	size_t run; /* letters since a blank that is not at the beginning of a line: no form goes over one */
+	bool indents; /* nothing but blanks since a line has ended */
+	uint64_t last; /* letters, the newest lowest */
+	bool found;
+};
+
+static inline size_t hash_of(const struct sift *sift, uint64_t block, bool hex)
+{
+	uint64_t mixed = (block ^ sift->keys[0]) * (sift->keys[1] | 1);
+
+	mixed = (mixed ^ mixed >> 32 ^ hex) * (sift->keys[2] | 1);
+	return (size_t)(mixed >> BITS_SHIFT);
+}
+_Static_assert(sizeof(((struct sift *)NULL)->bits) * 8 == 1u << (64 - BITS_SHIFT), "every hash has a bit");
+
+void sift_init(struct sift *sift, struct sift_row *rows, size_t count)
+{
+	*sift = (struct sift){.rows = rows, .count = count};
+	if (getrandom(sift->keys, sizeof(sift->keys), 0) != (ssize_t)sizeof(sift->keys))
+		abort(); /* never of so few bytes */
+	for (size_t i = 0; i < count; i++) {
+		struct sift_row *row = &rows[i];
+		row->block = 0;
+		sift->brief = sift->brief || (!row->hex && row->len < SIFT_LETTERS + SKEWED);
+		for (size_t j = row->len - SIFT_LETTERS; j < row->len; j++)
+			row->block = row->block << 8 | (unsigned char)row->bytes[j];
+		size_t hash = hash_of(sift, row->block, row->hex);
+		sift->bits[hash / 8] |= (unsigned char)(1 << hash % 8);
+		row->next = sift->chains[hash % SIFT_CHAINS];
+		sift->chains[hash % SIFT_CHAINS] = (uint32_t)i + 1;
+	}
+}
+
+/* ---- what the bits say may be there ---- */
+
+static unsigned digit_at(const struct sift_row *row, size_t at)
+{
+	return (unsigned char)row->bytes[at / 2] >> (at % 2 ? 0 : 4) & 15;
+}
+
+/* Every letter is compared, whichever is the first that differs. */
+static bool is_there(const struct sieve *sieve, const struct sift_row *row)
+{
+	size_t size = row->hex ? 2 * row->len : row->len, most = size < sieve->count ? size : sieve->count;
+	size_t skewed = row->hex ? 0 : size - SIFT_LETTERS < SKEWED ? size - SIFT_LETTERS : SKEWED;
+	unsigned differs = 0;
+
+	if (most + skewed < size)
+		return false;
+	for (size_t i = skewed; i < size; i++) {
+		unsigned letter = row->hex ? digit_at(row, i) : (unsigned char)row->bytes[i];
+		differs |= sieve->letters[sieve->count - size + i] ^ letter;
+	}
+	return differs == 0;
+}
+
+static void mark(struct sieve *sieve, size_t end, size_t reach)
+{
+	size_t from = end > reach ? end - reach : 0;
+
+	while (sieve->marks->len < sieve->len)
+		buf_char(sieve->marks, 0);
+	memset(sieve->marks->data + from, 1, end - from);
+	sieve->found = true;
+}
+
+static inline bool has_bit(const struct sift *sift, uint64_t block, bool hex)
+{
+	size_t hash = hash_of(sift, block, hex);
+
+	return sift->bits[hash / 8] >> hash % 8 & 1;
+}
+
+/* After a letter that ends before `end`. */
+static void seek(struct sieve *sieve, size_t end, bool hex)
+{
+	const struct sift *sift = sieve->sift;
+	if (!has_bit(sift, sieve->last, hex))
+		return;
+	size_t hash = hash_of(sift, sieve->last, hex);
+	for (uint32_t i = sift->chains[hash % SIFT_CHAINS]; i; i = sift->rows[i - 1].next) {
+		const struct sift_row *row = &sift->rows[i - 1];
+		if (row->hex == hex && row->block == sieve->last && is_there(sieve, row))
+			mark(sieve, end, row->reach);
+	}
+}
+
+/* ---- readings ---- */
+
+static inline void take_letter(struct sieve *sieve, uint32_t code, size_t end)
+{
+	if (code <= ' ' && (code == '\0' || code == ' ' || code == '\t' || code == '\r' || code == '\n')) {
+		sieve->indents = sieve->indents || code == '\r' || code == '\n';
+		sieve->run = code == '\0' || sieve->indents ? sieve->run : 0;
+		return;
+	}
+	sieve->indents = false;
+	sieve->letters[sieve->count++] = (unsigned char)(code < 0x80 ? code : 0xff); /* of no form */
+	sieve->last = sieve->last << 8 | sieve->letters[sieve->count - 1];
+	if (++sieve->run >= SIFT_LETTERS)
+		seek(sieve, end, false);
+}
+
+/* As take_letter for every byte, with all that changes in registers: most of the time is spent here. */
+static void read_plain(struct sieve *sieve, const char *text)
+{
+	const struct sift *sift = sieve->sift;
+	size_t count = 0, run = 0;
+	uint64_t last = 0;
+	bool indents = false;
+
+	for (size_t i = 0; i < sieve->len; i++) {
+		unsigned char byte = (unsigned char)text[i];
+		if (byte <= ' ' && (byte == '\0' || byte == ' ' || byte == '\t' || byte == '\r' || byte == '\n')) {
+			indents = indents || byte == '\r' || byte == '\n';
+			run = byte == '\0' || indents ? run : 0;
+			continue;
+		}
+		indents = false;
+		byte = byte < 0x80 ? byte : 0xff;
+		sieve->letters[count++] = byte;
+		last = last << 8 | byte;
+		if (++run < SIFT_LETTERS || !has_bit(sift, last, false))
+			continue;
+		sieve->count = count;
+		sieve->last = last;
+		seek(sieve, i + 1, false);
+	}
+}
+
+/* Returns where the next letter begins. */
+static size_t read_letter(struct sieve *sieve, const char *text, size_t at, enum escape_kind kind)
+{
+	uint32_t code = (unsigned char)text[at];
+	int size = escape_begins((unsigned char)text[at]) ? escape_read(kind, text + at, sieve->len - at, &code) : 0;
+
+	if (size <= 0)
+		code = (unsigned char)text[at];
+	at += size > 0 ? (size_t)size : 1;
+	take_letter(sieve, code, at);
+	return at;
+}
+
+/* A form may begin inside of what looks like an escape: "%" in front of "de%61db%65ef". */
+static void read_within(struct sieve *whole, const char *text, size_t from, size_t to, enum escape_kind kind)
+{
+	for (; from < to; from++) {
+		unsigned char letters[SIFT_LETTERS + SKEWED];
+		struct sieve sieve = {.sift = whole->sift, .len = whole->len, .marks = whole->marks, .letters = letters};
+		for (size_t at = from; at < whole->len && at - from < WITHIN_MAX && sieve.count < sizeof(letters);)
+			at = read_letter(&sieve, text, at, kind);
+		whole->found = whole->found || sieve.found;
+		explicit_bzero(letters, sizeof(letters));
+	}
+}
+
+static void read_escaped(struct sieve *sieve, const char *text, enum escape_kind kind)
+{
+	sieve->count = sieve->run = 0;
+	sieve->last = 0;
+	sieve->indents = false;
+	for (size_t i = 0; i < sieve->len;) {
+		size_t next = read_letter(sieve, text, i, kind);
+		if (sieve->sift->brief && next - i > 1)
+			read_within(sieve, text, i + 1, next, kind);
+		i = next;
+	}
+}
+
+static const unsigned char *digits_table(void)
+{
+	static unsigned char table[256];
+
+	if (table[(unsigned char)'z'] == OTHER)
+		return table;
+	for (unsigned byte = 0; byte < 256; byte++) {
+		int digit = escape_digit((char)byte);
+		bool between = byte && strchr(BETWEEN, (char)byte);
+		table[byte] = (unsigned char)(digit >= 0 ? digit : between ? SEPARATOR : byte == 'x' || byte == 'X' ? MARK_X : OTHER);
+	}
+	return table;
+}
+
+/* Digits and what may be between them, from the first to the last. */
+static void read_digits(struct sieve *sieve, const unsigned char *table, const char *text, size_t from, size_t to)
+{
+	uint64_t before = 0; /* the digits without the last one */
+
+	sieve->count = 0;
+	sieve->last = 0;
+	for (size_t i = from; i < to; i++) {
+		unsigned char digit = table[(unsigned char)text[i]];
+		if (digit < SEPARATOR) {
+			before = sieve->last;
+			sieve->letters[sieve->count++] = digit;
+			sieve->last = sieve->last << 4 | digit;
+			if (sieve->count >= 2 * SIFT_LETTERS)
+				seek(sieve, i + 1, true);
+		} else if (digit == MARK_X && sieve->count > 0 && sieve->letters[sieve->count - 1] == 0) {
+			sieve->last = before; /* of "0x" nothing counts */
+			sieve->count--;
+		}
+	}
+}
+
+/* Where one of so many bytes is of no form in hexadecimal there is none, and most need not be read. */
+static void read_hex(struct sieve *sieve, const char *text)
+{
+	const unsigned char *table = digits_table();
+	const size_t least = (size_t)2 * SIFT_LETTERS;
+
+	for (size_t i = 0; i + least <= sieve->len;) {
+		size_t from = i + least;
+		while (from > i && table[(unsigned char)text[from - 1]] != OTHER)
+			from--;
+		if (from > i) {
+			i = from;
+			continue;
+		}
+		size_t to = i + least;
+		while (to < sieve->len && table[(unsigned char)text[to]] != OTHER)
+			to++;
+		read_digits(sieve, table, text, i, to);
+		i = to;
+	}
+}
+
+bool sift_find(const struct sift *sift, const char *text, size_t len, struct buf *marks)
+{
+	struct sieve sieve = {.sift = sift, .len = len, .marks = marks};
+
+	if (len < SIFT_LETTERS || sift->count == 0)
+		return false;
+	sieve.letters = xcalloc(len, 1);
+	read_plain(&sieve, text);
+	if (memchr(text, '%', len)) {
+		read_escaped(&sieve, text, ESCAPE_PERCENT);
+		if (memmem(text, len, "%25", 3))
+			read_escaped(&sieve, text, ESCAPE_PERCENT_TWICE);
+	}
+	if (memchr(text, '\\', len))
+		read_escaped(&sieve, text, ESCAPE_BACKSLASH);
+	if (memchr(text, '&', len))
+		read_escaped(&sieve, text, ESCAPE_HTML);
+	read_hex(&sieve, text);
+	explicit_bzero(sieve.letters, len);
+	free(sieve.letters);
+	return sieve.found;
+}
