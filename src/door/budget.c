@@ -60,6 +60,38 @@ void totals_add(struct door_totals *totals, const struct door_totals *more)
 			add_capped(count_of(totals, i), count_of(more, i)), __ATOMIC_RELAXED);
 }
 
+static void count_take(struct door_totals *totals, const struct door_totals *less)
+{
+	for (size_t i = 0; i < DOOR_COUNTS; i++) {
+		uint64_t have = count_of(totals, i), take = count_of(less, i);
+		if (take > 0)
+			__atomic_store_n(&totals->count[i], have > take ? have - take : 0, __ATOMIC_RELAXED);
+	}
+}
+
+/* In an order in which whoever is killed in between leaves too much as used, never too little. */
+void account_reserve(struct door_account *account, const struct door_totals *most)
+{
+	totals_add(&account->used, most);
+	__atomic_thread_fence(__ATOMIC_SEQ_CST);
+	totals_add(&account->reserved, most);
+}
+
+void account_settle(struct door_account *account, const struct door_totals *most, const struct door_totals *cost)
+{
+	count_take(&account->reserved, most);
+	totals_add(&account->used, cost);
+	__atomic_thread_fence(__ATOMIC_SEQ_CST);
+	count_take(&account->used, most);
+}
+
+void account_settled(const struct door_account *account, struct door_totals *ret)
+{
+	*ret = (struct door_totals){0};
+	totals_add(ret, &account->used);
+	count_take(ret, &account->reserved);
+}
+
 /* ---- reading ---- */
 
 static int refuse(struct err *err, const char *what, const char *text, const char *why)
@@ -289,4 +321,58 @@ void budget_sentence(const struct door_budget *budget, const struct door_totals 
 	buf_fmt(ret, "%s is used up (", kinds[kind].noun);
 	amount_text(used(totals, kind), kinds[kind].unit, in_cents, ret);
 	buf_char(ret, ')');
+}
+
+/* ---- reserving ---- */
+
+static const enum budget_kind reserved_kinds[] = {BUDGET_MICRODOLLARS, BUDGET_TOKENS};
+
+enum budget_kind budget_short(const struct door_budget *budget, const struct door_account *account,
+	const struct door_totals *most)
+{
+	for (size_t i = 0; i < ARRAY_LEN(reserved_kinds); i++) {
+		enum budget_kind kind = reserved_kinds[i];
+		if (budget->limit[kind] > 0 && add_capped(used(&account->used, kind), used(most, kind)) > budget->limit[kind])
+			return kind;
+	}
+	return BUDGET_KINDS;
+}
+
+static uint64_t left_of(const struct door_budget *budget, const struct door_account *account, enum budget_kind kind)
+{
+	uint64_t gone = used(&account->used, kind);
+
+	return gone < budget->limit[kind] ? budget->limit[kind] - gone : 0;
+}
+
+bool budget_is_low(const struct door_budget *budget, const struct door_account *account, enum budget_kind kind)
+{
+	struct door_totals settled;
+
+	account_settled(account, &settled);
+	uint64_t gone = used(&settled, kind);
+	return gone >= budget->limit[kind] || budget->limit[kind] - gone <= budget->limit[kind] / 10;
+}
+
+void budget_short_sentence(const struct door_budget *budget, const struct door_account *account, enum budget_kind kind,
+	const struct door_totals *most, struct buf *ret)
+{
+	if (kind >= BUDGET_KINDS)
+		return;
+	const struct kind *row = &kinds[kind];
+	uint64_t under_way = used(&account->reserved, kind);
+
+	buf_str(ret, "a request that may cost up to ");
+	amount_text(used(most, kind), row->unit, false, ret);
+	buf_str(ret, " was refused: of the budget of ");
+	amount_text(budget->limit[kind], row->unit, budget->limit[kind] % CENT == 0, ret);
+	buf_fmt(ret, "%s only ", row->noun);
+	amount_text(left_of(budget, account, kind), row->unit, false, ret);
+	buf_str(ret, " is left");
+	if (under_way > 0) {
+		buf_str(ret, " (");
+		amount_text(under_way, row->unit, false, ret);
+		buf_str(ret, " is reserved by requests under way)");
+	}
+	buf_str(ret, "; a lower max_tokens may fit");
 }

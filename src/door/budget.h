@@ -18,7 +18,7 @@ enum door_count {
 	COUNT_SENT, COUNT_RECEIVED, /* bytes, as the cell sees it */
 	COUNT_TOKENS_IN, COUNT_TOKENS_OUT, /* the cache's are among those in */
 	COUNT_MICRODOLLARS,
-	COUNT_UNPRICED, /* answers whose usage was not told, or whose model has no price */
+	COUNT_UNPRICED, /* answers whose cost is estimated: not told, cut off, or of a model without a price */
 	DOOR_COUNTS
 };
 extern const char *const door_count_names[DOOR_COUNTS]; /* "connections", "requests", ... as in JSON */
@@ -29,6 +29,16 @@ struct door_totals {
 	uint64_t count[DOOR_COUNTS];
 };
 void totals_add(struct door_totals *totals, const struct door_totals *more); /* saturates; either may be shared */
+
+/* What was used and, as part of it, what is only reserved: the most that requests under way can cost. It is given back
+ * when they are over and cost less; whoever dies in between has it counted as used. Shared like its totals. */
+struct door_account {
+	struct door_totals used, reserved;
+};
+void account_reserve(struct door_account *account, const struct door_totals *most);
+/* What was reserved is over, and cost this. */
+void account_settle(struct door_account *account, const struct door_totals *most, const struct door_totals *cost);
+void account_settled(const struct door_account *account, struct door_totals *ret); /* used, without what is reserved */
 
 enum budget_kind {
 	BUDGET_MICRODOLLARS, BUDGET_TOKENS, BUDGET_REQUESTS, BUDGET_SENT, BUDGET_RECEIVED, BUDGET_CONNECTIONS,
@@ -47,5 +57,13 @@ enum budget_kind budget_reached(const struct door_budget *budget, const struct d
 /* "the budget of $20.00 is used up ($20.13)" */
 void budget_sentence(const struct door_budget *budget, const struct door_totals *totals, enum budget_kind kind,
 	struct buf *ret);
+/* The first of money and tokens of which less is left than `most`; BUDGET_KINDS: it fits. */
+enum budget_kind budget_short(const struct door_budget *budget, const struct door_account *account,
+	const struct door_totals *most);
+/* "the budget of $20.00 leaves $0.02, and a request was refused that may cost $0.31 ($1.20 is reserved by requests under
+ * way); a lower max_tokens may fit" */
+void budget_short_sentence(const struct door_budget *budget, const struct door_account *account, enum budget_kind kind,
+	const struct door_totals *most, struct buf *ret);
+bool budget_is_low(const struct door_budget *budget, const struct door_account *account, enum budget_kind kind); /* a tenth or less is left */
 
 #endif

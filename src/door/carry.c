@@ -16,6 +16,7 @@
 #include <sys/socket.h>
 
 #include "base/clock.h"
+#include "door/hold.h"
 #include "door/rewrite.h"
 
 #define TURN 8 /* pieces of one connection before others have their turn */
@@ -102,8 +103,20 @@ static void request_piece(struct conn *conn, struct span piece)
 	keep_request(own->keep, piece.at, piece.len);
 	if (conn->run->doord->policy.replay)
 		secret_want(own, piece);
+	else if (hold_takes(conn))
+		hold_piece(conn, piece);
 	else
 		queue_piece(&own->up, piece.at, piece.len, own->asked.framing == FRAME_CHUNKED);
+}
+
+void carry_queue_body(struct carrying *own, const struct buf *body)
+{
+	bool chunk = own->asked.framing == FRAME_CHUNKED;
+
+	if (body->len > 0)
+		queue_piece(&own->up, body->data, body->len, chunk);
+	if (chunk)
+		queue_add(&own->up, "0\r\n\r\n", 5);
 }
 
 /* What follows the body is not looked at: a connection is for one request. */
@@ -125,9 +138,11 @@ void carry_body(struct conn *conn, const char *bytes, size_t len)
 	}
 	if (own->asked.bad)
 		carry_trouble(conn, 400, "its body is no body");
-	else if (own->asked.done && own->asked.framing == FRAME_CHUNKED && !conn->run->doord->policy.replay)
+	else if (own->asked.done && own->asked.framing == FRAME_CHUNKED && !conn->run->doord->policy.replay && !hold_takes(conn))
 		queue_add(&own->up, "0\r\n\r\n", 5);
 	carry_passed(conn, used, 0);
+	if (own->asked.done)
+		hold_end(conn);
 }
 
 static bool wants_request(const struct conn *conn)
@@ -166,6 +181,9 @@ static void send_request(struct conn *conn)
 	if (end == FAR_FAILED) {
 		own->deaf = true;
 		queue_drop(&own->up);
+	} else if (own->far != NULL && own->asked.done && queue_len(&own->up) == 0) {
+		own->meter.sent = true;
+		hold_sent(conn);
 	}
 }
 
@@ -192,6 +210,11 @@ static void end_answer(struct conn *conn, bool cut)
 	if (own->ended)
 		return;
 	if (!cut) {
+		if (own->strips) {
+			own(buf_done) struct buf left = { 0 };
+			strip_end(&own->strip, &left);
+			scrub_take(&own->scrub, run->doord->words, buf_text(&left), left.len, &rest);
+		}
 		scrub_end(&own->scrub, run->doord->words, &rest);
 		put_piece(conn, rest.data, rest.len);
 		if (own->chunks)
@@ -201,7 +224,7 @@ static void end_answer(struct conn *conn, bool cut)
 	}
 	own->ended = true;
 	own->cut = cut;
-	meter_close(&own->meter, conn);
+	meter_close(&own->meter, conn, !cut);
 }
 
 static void cut_answer(struct conn *conn, const char *why)
@@ -213,7 +236,7 @@ static void cut_answer(struct conn *conn, const char *why)
 static void answer_body(struct conn *conn, const char *bytes, size_t len)
 {
 	struct carrying *own = conn->own;
-	own(buf_done) struct buf out = { 0 };
+	own(buf_done) struct buf out = { 0 }, whole = { 0 };
 	size_t used = 0;
 
 	while (used < len && !own->answered.done && !own->answered.bad) {
@@ -221,12 +244,17 @@ static void answer_body(struct conn *conn, const char *bytes, size_t len)
 		size_t now = http_body_take(&own->answered, bytes + used, len - used, &piece);
 		if (piece.len > 0) {
 			meter_take(&own->meter, conn, piece.at, piece.len);
-			scrub_take(&own->scrub, conn->run->doord->words, piece.at, piece.len, &out);
+			if (own->strips)
+				strip_take(&own->strip, piece.at, piece.len, &whole);
+			else
+				buf_add(&whole, piece.at, piece.len);
 		}
 		if (now == 0)
 			break;
 		used += now;
 	}
+	if (whole.len > 0) /* once for all chunks: what waits is looked at again each time */
+		scrub_take(&own->scrub, conn->run->doord->words, whole.data, whole.len, &out);
 	put_piece(conn, out.data, out.len);
 	if (own->answered.bad)
 		cut_answer(conn, "its answer's body is no body");
@@ -264,11 +292,13 @@ static void begin_answer(struct conn *conn, const struct http_head *head)
 		return;
 	}
 	rewrite_answer_fields(conn->secret, head, conn->run->doord->words, &fields);
-	own->chunks = (head->framing == FRAME_CHUNKED || head->framing == FRAME_CLOSE) && !own->old;
+	own->strips = own->strips && hold_strips(head);
+	if (own->strips)
+		hold_drop_length(&fields);
+	own->chunks = (head->framing == FRAME_CHUNKED || head->framing == FRAME_CLOSE || own->strips) && !own->old;
 	carry_head(conn, head->status, head->reason, &fields);
 	keep_answer(own->keep, head->status, &fields);
-	if (head->status / 100 == 2)
-		meter_open(&own->meter, type != NULL ? type->value : (struct span){ "", 0 }, strcmp(own->method, "POST") == 0);
+	meter_open(&own->meter, type != NULL ? type->value : (struct span){ "", 0 }, head->status, strcmp(own->method, "POST") == 0);
 	http_body_init(&own->answered, head);
 	if (own->answered.done)
 		end_answer(conn, false);
@@ -439,7 +469,8 @@ static void end_cut(struct conn *conn)
 /* Nobody listens: whether there is still something to learn about what it cost. */
 static bool is_worth_hearing(const struct carrying *own)
 {
-	return own->far != NULL && own->asked.done && !own->ended && (own->status == 0 || own->meter.reader != NULL);
+	return own->far != NULL && own->asked.done && !own->ended &&
+		(own->status == 0 || own->meter.reader != NULL || own->meter.reserved);
 }
 
 static void settle(struct conn *conn)
@@ -490,6 +521,10 @@ void carry_on(struct conn *conn)
 		shake(conn);
 	if (!own->shaking) {
 		take_request(conn);
+		if (own->released && own->far == NULL && conn->dial == NULL && !own->waits && !idle(own)) {
+			secret_begin_dial(conn);
+			return;
+		}
 		send_request(conn);
 		take_answer(conn);
 		play_answer(conn);

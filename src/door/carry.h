@@ -5,6 +5,7 @@
 #include "door/doord.h"
 #include "door/meter.h"
 #include "door/replay.h"
+#include "door/strip.h"
 #include "door/tls.h"
 
 struct queue { /* bytes that wait for somebody who reads slowly */
@@ -24,6 +25,10 @@ struct carrying {
 	/* towards the upstream */
 	struct http_body asked;
 	struct buf wanted; /* the body, where it is only compared with a recording */
+	struct buf held; /* the body, until it is whole: see hold.h */
+	size_t held_size; /* bytes that count as held: those, and then those of the queue */
+	bool holds, released;
+	bool retry; /* what it is refused for may be over soon */
 	struct queue up;
 	bool deaf; /* the upstream takes no more of it, and may answer all the same */
 
@@ -34,6 +39,8 @@ struct carrying {
 	struct http_body answered;
 	bool chunks; /* how the cell is told of the end */
 	struct queue down;
+	bool strips; /* an event that the cell did not ask for */
+	struct strip strip;
 	struct scrub scrub;
 	struct meter meter;
 	struct keep *keep;
@@ -46,13 +53,14 @@ struct carrying {
 	bool gone; /* the cell does not listen any more */
 	bool over; /* there is nothing to do any more */
 	unsigned trouble; /* 0, or the status that tells the cell of `why` */
-	char why[120];
+	char why[400];
 };
 
 /* Counts them, and notes it when there may be no more. */
 void carry_passed(struct conn *conn, size_t sent, size_t received);
 /* Bytes of the request's body that came with its head. */
 void carry_body(struct conn *conn, const char *bytes, size_t len);
+void carry_queue_body(struct carrying *own, const struct buf *body); /* all of it, for the upstream */
 /* The status line and all; what follows is the body. */
 void carry_head(struct conn *conn, unsigned status, struct span reason, const struct buf *fields);
 void carry_trouble(struct conn *conn, unsigned status, const char *why); /* the first is told */
@@ -66,5 +74,6 @@ void secret_want(struct carrying *own, struct span piece); /* of a body to compa
 void secret_play(struct conn *conn); /* the request is whole: finds what answers it */
 void secret_shaken(struct conn *conn); /* TLS has begun, or it is over: another one may have its turn */
 void secret_release(struct conn *conn); /* the upstream */
+void secret_begin_dial(struct conn *conn); /* the request may go */
 
 #endif

@@ -153,8 +153,8 @@ static void count(struct conn *conn, enum door_count what, uint64_t amount)
 	struct door_totals more = { 0 };
 
 	more.count[what] = amount;
-	totals_add(conn->run->totals, &more);
-	totals_add(&conn->run->doord->totals[0], &more);
+	totals_add(&conn->run->account->used, &more);
+	totals_add(&conn->run->doord->accounts[0].used, &more);
 }
 
 void conn_judged(struct conn *conn, enum verdict verdict, const char *reason)
@@ -201,21 +201,23 @@ static bool is_spent(const struct conn *conn, bool under_way, struct buf *ret_se
 	struct doord *doord = conn->run->doord;
 	const struct {
 		const struct door_budget *budget;
-		const struct door_totals *totals;
+		const struct door_account *account;
 		uint64_t number;
-	} both[] = { { &doord->policy.budget, &doord->totals[0], 0 },
-		{ &doord->policy.run_budget, conn->run->totals, conn->run->number } };
+	} both[] = { { &doord->policy.budget, &doord->accounts[0], 0 },
+		{ &doord->policy.run_budget, conn->run->account, conn->run->number } };
+	struct door_totals totals;
 
 	for (size_t i = 0; i < ARRAY_LEN(both); i++) {
 		const struct door_budget bytes = of_bytes(both[i].budget);
-		enum budget_kind kind = budget_reached(under_way ? &bytes : both[i].budget, both[i].totals);
+		account_settled(both[i].account, &totals); /* what is reserved may come back */
+		enum budget_kind kind = budget_reached(under_way ? &bytes : both[i].budget, &totals);
 		bool *told = i == 0 ? &doord->told_spent : &conn->run->told_spent;
 		if (kind == BUDGET_KINDS)
 			continue;
 		if (ret_sentence != NULL)
-			budget_sentence(both[i].budget, both[i].totals, kind, ret_sentence);
+			budget_sentence(both[i].budget, &totals, kind, ret_sentence);
 		if (!*told)
-			doord_spent(doord, both[i].number, kind);
+			doord_spent(doord, both[i].number, kind, 0, true);
 		*told = true;
 		return true;
 	}
@@ -234,6 +236,44 @@ bool conn_passed(struct conn *conn, size_t sent, size_t received)
 		return true;
 	conn_cut(conn, "cut off: a budget is used up");
 	return false;
+}
+
+static uint64_t amount_of(const struct door_totals *most, enum budget_kind kind)
+{
+	return kind == BUDGET_MICRODOLLARS ? most->count[COUNT_MICRODOLLARS]
+					   : most->count[COUNT_TOKENS_IN] + most->count[COUNT_TOKENS_OUT];
+}
+
+bool conn_reserve(struct conn *conn, const struct door_totals *most, struct buf *ret_sentence, bool *ret_retry)
+{
+	struct doord *doord = conn->run->doord;
+	const struct {
+		const struct door_budget *budget;
+		struct door_account *account;
+		uint64_t number;
+		bool *told, *told_over;
+	} both[] = { /* the run's first: what it may not do is no matter of others */
+		{ &doord->policy.run_budget, conn->run->account, conn->run->number, &conn->run->told_short, &conn->run->told_spent },
+		{ &doord->policy.budget, &doord->accounts[0], 0, &doord->told_short, &doord->told_spent } };
+
+	for (size_t i = 0; i < ARRAY_LEN(both); i++) {
+		enum budget_kind kind = budget_short(both[i].budget, both[i].account, most);
+		if (kind == BUDGET_KINDS)
+			continue;
+		struct door_account alone = { 0 };
+		account_settled(both[i].account, &alone.used);
+		*ret_retry = budget_short(both[i].budget, &alone, most) == BUDGET_KINDS;
+		bool over = budget_is_low(both[i].budget, both[i].account, kind);
+		bool *told = over ? both[i].told_over : both[i].told;
+		budget_short_sentence(both[i].budget, both[i].account, kind, most, ret_sentence);
+		if (!*told && !*ret_retry)
+			doord_spent(doord, both[i].number, kind, amount_of(most, kind), over);
+		*told = *told || !*ret_retry;
+		return false;
+	}
+	for (size_t i = 0; i < ARRAY_LEN(both); i++)
+		account_reserve(both[i].account, most);
+	return true;
 }
 
 bool conn_may_begin(struct conn *conn, struct buf *ret_sentence)
@@ -361,6 +401,8 @@ void conn_free(struct conn *conn)
 {
 	struct door_run *run = conn->run;
 
+	if (conn->kind->ending != NULL)
+		conn->kind->ending(conn);
 	record(conn);
 	(void)is_spent(conn, false, NULL); /* whoever waits for that is told now, not at the next request */
 	if (conn->kind->freed != NULL)

@@ -9,7 +9,9 @@
 #include <sys/un.h>
 
 #include "base/clock.h"
+#include "base/weaken.h"
 #include "door/http.h"
+#include "door/local.h"
 
 #define TRY_NS (5 * NS_PER_S) /* for one of several addresses */
 
@@ -132,8 +134,21 @@ static void ask_proxy(struct dial *dial)
 
 /* ---- connecting ---- */
 
+/* Why a public address is none for this rule; NULL: it is. What the user names as private may be this machine. */
+static const char *own_fault(const struct dial *dial, const union address *address)
+{
+	return dial->rule.private_ok || weakened("door-addresses") ? NULL : local_refusal(&address->any);
+}
+
+/* An address that became ours meanwhile has not been told anything yet. */
 static void connected(struct dial *dial)
 {
+	const char *fault = dial->next > 0 ? own_fault(dial, &dial->found[dial->next - 1]) : NULL;
+
+	if (fault != NULL) {
+		fail(dial, DIAL_REFUSED, fault);
+		return;
+	}
 	if (dial->through) {
 		ask_proxy(dial);
 		return;
@@ -195,6 +210,11 @@ static void try_next(struct dial *dial)
 		if (ok && dial->private_only && address_classify(&address->any) == ADDRESS_PUBLIC) {
 			ok = false;
 			why = "a public address, in clear text";
+		}
+		const char *fault = ok ? own_fault(dial, address) : NULL;
+		if (fault != NULL) {
+			ok = false;
+			why = fault;
 		}
 		if (!ok) {
 			if (dial->why[0] == '\0') {

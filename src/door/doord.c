@@ -27,6 +27,7 @@
 
 #include "base/clock.h"
 #include "base/weaken.h"
+#include "door/local.h"
 #include "door/proto.h"
 #include "door/secret.h"
 
@@ -72,13 +73,15 @@ static void tell_failed(const struct doord *doord, const struct err *err)
 	tell(doord, &message);
 }
 
-void doord_spent(struct doord *doord, uint64_t number, enum budget_kind kind)
+void doord_spent(struct doord *doord, uint64_t number, enum budget_kind kind, uint64_t short_of, bool over)
 {
 	own(buf_done) struct buf message = { 0 };
 
 	wire_put_u32(&message, PROTO_SPENT);
 	wire_put_u64(&message, number);
 	wire_put_u32(&message, kind);
+	wire_put_u64(&message, short_of);
+	wire_put_u32(&message, over);
 	tell(doord, &message);
 }
 
@@ -132,7 +135,7 @@ static void run_open(struct doord *doord, struct wire_reader *reader, int *fds, 
 	if (reader->bad || index == 0 || index >= PROTO_TOTALS || run_find(doord, id) != NULL)
 		return;
 	struct door_run *run = xcalloc(1, sizeof(*run));
-	*run = (struct door_run){ .doord = doord, .id = id, .number = number, .totals = &doord->totals[index], .log = -1,
+	*run = (struct door_run){ .doord = doord, .id = id, .number = number, .account = &doord->accounts[index], .log = -1,
 		.record = -1, .tell = (flags & PROTO_TELL) != 0, .next = doord->runs };
 	doord->runs = run;
 	doord->run_count++;
@@ -203,7 +206,7 @@ static void take_budget(struct doord *doord, struct wire_reader *reader)
 	if (reader->bad)
 		return;
 	doord->policy.budget = budget;
-	doord->told_spent = false;
+	doord->told_spent = doord->told_short = false;
 }
 
 /* ---- time ---- */
@@ -306,8 +309,8 @@ static int take_policy(struct doord *doord, struct err *err)
 	reader = (struct wire_reader){ .data = bytes.data, .len = bytes.len };
 	int decoded = policy_decode(&doord->policy, &reader, err);
 	explicit_bzero(bytes.data, bytes.len);
-	doord->totals = mmap(NULL, PROTO_TOTALS * sizeof(*doord->totals), PROT_READ | PROT_WRITE, MAP_SHARED, totals, 0);
-	if (decoded == 0 && doord->totals == MAP_FAILED)
+	doord->accounts = mmap(NULL, PROTO_TOTALS * sizeof(*doord->accounts), PROT_READ | PROT_WRITE, MAP_SHARED, totals, 0);
+	if (decoded == 0 && doord->accounts == MAP_FAILED)
 		return err_errno(err, errno, "map the totals");
 	return decoded;
 }
@@ -322,9 +325,11 @@ static void take_secrets(struct doord *doord)
 		if (policy->secrets[i].secret != NULL) /* a replay has none */
 			secrets[count++] = policy->secrets[i].secret;
 	doord->words = scrub_words_make(secrets, weakened("door-scrub") ? 0 : count);
+	scrub_words_level(doord->words); /* cells have clocks */
 	for (size_t i = 0; i < policy->hidden_count; i++)
 		secrets[count++] = policy->hidden[i];
 	doord->log_words = scrub_words_make(secrets, count);
+	scrub_words_level(doord->log_words);
 	free(secrets);
 }
 
@@ -337,6 +342,7 @@ static int prepare(struct doord *doord, struct err *err)
 	doord->resolver = resolver_open(doord->loop, doord->policy.resolver, err);
 	if (doord->resolver == NULL || secrets_prepare(doord, err) < 0)
 		return -1;
+	local_prepare();
 	struct rlimit limit = { 1024, 1024 };
 	(void)getrlimit(RLIMIT_NOFILE, &limit); /* confine takes all there may be */
 	doord->files = limit.rlim_max > 1u << 20 ? 1u << 20 : (size_t)limit.rlim_max;

@@ -23,7 +23,7 @@ struct doord {
 	int control;
 	struct loop_source *control_source, *sweep, *writing;
 	struct door_policy policy;
-	struct door_totals *totals; /* shared; PROTO_TOTALS of them, the first of all together */
+	struct door_account *accounts; /* shared; PROTO_TOTALS of them, the first of all together */
 	struct resolver *resolver;
 	struct scrub_words *words; /* credentials: nothing that goes to a cell has them */
 	struct scrub_words *log_words; /* and what else no record may hold */
@@ -31,7 +31,7 @@ struct doord {
 	struct door_run *runs;
 	size_t run_count;
 	size_t files; /* descriptors we may have */
-	bool told_spent;
+	bool told_spent, told_short;
 	bool unheard; /* the supervisor does not read: see doord_say */
 	bool over;
 };
@@ -46,7 +46,7 @@ struct door_ear { /* a listener */
 struct door_run {
 	struct doord *doord;
 	uint64_t id, number;
-	struct door_totals *totals; /* shared */
+	struct door_account *account; /* shared */
 	struct door_ear ears[DOORS_MAX];
 	size_t ear_count;
 	int log, record;
@@ -58,7 +58,8 @@ struct door_run {
 	struct conn *conns;
 	size_t conn_count;
 	size_t shaking; /* of them: those that begin TLS, see secret.c */
-	bool told_spent, deaf;
+	bool told_spent, told_short, deaf;
+	size_t held; /* bytes of requests that wait until they are whole: see hold.c */
 	bool tell; /* the supervisor wants each verdict */
 	struct door_run *next;
 };
@@ -67,6 +68,7 @@ struct door_run {
 struct door_kind {
 	void (*accepted)(struct conn *conn);
 	void (*late)(struct conn *conn); /* its deadline has passed; NULL: it is ended */
+	void (*ending)(struct conn *conn); /* before its line of the record; may be NULL */
 	void (*freed)(struct conn *conn); /* its own part goes; may be NULL */
 	void (*describe)(const struct conn *conn, struct json *json); /* more for the record; may be NULL */
 	void (*asked)(const struct conn *conn, struct buf *ret); /* what was asked for, without what is secret; may be NULL */
@@ -117,6 +119,9 @@ void conn_judged(struct conn *conn, enum verdict verdict, const char *reason);
 bool conn_passed(struct conn *conn, size_t sent, size_t received);
 /* Whether anything may begin; else why (the sentence, for the answer), and the verdict is set. */
 bool conn_may_begin(struct conn *conn, struct buf *ret_sentence);
+/* Reserves the most that a request can cost, in the accounts of its run and of all. False: too little is left; the
+ * sentence, and whether there may be more when requests under way are over. */
+bool conn_reserve(struct conn *conn, const struct door_totals *most, struct buf *ret_sentence, bool *ret_retry);
 /* An answer made up by us, with this body as text (or JSON, where it begins with '{'); then the connection lingers until the client has read it. */
 void conn_answer(struct conn *conn, unsigned status, const char *body);
 /* Sends what is whole by itself and ends. */
@@ -135,7 +140,8 @@ void run_write(struct door_run *run); /* what is left of its record */
 void doord_write_soon(struct doord *doord); /* the records of all runs */
 /* A verdict. Without effect if the supervisor does not hear us: it finds from the totals that some were not told. */
 void doord_say(struct doord *doord, const struct buf *message);
-void doord_spent(struct doord *doord, uint64_t number, enum budget_kind kind);
+/* short_of: what a request that was refused may cost; 0: it is used up. over: there is no use in asking for more. */
+void doord_spent(struct doord *doord, uint64_t number, enum budget_kind kind, uint64_t short_of, bool over);
 int doord_main(void);
 
 /* ---- confine.c ---- */

@@ -46,8 +46,8 @@ struct doors {
 	struct doors_events events;
 	int totals_fd, socket; /* socket -1: doord is not there */
 	pid_t pid;
-	struct door_totals *totals;
-	bool *taken; /* entries of totals */
+	struct door_account *accounts;
+	bool *taken; /* entries of accounts */
 	struct loop_source *source, *again;
 	struct doors_run *runs;
 	uint64_t next_id;
@@ -158,6 +158,9 @@ static int doord_start(struct doors *doors, struct err *err)
 	(void)setsockopt(pair[0], SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof(patience));
 	doors->socket = pair[0];
 	doors->ready = false;
+	for (size_t i = 0; i < PROTO_TOTALS; i++) /* what one that died had reserved was used, for all we know */
+		if (doors->taken[i])
+			doors->accounts[i].reserved = (struct door_totals){ 0 };
 	if (doors->pid < 0)
 		return err_errno(err, errno, "start the process that serves doors");
 	return send_policy(doors, err);
@@ -292,20 +295,24 @@ static void heard_closed(struct doors *doors, uint64_t id)
 		}
 }
 
-static void heard_spent(struct doors *doors, uint64_t number, uint32_t kind)
+static void heard_spent(struct doors *doors, uint64_t number, uint32_t kind, uint64_t short_of, bool over)
 {
 	const struct door_budget *budget = number == 0 ? &doors->policy->budget : &doors->policy->run_budget;
 	own(buf_done) struct buf sentence = { 0 };
-	struct door_totals totals;
+	struct door_totals most = { 0 };
 
 	if (kind >= BUDGET_KINDS)
 		return;
-	doors_totals(doors, &totals);
+	struct door_account account = doors->accounts[0];
 	for (const struct doors_run *run = doors->runs; run != NULL && number != 0; run = run->next)
 		if (run->number == number)
-			doors_run_totals(run, &totals);
-	budget_sentence(budget, &totals, (enum budget_kind)kind, &sentence);
-	doors->events.spent(doors->events.data, number, buf_text(&sentence));
+			account = doors->accounts[run->index];
+	most.count[kind == BUDGET_MICRODOLLARS ? COUNT_MICRODOLLARS : COUNT_TOKENS_IN] = short_of;
+	if (short_of > 0)
+		budget_short_sentence(budget, &account, (enum budget_kind)kind, &most, &sentence);
+	else
+		budget_sentence(budget, &account.used, (enum budget_kind)kind, &sentence);
+	doors->events.spent(doors->events.data, number, buf_text(&sentence), over);
 }
 
 const char *const doors_judged_names[] = {
@@ -376,8 +383,10 @@ static void on_word(void *data, int fd, uint32_t events)
 	case PROTO_SPENT: {
 		uint64_t number = wire_get_u64(&reader);
 		uint32_t kind = wire_get_u32(&reader);
+		uint64_t short_of = wire_get_u64(&reader);
+		uint32_t over = wire_get_u32(&reader);
 		if (!reader.bad)
-			heard_spent(doors, number, kind);
+			heard_spent(doors, number, kind, short_of, over != 0);
 		break;
 	}
 	case PROTO_VERDICT: heard_verdict(doors, &reader); break;
@@ -423,23 +432,23 @@ static int await_ready(struct doors *doors, struct err *err)
 
 static int totals_make(struct doors *doors, const struct door_totals *before, struct err *err)
 {
-	size_t len = PROTO_TOTALS * sizeof(*doors->totals);
+	size_t len = PROTO_TOTALS * sizeof(*doors->accounts);
 
 	doors->totals_fd = memfd_create("hotcell-totals", MFD_CLOEXEC | MFD_ALLOW_SEALING);
 	/* sealed, or whoever made it shorter would end us where we read it */
 	if (doors->totals_fd < 0 || ftruncate(doors->totals_fd, (off_t)len) < 0 ||
 		fcntl(doors->totals_fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) < 0)
 		return err_errno(err, errno, "make shared memory");
-	doors->totals = mmap(NULL, len, PROT_READ | PROT_WRITE, MAP_SHARED, doors->totals_fd, 0);
-	if (doors->totals == MAP_FAILED) {
-		doors->totals = NULL;
+	doors->accounts = mmap(NULL, len, PROT_READ | PROT_WRITE, MAP_SHARED, doors->totals_fd, 0);
+	if (doors->accounts == MAP_FAILED) {
+		doors->accounts = NULL;
 		return err_errno(err, errno, "map shared memory");
 	}
-	(void)madvise(doors->totals, len, MADV_DONTFORK); /* no cell's business */
+	(void)madvise(doors->accounts, len, MADV_DONTFORK); /* no cell's business */
 	doors->taken = xcalloc(PROTO_TOTALS, sizeof(*doors->taken));
 	doors->taken[0] = true;
 	if (before != NULL)
-		doors->totals[0] = *before;
+		doors->accounts[0].used = *before;
 	return 0;
 }
 
@@ -475,8 +484,8 @@ struct doors *doors_free(struct doors *doors)
 		run_free(doors->runs);
 	doors->again = loop_remove(doors->again);
 	doord_drop(doors);
-	if (doors->totals != NULL)
-		(void)munmap(doors->totals, PROTO_TOTALS * sizeof(*doors->totals));
+	if (doors->accounts != NULL)
+		(void)munmap(doors->accounts, PROTO_TOTALS * sizeof(*doors->accounts));
 	fd_close(&doors->totals_fd);
 	free(doors->taken);
 	free(doors);
@@ -500,7 +509,7 @@ struct doors_run *doors_run_open(struct doors *doors, uint64_t number, int log, 
 	*run = (struct doors_run){ .doors = doors, .id = ++doors->next_id, .number = number, .index = index, .log = copy_fd(log),
 		.record = copy_fd(record), .replay = copy_fd(replay), .next = doors->runs };
 	doors->taken[index] = true;
-	memset(&doors->totals[index], 0, sizeof(doors->totals[index]));
+	memset(&doors->accounts[index], 0, sizeof(doors->accounts[index]));
 	doors->runs = run;
 	tell_open(run);
 	return run;
@@ -545,12 +554,12 @@ void doors_run_close(struct doors_run *run, doors_closed_fn *fn, void *data)
 
 void doors_run_totals(const struct doors_run *run, struct door_totals *ret)
 {
-	*ret = run->doors->totals[run->index];
+	*ret = run->doors->accounts[run->index].used;
 }
 
 void doors_totals(const struct doors *doors, struct door_totals *ret)
 {
-	*ret = doors->totals[0];
+	*ret = doors->accounts[0].used;
 }
 
 /* ---- for people ---- */
@@ -570,6 +579,15 @@ static void list_totals(struct json *json, const struct door_totals *totals)
 		json_put_uint(json, door_count_names[i], totals->count[i]);
 }
 
+/* As part of the others: for requests under way. */
+static void list_reserved(struct json *json, const struct door_account *account)
+{
+	const uint64_t *count = account->reserved.count;
+
+	json_put_uint(json, "reserved_tokens", count[COUNT_TOKENS_IN] + count[COUNT_TOKENS_OUT]);
+	json_put_uint(json, "reserved_microdollars", count[COUNT_MICRODOLLARS]);
+}
+
 static void list_run(struct json *json, const struct doors_run *run)
 {
 	struct door_totals totals;
@@ -578,6 +596,7 @@ static void list_run(struct json *json, const struct doors_run *run)
 	json_open(json, '{');
 	json_put_uint(json, "run", run->number);
 	list_totals(json, &totals);
+	list_reserved(json, &run->doors->accounts[run->index]);
 	json_close(json, '}');
 }
 
@@ -615,6 +634,7 @@ void doors_list(const struct doors *doors, struct json *json)
 	json_key(json, "totals");
 	json_open(json, '{');
 	list_totals(json, &totals);
+	list_reserved(json, &doors->accounts[0]);
 	json_close(json, '}');
 	json_key(json, "runs");
 	json_open(json, '[');

@@ -29,8 +29,9 @@ struct doors_verdict {
 extern const char *const doors_judged_names[DOORS_JUDGED_COUNT];
 
 struct doors_events {
-	/* A budget of one run (its number; 0: of all) is used up. Told once for each. */
-	void (*spent)(void *data, uint64_t run, const char *sentence);
+	/* A budget of one run (its number; 0: of all) is used up, or so nearly that a request was refused for what it may
+	 * cost (over); or there is more left, and one was refused all the same. Each is told once for each. */
+	void (*spent)(void *data, uint64_t run, const char *sentence, bool over);
 	/* doord died and was started again, or cannot be started: for people. */
 	void (*said)(void *data, const char *text);
 	void *data;

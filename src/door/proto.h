@@ -9,7 +9,7 @@
  *	READY	-
  *	FAILED	u32 code, str text		it cannot serve; it ends
  *	CLOSED	u64 id
- *	SPENT	u64 number (0: all), u32 budget kind
+ *	SPENT	u64 number (0: all), u32 budget kind, u64 what was refused for it (0: it is used up), u32 whether it is over
  *	VERDICT	u64 id, u32 verdict, u32 port, str door, str name, str reason, str rule, str request; of runs that were opened
  *		with PROTO_TELL. All are sent before CLOSED */
 #ifndef HOTCELL_DOOR_PROTO_H

@@ -13,7 +13,7 @@ static const char *const credentials[] = { "authorization", "x-api-key", "api-ke
  * in another character set it would not be found. Some servers take another path than the one that was judged from
  * fields of their own. */
 static const char *const dropped[] = { "host", "expect", "accept-encoding", "accept-charset", "range", "if-range",
-	"x-original-url", "x-rewrite-url" };
+	"request-range", "a-im", "x-goog-fieldmask", "x-original-url", "x-rewrite-url" };
 
 /* Gateways that make variables of fields take _ for -. */
 static bool same_field(struct span name, const char *other)
@@ -129,23 +129,34 @@ const char *rewrite_refusal(const struct secret_door *door, const struct http_he
 
 /* ---- answers ---- */
 
-/* Character sets in which ASCII is ASCII, by how their names begin. */
+/* Character sets in which ASCII is ASCII, by how their names begin; those of which nothing else can be made come first. */
 static const char *const charsets[] = { "utf-8", "utf8", "us-ascii", "ascii", "iso-8859-", "iso8859-", "latin", "windows-12",
 	"gb", "big5", "shift_jis", "euc-", "koi8-" };
+#define CHARSETS_PLAIN 4
 
-/* In another one a credential would not be found. */
-static bool is_readable(struct span type)
+static struct span skip_blanks(struct span text)
 {
-	static const char key[] = "charset=";
+	while (text.len > 0 && (text.at[0] == ' ' || text.at[0] == '\t'))
+		text = span_from(text, 1);
+	return text;
+}
+
+/* Whether every charset that a content type names is one of the first `count`. */
+static bool is_in(struct span type, size_t count)
+{
+	static const char key[] = "charset";
 	size_t len = strlen(key);
 
 	for (; type.len >= len; type = span_from(type, 1)) {
 		if (!span_is((struct span){ type.at, len }, key))
 			continue;
-		struct span name = span_from(type, len);
+		struct span name = skip_blanks(span_from(type, len));
 		bool known = false;
+		if (name.len == 0 || name.at[0] != '=')
+			continue;
+		name = skip_blanks(span_from(name, 1));
 		name = name.len > 0 && name.at[0] == '"' ? span_from(name, 1) : name;
-		for (size_t i = 0; i < ARRAY_LEN(charsets) && !known; i++)
+		for (size_t i = 0; i < count && !known; i++)
 			known = name.len >= strlen(charsets[i]) && span_is((struct span){ name.at, strlen(charsets[i]) }, charsets[i]);
 		if (!known)
 			return false;
@@ -153,8 +164,21 @@ static bool is_readable(struct span type)
 	return true;
 }
 
+/* In another one a credential would not be found. */
+static bool is_readable(struct span type)
+{
+	return is_in(type, ARRAY_LEN(charsets));
+}
+
+bool rewrite_is_plain(struct span type)
+{
+	return is_in(type, CHARSETS_PLAIN);
+}
+
 const char *rewrite_answer_fault(const struct http_head *head)
 {
+	if (head->status == 206 || head->status == 226)
+		return "its answer is a part of one, though all of it was asked for";
 	if (head->framing == FRAME_NONE)
 		return NULL;
 	for (size_t i = 0; i < head->field_count; i++) {

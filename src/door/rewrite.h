@@ -15,7 +15,9 @@ void rewrite_request_fields(const struct secret_door *door, const struct http_he
 /* The whole head for the upstream, around these fields: with the credential. */
 void rewrite_request(const struct secret_door *door, const struct http_head *head, const struct buf *fields, struct buf *ret);
 
-/* NULL, or why the answer cannot be passed on (static): an encoding could hide the credential. */
+/* Whether a body of this content type is in UTF-8 or ASCII, as far as it says. */
+bool rewrite_is_plain(struct span type);
+/* NULL, or why the answer cannot be passed on (static): an encoding could hide the credential, or a part of an answer a part of it. */
 const char *rewrite_answer_fault(const struct http_head *head);
 /* The fields that go to the cell, scrubbed. A Location at the upstream becomes one at the door. */
 void rewrite_answer_fields(const struct secret_door *door, const struct http_head *head, const struct scrub_words *words,

@@ -16,7 +16,9 @@
 #include <sys/socket.h>
 
 #include "base/clock.h"
+#include "base/weaken.h"
 #include "door/carry.h"
+#include "door/hold.h"
 #include "door/rewrite.h"
 
 #define DIAL_NS (30 * NS_PER_S)
@@ -34,6 +36,7 @@ static const struct own_answer {
 	{ 400, "Bad Request", "invalid_request" },
 	{ 403, "Forbidden", "refused" },
 	{ 408, "Request Timeout", "timeout" },
+	{ 413, "Content Too Large", "request_too_large" },
 	{ 429, "Too Many Requests", "budget_exhausted" },
 	{ 431, "Request Header Fields Too Large", "invalid_request" },
 	{ 502, "Bad Gateway", "upstream_failed" },
@@ -79,6 +82,7 @@ void secret_answer(struct conn *conn, unsigned status, const char *why)
 		row++;
 	conn_judged(conn, status == 502 || status == 504 ? VERDICT_FAILED : VERDICT_REFUSED, why);
 	secret_release(conn);
+	meter_close(&own->meter, conn, false);
 	if (own->status != 0) { /* too late to say anything */
 		conn_free(conn);
 		return;
@@ -86,7 +90,8 @@ void secret_answer(struct conn *conn, unsigned status, const char *why)
 	own->status = status;
 	error_body(&body, row->type, message);
 	buf_fmt(&text, "HTTP/1.1 %u %s\r\nContent-Type: application/json\r\nContent-Length: %zu\r\nConnection: close\r\n%s\r\n",
-		status, row->text, body.out.len, status == 429 ? "X-Should-Retry: false\r\n" : "");
+		status, row->text, body.out.len, status != 429 ? "" :
+		own->retry	? "X-Should-Retry: true\r\nRetry-After: 1\r\n" : "X-Should-Retry: false\r\n");
 	if (own->method == NULL || strcmp(own->method, "HEAD") != 0)
 		buf_add(&text, body.out.data, body.out.len);
 	(void)!send(conn->client, text.data, text.len, MSG_NOSIGNAL); /* it fits: nothing was sent before */
@@ -221,7 +226,7 @@ void secret_shaken(struct conn *conn)
 		dial(next);
 }
 
-static void begin_dial(struct conn *conn)
+void secret_begin_dial(struct conn *conn)
 {
 	loop_set_events(conn->source, 0); /* what more it sends waits where it is */
 	conn->deadline_ns = clock_now() + DIAL_NS;
@@ -245,6 +250,7 @@ static void begin_request(struct conn *conn, const struct http_head *head)
 	if (!run->doord->policy.replay)
 		rewrite_request(conn->secret, head, &fields, &own->up.bytes);
 	http_body_init(&own->asked, head);
+	hold_begin(conn, head);
 }
 
 static char *span_text(struct span span)
@@ -278,12 +284,14 @@ static void judge(struct conn *conn, const struct http_head *head)
 	own(buf_done) struct buf all = conn->head;
 	conn->head = (struct buf){ 0 };
 	carry_body(conn, all.data + head->size, all.len - head->size);
+	if (own->asked.done)
+		hold_end(conn);
 	conn->source = loop_remove(conn->source);
 	conn->source = loop_add_fd(conn->run->doord->loop, conn->client, EPOLLIN, on_event, conn);
 	if (own->trouble != 0 || conn->run->doord->policy.replay)
 		carry_on(conn);
-	else
-		begin_dial(conn);
+	else if (!hold_waits(conn))
+		secret_begin_dial(conn);
 }
 
 static void on_head(void *data, int fd, uint32_t events)
@@ -307,7 +315,10 @@ static void on_head(void *data, int fd, uint32_t events)
 
 static void accepted(struct conn *conn)
 {
-	conn->own = xcalloc(1, sizeof(struct carrying));
+	struct carrying *own = xcalloc(1, sizeof(*own));
+
+	own->scrub.even = !weakened("door-even"); /* a cell chooses what an honest server says back, and sees when it comes */
+	conn->own = own;
 	(void)snprintf(conn->host, sizeof(conn->host), "%s", conn->secret->host);
 	conn->port = conn->secret->port;
 	relay_at_once(conn->client);
@@ -345,8 +356,9 @@ static void freed(struct conn *conn)
 
 	if (own == NULL)
 		return;
-	meter_close(&own->meter, conn);
+	meter_close(&own->meter, conn, false);
 	secret_release(conn);
+	hold_done(conn);
 	own->timer = loop_remove(own->timer);
 	own->keep = keep_free(own->keep);
 	scrub_done(&own->scrub);
@@ -358,6 +370,14 @@ static void freed(struct conn *conn)
 	free(own->target);
 	free(own);
 	conn->own = NULL;
+}
+
+static void ending(struct conn *conn)
+{
+	struct carrying *own = conn->own;
+
+	if (own != NULL)
+		meter_close(&own->meter, conn, false);
 }
 
 /* What follows a question mark is the client's own. */
@@ -395,7 +415,7 @@ static void describe(const struct conn *conn, struct json *json)
 }
 
 const struct door_kind door_secret = { .accepted = accepted, .late = late, .freed = freed, .describe = describe,
-	.asked = asked };
+	.asked = asked, .ending = ending };
 
 /* An earlier one that trusts the same. */
 static const struct tls *find_same(const struct doord *doord, size_t index)

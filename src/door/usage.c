@@ -6,6 +6,8 @@
 #include "base/buf.h"
 #include "door/usage_scan.h"
 
+#define EVENTS_AFTER 2 /* the one that has the last figures: an end, and a mark that it was the end */
+
 enum mode { READS_NOTHING, READS_JSON, READS_EVENTS };
 
 /* Where in a line of an event stream. */
@@ -21,8 +23,10 @@ struct usage_reader {
 	enum line line;
 	size_t name_len; /* bytes of "data" that were there */
 	bool line_empty, after_cr;
+	bool in_event; /* it has a line */
 	size_t bom; /* bytes of a byte order mark that were there; more than 3: that is over */
 	struct usage_scan scan;
+	uint64_t told, since; /* figures when the last event ended, and events since one that had some */
 };
 
 /* ---- server-sent events ---- */
@@ -37,9 +41,12 @@ static void line_begin(struct usage_reader *reader)
 /* An empty line ends the event; other lines of data are joined by a newline. */
 static void line_end(struct usage_reader *reader)
 {
-	if (reader->line_empty)
+	if (reader->line_empty) {
 		usage_scan_begin(&reader->scan);
-	else if (reader->line == LINE_DATA || reader->line == LINE_COLON || reader->name_len == 4)
+		reader->since = reader->told != reader->scan.told ? 0 : reader->since + reader->in_event;
+		reader->told = reader->scan.told;
+		reader->in_event = false;
+	} else if (reader->line == LINE_DATA || reader->line == LINE_COLON || reader->name_len == 4)
 		usage_scan_take(&reader->scan, "\n", 1);
 	line_begin(reader);
 }
@@ -49,6 +56,7 @@ static void line_byte(struct usage_reader *reader, char c)
 	static const char name[] = "data";
 
 	reader->line_empty = false;
+	reader->in_event = true;
 	if (reader->line == LINE_NAME && reader->name_len < 4 && c == name[reader->name_len]) {
 		reader->name_len++;
 	} else if (reader->line == LINE_NAME) {
@@ -179,5 +187,10 @@ void usage_get(const struct usage_reader *reader, struct usage *ret)
 		ret->cache_read = figures[FIGURE_CACHE_READ];
 	if (known[FIGURE_CACHE_WRITE])
 		ret->cache_write = figures[FIGURE_CACHE_WRITE];
+	if (known[FIGURE_TOOL_INPUT])
+		ret->input += figures[FIGURE_TOOL_INPUT];
+	if (known[FIGURE_THOUGHTS])
+		ret->output += figures[FIGURE_THOUGHTS];
+	ret->early = reader->since > EVENTS_AFTER || !known[FIGURE_OUTPUT];
 	memcpy(ret->model, reader->scan.model, sizeof(ret->model));
 }

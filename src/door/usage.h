@@ -1,7 +1,7 @@
 /* What an answer of a language model's interface says it used. Reads bodies as they stream by, keeps little. Pure.
  *
  * Understood: JSON bodies and server-sent events of Anthropic (message_start, message_delta), OpenAI chat completions
- * and responses, and whatever has an object "usage" with input_tokens/prompt_tokens and output_tokens/
+ * and responses, Gemini (usageMetadata; a stream of its is a list, too), and whatever has an object "usage" with input_tokens/prompt_tokens and output_tokens/
  * completion_tokens. In a stream later figures replace earlier ones (they are running totals). It counts at the top of
  * an answer or event and directly inside "message" and "response" there, nowhere else: what a model writes is not
  * taken for what the interface says. How the bytes are split changes nothing. */
@@ -16,6 +16,7 @@ struct usage {
 	bool seen; /* there was a usage object, and every figure in it was a whole number up to 2^53 */
 	uint64_t input, output; /* tokens; input without those of the cache; 0 for what was not told */
 	uint64_t cache_read, cache_write;
+	bool early; /* of a stream: more came after the figures than what ends one, so they are not the last */
 	char model[80]; /* "" if not said; printable ASCII only */
 };
 

@@ -11,7 +11,7 @@
 
 /* ---- where figures are ---- */
 
-enum place { IN_LIST, IN_OTHER, IN_TOP, IN_WRAPPER, IN_USAGE, IN_DETAILS }; /* all but the first are objects */
+enum place { IN_LIST, IN_OTHER, IN_TOP, IN_LISTED, IN_WRAPPER, IN_USAGE, IN_DETAILS }; /* all but the first are objects */
 
 enum meaning { ENTERS, IS_MODEL, IS_FIGURE };
 
@@ -35,6 +35,15 @@ static const struct usage_member {
 	{IN_USAGE, "cache_creation_input_tokens", IS_FIGURE, FIGURE_CACHE_WRITE},
 	{IN_USAGE, "prompt_tokens_details", ENTERS, IN_DETAILS},
 	{IN_USAGE, "input_tokens_details", ENTERS, IN_DETAILS},
+	{IN_TOP, "modelVersion", IS_MODEL, 0},
+	{IN_TOP, "usageMetadata", ENTERS, IN_USAGE},
+	{IN_LISTED, "modelVersion", IS_MODEL, 0},
+	{IN_LISTED, "usageMetadata", ENTERS, IN_USAGE},
+	{IN_USAGE, "promptTokenCount", IS_FIGURE, FIGURE_INPUT},
+	{IN_USAGE, "candidatesTokenCount", IS_FIGURE, FIGURE_OUTPUT},
+	{IN_USAGE, "cachedContentTokenCount", IS_FIGURE, FIGURE_CACHED},
+	{IN_USAGE, "toolUsePromptTokenCount", IS_FIGURE, FIGURE_TOOL_INPUT},
+	{IN_USAGE, "thoughtsTokenCount", IS_FIGURE, FIGURE_THOUGHTS},
 	{IN_DETAILS, "cached_tokens", IS_FIGURE, FIGURE_CACHED},
 	{IN_DETAILS, "cache_write_tokens", IS_FIGURE, FIGURE_CACHE_WRITTEN},
 };
@@ -122,6 +131,7 @@ static void figure_set(struct usage_scan *scan)
 		return;
 	}
 	scan->figures[scan->member->what] = value;
+	scan->told++;
 	scan->known[scan->member->what] = true;
 	scan->spoiled[scan->member->what] = false;
 }
@@ -149,6 +159,8 @@ static void open_bracket(struct usage_scan *scan, bool object)
 	figure_spoil(scan);
 	if (object && scan->depth == 0)
 		place = IN_TOP;
+	else if (object && scan->depth == 1 && scan->places[0] == IN_LIST)
+		place = IN_LISTED; /* Gemini streams a list of answers, unless it is asked for events */
 	else if (object)
 		place = member && member->meaning == ENTERS ? (enum place)member->what : IN_OTHER;
 	scan->member = NULL;

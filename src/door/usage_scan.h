@@ -11,6 +11,7 @@ enum usage_figure {
 	FIGURE_INPUT, FIGURE_OUTPUT,
 	FIGURE_CACHE_READ, FIGURE_CACHE_WRITE, /* beside the input */
 	FIGURE_CACHED, FIGURE_CACHE_WRITTEN, /* part of the input */
+	FIGURE_TOOL_INPUT, FIGURE_THOUGHTS, /* more of the input and of the output */
 	FIGURES
 };
 
@@ -19,6 +20,7 @@ struct usage_scan { /* usage_scan_begin before the first byte; later ones keep w
 	bool known[FIGURES], spoiled[FIGURES]; /* spoiled: told, but not as a number that can be */
 	uint64_t figures[FIGURES];
 	char model[sizeof(((struct usage *)0)->model)];
+	uint64_t told; /* how often a figure was set */
 	/* private */
 	int state;
 	uint8_t places[USAGE_DEPTH_MAX]; /* of each list and object that is open */

@@ -302,6 +302,76 @@ static void every_count_has_a_name_of_its_own(void **state)
 	assert_string_equal(door_count_names[COUNT_UNPRICED], "unpriced");
 }
 
+static struct door_totals money(uint64_t in, uint64_t out, uint64_t microdollars)
+{
+	struct door_totals totals = {0};
+
+	totals.count[COUNT_TOKENS_IN] = in;
+	totals.count[COUNT_TOKENS_OUT] = out;
+	totals.count[COUNT_MICRODOLLARS] = microdollars;
+	return totals;
+}
+
+static void what_is_reserved_is_used_until_it_is_settled(void **state)
+{
+	struct door_account account = {0};
+	struct door_totals most = money(100, 900, 5000), cost = money(40, 10, 70), settled;
+	struct door_budget budget = {0};
+
+	(void)state;
+	budget.limit[BUDGET_TOKENS] = 1500;
+	assert_int_equal(budget_short(&budget, &account, &most), BUDGET_KINDS);
+	account_reserve(&account, &most);
+	assert_int_equal(account.used.count[COUNT_TOKENS_OUT], 900);
+	account_settled(&account, &settled);
+	assert_int_equal(settled.count[COUNT_TOKENS_OUT], 0);
+	assert_int_equal(budget_short(&budget, &account, &most), BUDGET_TOKENS);
+	assert_int_equal(budget_reached(&budget, &settled), BUDGET_KINDS);
+	account_settle(&account, &most, &cost);
+	assert_memory_equal(&account.used, &cost, sizeof(cost));
+	assert_int_equal(account.reserved.count[COUNT_TOKENS_IN], 0);
+	assert_int_equal(budget_short(&budget, &account, &most), BUDGET_KINDS);
+	account_settle(&account, &most, &(struct door_totals){0}); /* more than there is takes away no more than there is */
+	assert_int_equal(account.used.count[COUNT_MICRODOLLARS], 0);
+}
+
+static void a_request_fits_up_to_the_last_millionth(void **state)
+{
+	struct door_account account = {.used = money(0, 0, 49000)};
+	struct door_totals most = money(1, 1, 1000), more = money(1, 1, 1001), huge = money(UINT64_MAX, UINT64_MAX, UINT64_MAX);
+	struct door_budget budget = {0};
+
+	(void)state;
+	assert_int_equal(budget_short(&budget, &account, &huge), BUDGET_KINDS);
+	budget.limit[BUDGET_MICRODOLLARS] = 50000;
+	assert_int_equal(budget_short(&budget, &account, &most), BUDGET_KINDS);
+	assert_int_equal(budget_short(&budget, &account, &more), BUDGET_MICRODOLLARS);
+	assert_int_equal(budget_short(&budget, &account, &huge), BUDGET_MICRODOLLARS);
+	assert_true(budget_is_low(&budget, &account, BUDGET_MICRODOLLARS));
+	account.used = money(0, 0, 10000);
+	assert_false(budget_is_low(&budget, &account, BUDGET_MICRODOLLARS));
+}
+
+static void a_sentence_says_what_is_left_and_what_a_request_may_cost(void **state)
+{
+	struct door_account account = {.used = money(0, 0, 49900), .reserved = money(0, 0, 30000)};
+	struct door_totals most = money(100, 900, 1234);
+	struct door_budget budget = {0};
+	own(buf_done) struct buf text = {0};
+
+	(void)state;
+	budget.limit[BUDGET_MICRODOLLARS] = 50000;
+	budget_short_sentence(&budget, &account, BUDGET_MICRODOLLARS, &most, &text);
+	assert_string_equal(buf_text(&text), "a request that may cost up to $0.001234 was refused: of the budget of $0.05 only $0.0001 is left "
+		"($0.03 is reserved by requests under way); a lower max_tokens may fit");
+	text.len = 0;
+	account = (struct door_account){0};
+	budget.limit[BUDGET_TOKENS] = 500;
+	budget_short_sentence(&budget, &account, BUDGET_TOKENS, &most, &text);
+	assert_string_equal(buf_text(&text), "a request that may cost up to 1000 was refused: of the budget of 500 tokens only 500 is left; a lower "
+		"max_tokens may fit");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -314,6 +384,9 @@ int main(void)
 		cmocka_unit_test(totals_add_up_and_stop_at_the_most),
 		cmocka_unit_test(a_newer_budget_changes_what_it_names_and_nothing_else),
 		cmocka_unit_test(every_count_has_a_name_of_its_own),
+		cmocka_unit_test(what_is_reserved_is_used_until_it_is_settled),
+		cmocka_unit_test(a_request_fits_up_to_the_last_millionth),
+		cmocka_unit_test(a_sentence_says_what_is_left_and_what_a_request_may_cost),
 	};
 	return cmocka_run_group_tests_name("door budget", tests, NULL, NULL);
 }

@@ -41,9 +41,10 @@ struct world {
 	unsigned spent, said;
 };
 
-static void on_spent(void *data, uint64_t run, const char *sentence)
+static void on_spent(void *data, uint64_t run, const char *sentence, bool over)
 {
 	(void)run;
+	(void)over;
 	(void)sentence;
 	((struct world *)data)->spent++;
 }
@@ -249,6 +250,15 @@ static void has_log(struct world *w, const char *part)
 	lacks(&log, SECRET);
 }
 
+/* The run is over. */
+static void has_log_again(const struct world *w, const char *part)
+{
+	own(buf_done) struct buf log = { 0 };
+
+	file_text(w->log, &log);
+	has(&log, part);
+}
+
 /* ---- requests ---- */
 
 static void the_credential_is_added_and_what_the_cell_has_is_dropped(void **state)
@@ -348,10 +358,33 @@ static void a_credential_split_over_pieces_is_held_back_until_it_is_whole(void *
 	open_world(w, ",header=x-api-key");
 	own(fd_closep) int fd = cell_ask(w, "GET / HTTP/1.1\r\n" HEAD "\r\n");
 	upstream_hear(&w->upstream, "\r\n\r\n");
-	upstream_say(&w->upstream, "HTTP/1.1 200 OK\r\nContent-Length: 26\r\n\r\n<sk-real-01234");
-	cell_hear(fd, &answer, "\r\n\r\n<");
+	upstream_say(&w->upstream, "HTTP/1.1 200 OK\r\nContent-Length: 27\r\n\r\n< sk-real-01234");
+	cell_hear(fd, &answer, "\r\n\r\n< ");
 	upstream_say(&w->upstream, "56789abcdef>");
-	cell_hear(fd, &answer, "<" STARS ">");
+	cell_hear(fd, &answer, "< " STARS ">");
+}
+
+/* The cell may choose what an honest upstream says back: what it sees come out must not tell it which letters are right. */
+static void what_is_held_back_is_the_same_whether_a_guess_is_right(void **state)
+{
+	static const char *const guesses[] = { "sk-real-01234", "sk-real-01230", "XXXXXXXXXXXXX" };
+	struct world *w = *state;
+
+	open_world(w, ",header=x-api-key");
+	for (size_t i = 0; i < ARRAY_LEN(guesses); i++) {
+		own(buf_done) struct buf answer = { 0 };
+		own(freep) char *said = xfmt("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n15\r\nyou say %s\r\n", guesses[i]);
+		own(freep) char *chunk = xfmt("\r\n\r\n8\r\nyou say \r\nf\r\n%s. \r\n0\r\n\r\n", guesses[i]);
+		own(fd_closep) int fd = cell_ask(w, "GET / HTTP/1.1\r\n" HEAD "\r\n");
+		upstream_hear(&w->upstream, "\r\n\r\n");
+		upstream_say(&w->upstream, said);
+		cell_hear(fd, &answer, "you say \r\n");
+		assert_int_equal(answer.len, strstr(buf_text(&answer), "\r\n\r\n") + strlen("\r\n\r\n8\r\nyou say \r\n") - answer.data);
+		upstream_say(&w->upstream, "2\r\n. \r\n0\r\n\r\n");
+		cell_hear_all(fd, &answer);
+		has(&answer, chunk);
+		upstream_hang_up(&w->upstream, true);
+	}
 }
 
 /* The first half of one must not come out because the rest never came. */
@@ -396,8 +429,8 @@ static void an_answer_without_an_end_that_was_said_is_cut(void **state)
 	open_world(w, ",header=x-api-key");
 	own(fd_closep) int fd = cell_ask(w, "GET / HTTP/1.1\r\n" HEAD "\r\n");
 	upstream_hear(&w->upstream, "\r\n\r\n");
-	upstream_say(&w->upstream, "HTTP/1.1 200 OK\r\n\r\nhalf");
-	cell_hear(fd, &answer, "half\r\n");
+	upstream_say(&w->upstream, "HTTP/1.1 200 OK\r\n\r\nhalf of it ");
+	cell_hear(fd, &answer, "half of it \r\n");
 	upstream_hang_up(&w->upstream, false);
 	cell_hear_all(fd, &answer);
 	lacks(&answer, "\r\n0\r\n\r\n");
@@ -609,7 +642,7 @@ static void a_budget_of_bytes_cuts_an_answer(void **state)
 	upstream_hear(&w->upstream, "\r\n\r\n");
 	upstream_say(&w->upstream, "HTTP/1.1 200 OK\r\nContent-Length: 1000000\r\n\r\n");
 	for (int i = 0; i < 20; i++)
-		upstream_say(&w->upstream, "----------------------------------------------------------------");
+		upstream_say(&w->upstream, "--------------------------------------------------------------- ");
 	cell_hear_all(fd, &answer);
 	assert_true(answer.len < 2000);
 	has_log(w, "\"reason\":\"cut off: a budget is used up\"");
@@ -691,20 +724,112 @@ static void who_hangs_up_before_the_figures_come_pays_all_the_same(void **state)
 	assert_int_equal(w->totals.count[COUNT_TOKENS_OUT], 40);
 }
 
+#define POST_40 "POST /v1/messages HTTP/1.1\r\n" HEAD "Content-Length: 17\r\n\r\n{\"max_tokens\":40}"
+
 static void the_answer_that_uses_the_budget_up_comes_whole(void **state)
 {
 	struct world *w = *state;
 	own(buf_done) struct buf answer = { 0 };
 
-	w->policy.budget.limit[BUDGET_TOKENS] = 10;
+	w->policy.budget.limit[BUDGET_TOKENS] = 540;
 	open_world(w, ",header=x-api-key");
-	exchange(w, POST, "{}", "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n\r\n" EVENT_START EVENT_TEXT EVENT_DELTA, &answer);
+	exchange(w, POST_40, ":40}", "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n\r\n" EVENT_START EVENT_TEXT EVENT_DELTA, &answer);
 	has(&answer, "\"output_tokens\":40}}\n\n\r\n0\r\n\r\n");
-	own(fd_closep) int fd = cell_ask(w, POST);
+	own(fd_closep) int fd = cell_ask(w, POST_40);
 	answer.len = 0;
 	cell_hear_all(fd, &answer);
 	has(&answer, "HTTP/1.1 429 ");
+	has(&answer, "the budget of 540 tokens is used up (540)");
 	has_log(w, "\"verdict\":\"allowed\",\"reason\":\"\"");
+}
+
+/* What an answer that is under way may still cost leaves nothing for the next; when it is over it costs what it says. */
+static void what_is_under_way_is_reserved_and_what_it_did_not_use_comes_back(void **state)
+{
+	struct world *w = *state;
+	own(buf_done) struct buf answer = { 0 };
+	struct door_totals totals;
+
+	w->policy.budget.limit[BUDGET_TOKENS] = 1000;
+	open_world(w, ",header=x-api-key");
+	own(fd_closep) int first = cell_ask(w, "POST /v1/messages HTTP/1.1\r\n" HEAD "Content-Length: 18\r\n\r\n{\"max_tokens\":700}");
+	upstream_hear(&w->upstream, ":700}");
+	doors_totals(w->doors, &totals);
+	assert_int_equal(totals.count[COUNT_TOKENS_IN] + totals.count[COUNT_TOKENS_OUT], 18 + 64 + 700);
+	own(fd_closep) int second = cell_ask(w, "POST /v1/messages HTTP/1.1\r\n" HEAD "Content-Length: 18\r\n\r\n{\"max_tokens\":300}");
+	cell_hear_all(second, &answer);
+	has(&answer, "HTTP/1.1 429 ");
+	has(&answer, "\r\nX-Should-Retry: true\r\n");
+	has(&answer, "a request that may cost up to 382 was refused: of the budget of 1000 tokens only 218 is left (782 is reserved by requests under "
+		     "way); a lower max_tokens may fit");
+	upstream_say(&w->upstream, "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n\r\n"
+		"{\"model\":\"claude-sonnet-4-5\",\"usage\":{\"input_tokens\":7,\"output_tokens\":3}}");
+	upstream_hang_up(&w->upstream, true);
+	answer.len = 0;
+	cell_hear_all(first, &answer);
+	close_run(w);
+	assert_int_equal(w->totals.count[COUNT_TOKENS_IN], 7);
+	assert_int_equal(w->totals.count[COUNT_TOKENS_OUT], 3);
+	assert_int_equal(w->totals.count[COUNT_UNPRICED], 0);
+	assert_int_equal(w->spent, 0);
+}
+
+static void what_tells_nothing_is_estimated_and_what_is_cut_costs_all_that_was_reserved(void **state)
+{
+	struct world *w = *state;
+	own(buf_done) struct buf answer = { 0 };
+	struct door_totals totals;
+
+	w->policy.budget.limit[BUDGET_TOKENS] = 100000;
+	open_world(w, ",header=x-api-key");
+	exchange(w, POST_40, ":40}", "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 2\r\n\r\n{}", &answer);
+	doors_totals(w->doors, &totals);
+	assert_int_equal(totals.count[COUNT_TOKENS_IN], 81);
+	assert_int_equal(totals.count[COUNT_TOKENS_OUT], 40); /* what it thought and did not show is in no byte */
+	assert_int_equal(totals.count[COUNT_UNPRICED], 1);
+	exchange(w, POST_40, ":40}", "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 20\r\n\r\n{}", &answer);
+	doors_totals(w->doors, &totals);
+	assert_int_equal(totals.count[COUNT_TOKENS_IN], 162);
+	assert_int_equal(totals.count[COUNT_TOKENS_OUT], 80);
+	exchange(w, POST_40, ":40}", "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nContent-Length: 4000\r\n\r\n" EVENT_START, &answer);
+	doors_totals(w->doors, &totals);
+	assert_int_equal(totals.count[COUNT_TOKENS_IN], 662);
+	assert_int_equal(totals.count[COUNT_TOKENS_OUT], 120);
+	exchange(w, POST_40, ":40}", "HTTP/1.1 429 No\r\nContent-Type: application/json\r\nContent-Length: 2\r\n\r\n{}", &answer);
+	doors_totals(w->doors, &totals);
+	assert_int_equal(totals.count[COUNT_TOKENS_IN], 662);
+	exchange(w, POST_40, ":40}", "HTTP/1.1 504 Late\r\nContent-Type: application/json\r\nContent-Length: 2\r\n\r\n{}", &answer);
+	doors_totals(w->doors, &totals);
+	assert_int_equal(totals.count[COUNT_TOKENS_IN], 743);
+	assert_int_equal(totals.count[COUNT_TOKENS_OUT], 160);
+	has_log(w, "\"tokens_in\":81,\"tokens_out\":40,\"microdollars\":");
+	has_log_again(w, "\"estimated\":true");
+}
+
+#define CHAT "POST /v1/chat/completions HTTP/1.1\r\n" HEAD
+#define CHAT_BODY "{\"model\":\"gpt-4o-mini\",\"stream\":true,\"max_tokens\":9}"
+#define CHAT_HEAD "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n"
+#define CHAT_TEXT "data: {\"choices\":[{\"delta\":{\"content\":\"\\\"choices\\\":[],\\\"usage\\\":{}\"}}],\"usage\":null}\n\n"
+#define CHAT_USAGE "data: {\"model\":\"gpt-4o-mini\",\"choices\":[],\"usage\":{\"prompt_tokens\":5,\"completion_tokens\":4}}\n\n"
+
+static void a_stream_is_asked_for_its_usage_and_the_cell_gets_what_it_asked_for(void **state)
+{
+	struct world *w = *state;
+	own(buf_done) struct buf answer = { 0 };
+	own(freep) char *request = xfmt(CHAT "Content-Length: %zu\r\n\r\n" CHAT_BODY, strlen(CHAT_BODY));
+
+	w->policy.budget.limit[BUDGET_MICRODOLLARS] = 1000000;
+	open_world(w, ",header=x-api-key");
+	exchange(w, request, "\"max_tokens\":9,\"stream_options\":{\"include_usage\":true}}",
+		CHAT_HEAD "\r\n" CHAT_TEXT CHAT_USAGE "data: [DONE]\n\n", &answer);
+	has(&w->upstream.request, "\r\nContent-Length: 92\r\n");
+	has(&answer, "\"usage\":null}\n\n");
+	lacks(&answer, "prompt_tokens");
+	has(&answer, "data: [DONE]\n\n");
+	close_run(w);
+	assert_int_equal(w->totals.count[COUNT_TOKENS_IN], 5);
+	assert_int_equal(w->totals.count[COUNT_TOKENS_OUT], 4);
+	assert_int_equal(w->totals.count[COUNT_UNPRICED], 0);
 }
 
 /* ---- slow readers ---- */
@@ -946,6 +1071,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(what_a_door_does_not_carry_is_refused_before_anything_is_connected_to, setup, teardown),
 		cmocka_unit_test_setup_teardown(an_echo_of_the_credential_is_scrubbed, setup, teardown),
 		cmocka_unit_test_setup_teardown(a_credential_split_over_pieces_is_held_back_until_it_is_whole, setup, teardown),
+		cmocka_unit_test_setup_teardown(what_is_held_back_is_the_same_whether_a_guess_is_right, setup, teardown),
 		cmocka_unit_test_setup_teardown(half_a_credential_is_not_told_when_an_answer_is_cut, setup, teardown),
 		cmocka_unit_test_setup_teardown(events_pass_one_by_one, setup, teardown),
 		cmocka_unit_test_setup_teardown(an_answer_without_an_end_that_was_said_is_cut, setup, teardown),
@@ -964,6 +1090,9 @@ int main(void)
 		cmocka_unit_test_setup_teardown(what_is_told_later_is_counted_too, setup, teardown),
 		cmocka_unit_test_setup_teardown(who_hangs_up_before_the_figures_come_pays_all_the_same, setup, teardown),
 		cmocka_unit_test_setup_teardown(the_answer_that_uses_the_budget_up_comes_whole, setup, teardown),
+		cmocka_unit_test_setup_teardown(what_is_under_way_is_reserved_and_what_it_did_not_use_comes_back, setup, teardown),
+		cmocka_unit_test_setup_teardown(what_tells_nothing_is_estimated_and_what_is_cut_costs_all_that_was_reserved, setup, teardown),
+		cmocka_unit_test_setup_teardown(a_stream_is_asked_for_its_usage_and_the_cell_gets_what_it_asked_for, setup, teardown),
 		cmocka_unit_test_setup_teardown(a_cell_that_does_not_read_holds_the_upstream_back, setup, teardown),
 		cmocka_unit_test_setup_teardown(an_upstream_that_does_not_read_holds_the_cell_back, setup, teardown),
 		cmocka_unit_test_setup_teardown(requests_wait_for_their_turn_and_all_are_answered, setup, teardown),

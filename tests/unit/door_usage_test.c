@@ -133,6 +133,44 @@ static void streams_tell_running_totals_and_the_last_count(void **state)
 		check(EVENTS, rows[i].body, rows[i].expected);
 }
 
+#define GEMINI(in, out) "{\"candidates\":[{\"content\":{\"parts\":[{\"text\":\"hi\"}]}}],\"usageMetadata\":{\"promptTokenCount\":" in "," \
+	"\"candidatesTokenCount\":" out ",\"totalTokenCount\":9},\"modelVersion\":\"gemini-2.5-pro\"}"
+
+static void gemini_tells_in_its_own_way(void **state)
+{
+	(void)state;
+	check(JSON, GEMINI("4", "5"), "gemini-2.5-pro 4+5 r=0 w=0");
+	check(JSON, "[" GEMINI("4", "1") ",\r\n" GEMINI("4", "5") "]", "gemini-2.5-pro 4+5 r=0 w=0");
+	check(EVENTS, "data: " GEMINI("4", "1") "\r\n\r\ndata: " GEMINI("4", "5") "\r\n\r\n", "gemini-2.5-pro 4+5 r=0 w=0");
+	check(JSON, "{\"usageMetadata\":{\"promptTokenCount\":10,\"cachedContentTokenCount\":4,\"toolUsePromptTokenCount\":3,"
+		"\"candidatesTokenCount\":2,\"thoughtsTokenCount\":7}}", " 9+9 r=4 w=0");
+	check(JSON, "[[" GEMINI("4", "5") "]]", "- 0+0 r=0 w=0");
+	check(JSON, "[{\"usage\":{\"prompt_tokens\":1,\"completion_tokens\":1}}]", "- 0+0 r=0 w=0");
+}
+
+static void figures_that_are_not_the_last_of_a_stream_are_known_to_be_early(void **state)
+{
+	static const char start[] = "data: {\"message\":{\"usage\":{\"input_tokens\":5,\"output_tokens\":1}}}\n\n";
+	static const char more[] = "data: {\"type\":\"content_block_delta\"}\n\n";
+	static const char end[] = "data: {\"usage\":{\"output_tokens\":7}}\n\ndata: {\"type\":\"message_stop\"}\n\n";
+	static const struct {
+		int more;
+		bool end, early;
+	} rows[] = {{0, false, false}, {2, false, false}, {3, false, true}, {100, false, true}, {100, true, false}};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		own(buf_done) struct buf stream = {0};
+		struct usage usage;
+		buf_str(&stream, start);
+		for (int at = 0; at < rows[i].more; at++)
+			buf_str(&stream, more);
+		buf_str(&stream, rows[i].end ? end : "");
+		read_body(EVENTS, stream.data, stream.len, 5, &usage);
+		assert_int_equal(usage.early, rows[i].early);
+	}
+}
+
 static void what_a_model_writes_is_not_taken_for_usage(void **state)
 {
 	static const char *const bodies[] = {
@@ -446,6 +484,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(whole_answers_tell_what_they_used),
 		cmocka_unit_test(streams_tell_running_totals_and_the_last_count),
+		cmocka_unit_test(gemini_tells_in_its_own_way),
+		cmocka_unit_test(figures_that_are_not_the_last_of_a_stream_are_known_to_be_early),
 		cmocka_unit_test(what_a_model_writes_is_not_taken_for_usage),
 		cmocka_unit_test(a_figure_that_is_no_count_makes_the_usage_unknown),
 		cmocka_unit_test(a_model_is_a_short_printable_name_or_none),
