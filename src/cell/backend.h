@@ -9,6 +9,13 @@
 struct cell_backend_pool; /* the backend's own */
 struct cell_backend_run; /* the backend's own */
 
+struct cell_space {
+	struct cell_pool *pool; /* NULL where a backend only knows it by its id */
+	uint64_t id; /* never that of another in this process; not 0 */
+	int view; /* the backend's: what leads cells there; -1: none */
+	int top; /* for us; -1: none */
+};
+
 /* How a program ended, and what the backend knows of it. */
 struct cell_end {
 	int wait_status; /* of the main program, as from waitpid */
@@ -32,6 +39,8 @@ struct cell_backend_events {
 	void (*listening)(void *data, const int *fds, size_t count);
 	/* With spec->effects: one of them, or NULL, and how many were dropped so far. From the loop or from within `effects`. */
 	void (*effect)(void *data, const struct cell_effect *effect, uint64_t dropped);
+	/* With spec->forbid: what was covered, as cell_forbidden_next reads it; right before `started`. It stays the backend's. */
+	void (*forbidden)(void *data, const char *list, size_t len);
 	/* The program runs, since `at_ns` of clock_now. tty_master: the terminal's other side (now the callee's), or
 	 * -1. A backend may tell a little later, or of a short run only with its end. */
 	void (*started)(void *data, uint64_t at_ns, int tty_master);
@@ -72,6 +81,11 @@ struct cell_backend {
 	/* Calls the event for all that wait to be told, before the end and never after it. False where there are none. It may
 	 * call `started`, but none of the others. Optional. */
 	bool (*effects)(struct cell_backend_run *run);
+	/* Fills view and top. NULL where there are none. */
+	MUST_CHECK int (*space_open)(struct cell_backend_pool *pool, uint64_t bytes, uint64_t files, struct cell_space *ret,
+		struct err *err);
+	/* Lets go of what shows it to cells to come. */
+	void (*space_close)(struct cell_backend_pool *pool, const struct cell_space *space);
 	size_t (*probe)(struct cell_probe *ret, size_t max);
 	void (*explain)(const struct cell_spec *spec, struct buf *ret);
 };
@@ -85,6 +99,8 @@ MUST_CHECK struct cell_pool *cell_pool_open_with(const struct cell_backend *back
 /* spec->require as one bit for each protection, and whether a receipt has them all on. Pure. */
 uint32_t cell_required(const struct cell_spec *spec);
 MUST_CHECK int cell_require_check(uint32_t required, const struct cell_receipt *receipt, struct err *err);
+
+struct cell_backend_pool *cell_pool_backend(struct cell_pool *pool, const struct cell_backend **ret);
 
 /* The spec's calls and paths. Pure; part of cell_spec_check. */
 MUST_CHECK int cell_rules_check(const struct cell_spec *spec, struct err *err);

@@ -66,6 +66,7 @@ struct cell {
 	struct collect collect;
 	bool flushed; /* the sinks have everything */
 	void (*listening)(void *data, const int *fds, size_t count); /* of its io */
+	void (*forbidden)(void *data, const char *list, size_t len); /* likewise */
 	void (*effect)(void *data, const struct cell_effect *effect); /* likewise */
 	bool effects; /* they are asked for; and, as far as is known, told */
 	uint64_t effects_dropped;
@@ -115,6 +116,12 @@ struct cell_pool *cell_pool_open(const char *name, struct loop *loop, struct err
 		return NULL;
 	}
 	return cell_pool_open_with(backend, loop, err);
+}
+
+struct cell_backend_pool *cell_pool_backend(struct cell_pool *pool, const struct cell_backend **ret)
+{
+	*ret = pool->backend;
+	return pool->backend_pool;
 }
 
 static bool pool_is_idle(const struct cell_pool *pool)
@@ -359,6 +366,17 @@ static void on_effect(void *data, const struct cell_effect *effect, uint64_t dro
 		cell->effect(cell->data, effect);
 }
 
+static void on_forbidden(void *data, const char *list, size_t len)
+{
+	struct cell *cell = data;
+
+	cell->result.forbidden = xrealloc(cell->result.forbidden, len, 1);
+	memcpy(cell->result.forbidden, list, len);
+	cell->result.forbidden_len = len;
+	if (cell->forbidden)
+		cell->forbidden(cell->data, list, len);
+}
+
 static void on_started(void *data, uint64_t at_ns, int tty_master)
 {
 	struct cell *cell = data;
@@ -467,10 +485,11 @@ static int cell_launch(struct cell *cell, const struct cell_spec *spec, const st
 {
 	struct cell_pool *pool = cell->pool;
 	struct pump_events pump_events = {.over = on_over, .flushed = on_flushed, .data = cell};
-	struct cell_backend_events events = {.listening = on_listening, .effect = on_effect, .started = on_started, .ended = on_ended,
-		.failed = on_failed, .data = cell};
+	struct cell_backend_events events = {.listening = on_listening, .effect = on_effect,
+		.forbidden = on_forbidden, .started = on_started, .ended = on_ended, .failed = on_failed, .data = cell};
 	int ends[3];
 	cell->listening = io->listening;
+	cell->forbidden = io->forbidden;
 	cell->effect = io->effect;
 	cell->effects = spec->effects && pool->backend->effects;
 	const struct cell_io nothing = {.in = -1, .out = -1, .err = -1};

@@ -22,11 +22,20 @@
 
 /* ---- what is asked for ---- */
 
+struct cell_space;
+
 struct cell_mount {
 	const char *source; /* absolute path on the host: a folder or a regular file */
 	const char *target; /* absolute path in the cell */
 	bool writable;
+	const struct cell_space *space; /* not NULL: the source is the name of a folder at the top of this, and not the host's */
+	/* Of the source, where it was opened or looked at before: a cell is made with no other, whatever is at the path by then.
+	 * 0: whatever is there when the cell is asked for. */
+	uint64_t device, inode;
 };
+/* Ties a mount to what this descriptor has open. */
+void cell_mount_pin(struct cell_mount *mount, int fd);
+int cell_mount_replaced(const struct cell_mount *mount, struct err *err); /* the error if it is not that any more: -1 */
 
 /* A socket that listens in the cell's own loopback network, and is served from outside. */
 struct cell_listener {
@@ -72,7 +81,9 @@ struct cell_spec {
 	const struct cell_mount *mounts;
 	size_t mount_count;
 	const char *const *hide; /* globs of names, or of paths from a mount's top ("/a/b"), that vanish; NULL-terminated */
-	const char *const *forbid; /* globs of programs that can be neither run nor read, wherever they are; NULL-terminated */
+	/* Programs that can be neither run nor read: globs of names, wherever they are, and absolute paths in the cell; what these lead
+	 * to through links is meant, under all its names. NULL-terminated. */
+	const char *const *forbid;
 	uint32_t uid, gid; /* as seen inside */
 	bool tmp_exec; /* programs may be run from /tmp */
 	bool no_exec; /* no program may be run from the workspace or a writable mount */
@@ -103,6 +114,7 @@ struct cell_spec {
 
 #define CELL_WORKSPACE "/workspace"
 #define CELL_MAX_MOUNTS 256
+#define CELL_MAX_SPACES 2 /* of one cell */
 #define CELL_MAX_PATHS 128
 #define CELL_MAX_LISTENERS 14
 #define CELL_MAX_HOSTS 65536 /* bytes */
@@ -209,10 +221,15 @@ struct cell_result {
 	struct fs_copy_report collect;
 	struct cell_observed observed;
 	char *profile; /* as in the spec; NULL: none */
+	char *forbidden; /* what was covered for spec->forbid, see cell_forbidden_next; NULL: nothing was to be */
+	size_t forbidden_len;
 	struct cell_receipt receipt;
 	struct err err; /* why, when it never ran, was lost, or collecting failed */
 };
 void cell_result_done(struct cell_result *result);
+/* Each name of spec->forbid with the paths that were covered for it, a pair at a time, in order; *ret_path is "" for a name that
+ * leads to nothing in the cell. *at begins at 0. Pure. */
+bool cell_forbidden_next(const char *list, size_t len, size_t *at, const char **ret_name, const char **ret_path);
 void cell_result_json(const struct cell_result *result, struct json *json); /* one object */
 void cell_result_members(const struct cell_result *result, struct json *json); /* the same, into an open one */
 int cell_result_exit_code(const struct cell_result *result); /* what `hotcell run` exits with */
@@ -256,6 +273,8 @@ struct cell_io {
 	 * program runs; never for a cell without any, or one that does not get so far. They are closed after the
 	 * call: copy what is to stay. It may cancel the cell, not free it. May be NULL. */
 	void (*listening)(void *data, const int *fds, size_t count);
+	/* With spec->forbid: what was covered, as in the result, as soon as it is known to run. May be NULL. */
+	void (*forbidden)(void *data, const char *list, size_t len);
 	/* Changes what was printed, with the data of cell_start: adds to *out what is to be kept, and passed on. `stream` is 0
 	 * for stdout, 1 for stderr. It may hold bytes back, and gets no bytes once, at the stream's end. What is counted is
 	 * what was printed. May be NULL. */
@@ -281,6 +300,16 @@ typedef void cell_watch_fn(void *data, const struct cell *cell, const struct cel
 void cell_pool_watch(struct cell_pool *pool, cell_watch_fn *fn, void *data);
 /* Keep `count` cells of this spec ready beforehand; they are refilled as they are used. Optional. */
 MUST_CHECK int cell_pool_warm(struct cell_pool *pool, const struct cell_spec *spec, unsigned count, struct err *err);
+
+/* A file system with a size, which several cells can be shown at once and which we see while they write to it. It is memory, charged
+ * to whoever writes, and on no disk: what is left in it goes with the last of its users, however those end. Nothing outside of this
+ * process and of cells with a mount of it can reach it. Cells of its pool alone can be shown it. Free it before its pool. */
+MUST_CHECK struct cell_space *cell_space_open(struct cell_pool *pool, uint64_t bytes, uint64_t files, struct err *err);
+/* Cells that are shown it are to have ended. NULL is fine; returns NULL. */
+struct cell_space *cell_space_free(struct cell_space *space);
+int cell_space_top(const struct cell_space *space); /* its top folder; what cells made below is hostile */
+/* How much of it is free: what is open and has no name any more takes as much as what has. False: it cannot be told. */
+bool cell_space_left(const struct cell_space *space, uint64_t *ret_bytes, uint64_t *ret_files);
 
 /* NULL only for errors of the request itself; whatever goes wrong later comes as a result. The spec
  * is used before the call returns and need not live on. */

@@ -21,6 +21,8 @@
 #include <sys/vfs.h>
 #include <sys/wait.h>
 
+#include "base/beneath.h"
+
 #define SMALL_ENTRIES 64
 #define SMALL_BYTES ((uint64_t)1 << 20)
 #define CHUNK 65536
@@ -41,15 +43,12 @@ struct collect_child {
 
 static int open_path(struct collect *collect, const char *path, struct err *err)
 {
-	struct stat st;
-	bool missing = lstat(path, &st) < 0 && errno == ENOENT;
-	if (missing && fs_mkdirs(path, err) < 0)
-		return err_wrap(err, "make the output folder '%s'", path);
-	if (missing)
-		collect->made = xstrdup(path);
-	collect->to = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	bool made = false;
+	collect->to = beneath_root_make(path, 0755, &made, err);
 	if (collect->to < 0)
-		return err_errno(err, errno, "open the output folder '%s'", path);
+		return err_wrap(err, "make the output folder");
+	if (made)
+		collect->made = xstrdup(path);
 	return 0;
 }
 

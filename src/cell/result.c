@@ -243,6 +243,43 @@ static void put_profile(const char *profile, struct json *json)
 	json_close(json, '}');
 }
 
+bool cell_forbidden_next(const char *list, size_t len, size_t *at, const char **ret_name, const char **ret_path)
+{
+	const char *name = *at < len ? list + *at : NULL, *end = name ? memchr(name, '\0', len - *at) : NULL;
+	const char *path = end ? end + 1 : NULL, *last = path ? memchr(path, '\0', len - (size_t)(path - list)) : NULL;
+
+	if (!last)
+		return false;
+	*ret_name = name;
+	*ret_path = path;
+	*at = (size_t)(last + 1 - list);
+	return true;
+}
+
+/* {"sh": ["/usr/bin/dash"], "misspelt": []} */
+static void put_forbidden(const struct cell_result *result, struct json *json)
+{
+	const char *name, *path, *before = NULL;
+
+	if (!result->forbidden)
+		return;
+	json_key(json, "forbidden");
+	json_open(json, '{');
+	for (size_t at = 0; cell_forbidden_next(result->forbidden, result->forbidden_len, &at, &name, &path); before = name) {
+		if (!before || strcmp(before, name) != 0) {
+			if (before)
+				json_close(json, ']');
+			json_key(json, name);
+			json_open(json, '[');
+		}
+		if (*path)
+			json_bytes(json, path, strlen(path));
+	}
+	if (before)
+		json_close(json, ']');
+	json_close(json, '}');
+}
+
 void cell_result_members(const struct cell_result *result, struct json *json)
 {
 	json_put_string(json, "outcome", cell_outcome_name(result->outcome));
@@ -253,6 +290,7 @@ void cell_result_members(const struct cell_result *result, struct json *json)
 	put_refused(result, json);
 	put_output(result, json);
 	put_profile(result->profile, json);
+	put_forbidden(result, json);
 	put_receipt(&result->receipt, json);
 	json_put_string(json, "error", result->err.code != 0 ? result->err.text : NULL);
 }
@@ -271,4 +309,6 @@ void cell_result_done(struct cell_result *result)
 	result->collected = false;
 	free(result->profile);
 	result->profile = NULL;
+	free(result->forbidden);
+	result->forbidden = NULL;
 }

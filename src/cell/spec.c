@@ -22,19 +22,6 @@
 
 #define MAX_STRING 131072 /* the kernel's MAX_ARG_STRLEN: one argument with its NUL */
 
-/* Names that carry secrets or history in ordinary source folders. */
-const char *const cell_default_hide[] = {
-	".git", ".hg", ".svn",
-	".env", ".env.*", ".envrc", ".hotcell",
-	"*.pem", "*.key", "*.p12", "*.pfx", "*.jks", "*.keystore", "*.kdbx", "*.ppk",
-	"id_rsa*", "id_dsa*", "id_ecdsa*", "id_ed25519*",
-	".ssh", ".gnupg", ".aws", ".azure", ".gcloud", ".kube", ".docker", ".terraform.d", ".vault-token",
-	".netrc", "_netrc", ".npmrc", ".yarnrc.yml", ".pypirc", ".gitconfig", ".git-credentials", ".pgpass",
-	".my.cnf", ".htpasswd", "credentials.json", "secrets.json", "secrets.yml", "secrets.yaml",
-	"terraform.tfstate", "terraform.tfstate.*", "*.tfvars",
-	NULL,
-};
-
 const char *const cell_default_env[] = {
 	"PATH=/usr/local/bin:/usr/bin:/bin:/usr/local/sbin:/usr/sbin:/sbin",
 	"HOME=" CELL_WORKSPACE,
@@ -252,16 +239,41 @@ static int check_target(const char *target, struct err *err)
 	return 0;
 }
 
+void cell_mount_pin(struct cell_mount *mount, int fd)
+{
+	struct stat st;
+
+	if (fstat(fd, &st) < 0)
+		return;
+	mount->device = st.st_dev;
+	mount->inode = st.st_ino;
+}
+
+int cell_mount_replaced(const struct cell_mount *mount, struct err *err)
+{
+	own(buf_done) struct buf shown = {0};
+
+	term_line(mount->source, strlen(mount->source), 200, &shown);
+	return err_set(err, ERR_USAGE, "mount source '%s' was replaced after hotcell checked it; "
+				       "start again", buf_text(&shown));
+}
+
 static int check_mount(const struct cell_mount *mount, struct err *err)
 {
 	struct stat st;
 	if (!mount->source || !mount->source[0] || !mount->target || !mount->target[0])
 		return err_set(err, ERR_USAGE, "a mount needs a source and a target");
+	if (mount->space && (strchr(mount->source, '/') || mount->source[0] == '.'))
+		return err_set(err, ERR_USAGE, "mount source '%s' is no name of a folder in a space", mount->source);
+	if (mount->space)
+		return check_target(mount->target, err);
 	if (check_target(mount->target, err) < 0 || stat_itself(mount->source, "mount source", &st, err) < 0)
 		return -1;
 	if (!S_ISDIR(st.st_mode) && !S_ISREG(st.st_mode))
 		return err_set(err, ERR_USAGE, "mount source '%s' is %s: only folders and files can be mounted",
 			mount->source, kind_name(st.st_mode));
+	if (mount->inode && (mount->inode != st.st_ino || mount->device != st.st_dev))
+		return cell_mount_replaced(mount, err);
 	return 0;
 }
 
@@ -284,18 +296,47 @@ static int check_mounts(const struct cell_spec *spec, struct err *err)
 	return 0;
 }
 
-/* Globs are matched against single names: one with a '/' would silently match nothing. A path from the top of a
- * mount begins with one. */
-static int check_names(const char *const *names, const char *what, bool paths, struct err *err)
+static bool is_default(const char *name)
+{
+	for (size_t i = 0; cell_default_hide[i]; i++)
+		if (strcmp(cell_default_hide[i], name) == 0)
+			return true;
+	return false;
+}
+
+/* What is hidden can only become more: an exception is the default list's own. */
+static int check_hide(const char *const *names, struct err *err)
 {
 	for (size_t i = 0; names && names[i]; i++) {
 		if (!names[i][0])
-			return err_set(err, ERR_USAGE, "a name to %s is empty", what);
-		bool path = paths && names[i][0] == '/' && names[i][1] != '\0';
-		if (strchr(names[i], '/') && !path)
-			return err_set(err, ERR_USAGE, "cannot %s '%s': it is matched against single names, "
-						       "so it must not have a '/'%s", what, names[i],
-				paths ? " but for one at its beginning: a path from the top of the mount" : "");
+			return err_set(err, ERR_USAGE, "a name to hide is empty");
+		if (names[i][0] == '!' && !is_default(names[i]))
+			return err_set(err, ERR_USAGE, "cannot hide '%s': what is hidden cannot be shown again; --no-default-hide leaves out "
+						       "the default list", names[i]);
+		for (const char *part = names[i] + (names[i][0] == '/'); part; part = strchr(part, '/') ? strchr(part, '/') + 1 : NULL) {
+			size_t len = strcspn(part, "/");
+			if ((len == 0 && (*part == '/' || part == names[i] + 1)) || (len == 1 && *part == '.') || (len == 2 && strncmp(part, "..", 2) == 0))
+				return err_set(err, ERR_USAGE, "cannot hide '%s': no path has an empty name, '.' or '..' in it", names[i]);
+		}
+	}
+	return 0;
+}
+
+/* A path has no globs: it is followed, not looked for. */
+static int check_forbid(const char *const *names, struct err *err)
+{
+	for (size_t i = 0; names && names[i]; i++) {
+		if (!names[i][0])
+			return err_set(err, ERR_USAGE, "a name to forbid is empty");
+		if (!strchr(names[i], '/'))
+			continue;
+		if (names[i][0] != '/')
+			return err_set(err, ERR_USAGE, "cannot forbid '%s': give a name, without a '/', or an absolute path in the cell", names[i]);
+		if (strpbrk(names[i], "*?["))
+			return err_set(err, ERR_USAGE, "cannot forbid '%s': a path has no globs; a name may have some, as in '%s'", names[i],
+				strrchr(names[i], '/') + 1);
+		if (cell_inside_path_check(names[i], "forbidden path", err) < 0)
+			return -1;
 	}
 	return 0;
 }
@@ -460,8 +501,8 @@ int cell_spec_check(const struct cell_spec *spec, struct err *err)
 		return err_set(err, ERR_USAGE, "the command is empty");
 	if (check_strings(spec, err) < 0 || check_limits(&spec->limits, err) < 0 ||
 		check_image(spec->image, err) < 0 || check_mounts(spec, err) < 0 ||
-		check_names(spec->hide, "hide", true, err) < 0 ||
-		check_names(spec->forbid, "forbid", false, err) < 0 || check_require(spec->require, err) < 0 ||
+		check_hide(spec->hide, err) < 0 ||
+		check_forbid(spec->forbid, err) < 0 || check_require(spec->require, err) < 0 ||
 		check_listeners(spec, err) < 0 || check_hosts(spec, err) < 0 || cell_rules_check(spec, err) < 0)
 		return -1;
 	if (spec->cwd && cell_inside_path_check(spec->cwd, "working folder", err) < 0)

@@ -73,17 +73,58 @@ static void names_that_carry_secrets_are_hidden_by_default(void **state)
 {
 	static const char *const secrets[] = {".git", ".env", ".env.local", "server.pem", "tls.key", "id_rsa",
 		"id_rsa.pub", "id_ed25519", "id_ecdsa", ".ssh", ".aws", ".gnupg", ".netrc", ".npmrc", ".pypirc", ".docker",
-		"credentials.json", ".kube"};
-	static const char *const plain[] = {"main.c", "README.md", "environment", "keys.c", "git", ".gitignore"};
+		"credentials.json", ".kube", ".bash_history", ".zsh_history", ".python_history", ".node_repl_history", ".psql_history",
+		".mysql_history", ".sqlite_history", ".rediscli_history", ".lesshst", ".local/share/fish/fish_history", ".Rhistory",
+		".config/gh/hosts.yml", ".config/glab-cli/config.yml", ".config/tea/config.yml", ".config/hub", ".git-credentials",
+		".config/git/credentials", ".azure/x", ".config/gcloud/x", ".boto", ".s3cfg", ".oci/config", ".config/doctl/config.yaml",
+		".fly/config.yml", ".wrangler/config/default.toml", ".local/share/com.vercel.cli/auth.json", ".config/netlify/config.json",
+		".config/rclone/rclone.conf", ".terraformrc", "credentials.tfrc.json", "prod.tfstate", "terraform.tfstate.backup", "prod.tfvars",
+		".pulumi/credentials.json", ".vault-token", ".claude/.credentials.json", ".claude.json", ".codex/auth.json",
+		".gemini/oauth_creds.json", ".local/share/opencode/auth.json", ".config/github-copilot/apps.json", ".aider.conf.yml",
+		".yarnrc.yml", ".config/pip/pip.conf", ".cargo/credentials.toml", ".cargo/credentials", ".gem/credentials", ".m2/settings.xml",
+		".gradle/gradle.properties", ".nuget/NuGet/NuGet.Config", ".config/composer/auth.json", ".docker/config.json",
+		".config/containers/auth.json", "key.p12", "store.jks", "pass.kdbx", ".password-store/x", ".config/sops/age/keys.txt",
+		".mozilla/x", ".config/google-chrome/x", "prod.env", ".envrc", ".ENV", "Server.PEM", ".config/op/config", ".config/hotcell/x",
+		".local/state/hotcell/x"};
+	static const char *const plain[] = {"main.c", "README.md", "environment", "keys.c", "git", ".gitignore", ".env.example", ".env.sample",
+		".env.template", "example.env", "auth.json", "locales/en/auth.json", "hosts.yml", ".cargo/config.toml", ".claude/settings.json",
+		".codex/config.toml", ".m2/repository/x.jar", "gradle.properties", "pip.conf", "history.c", "config.json", ".config/gh/config.yml",
+		"config.yml", "credentials", "settings.xml", ".gradle/caches/x", ".nuget/packages/x", ".cargo/registry/x", "CHANGELOG-history.md"};
 	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(secrets) + ARRAY_LEN(plain); i++) {
-		bool secret = i < ARRAY_LEN(secrets), hidden = false;
-		const char *name = secret ? secrets[i] : plain[i - ARRAY_LEN(secrets)];
-		for (size_t j = 0; cell_default_hide[j]; j++)
-			hidden |= fnmatch(cell_default_hide[j], name, 0) == 0;
-		if (hidden != secret)
-			fail_msg("%s is %s", name, hidden ? "hidden" : "not hidden");
+		bool secret = i < ARRAY_LEN(secrets);
+		const char *path = secret ? secrets[i] : plain[i - ARRAY_LEN(secrets)], *slash = strchr(path, '/');
+		own(freep) char *deep = xfmt("some/where/%s", path), *top = slash ? xfmt("/home/u/%.*s", (int)(slash - path), path) : NULL;
+		if (fs_is_hidden(cell_default_hide, NULL, path) != secret || fs_is_hidden(cell_default_hide, NULL, deep) != secret)
+			fail_msg("%s is %s", path, secret ? "not hidden" : "hidden");
+		/* the first folder is mounted itself: then only what has a rule of its own vanishes */
+		if (top && !secret && fs_is_hidden(cell_default_hide, top, slash + 1))
+			fail_msg("%s is hidden in %s", slash + 1, top);
 	}
+}
+
+static void secrets_in_a_mounted_folder_of_a_tool_are_hidden_at_its_top(void **state)
+{
+	static const char *const pairs[][2] = {{".claude", ".credentials.json"}, {".codex", "auth.json"}, {"gh", "hosts.yml"}, {".cargo", "credentials.toml"},
+		{".aws", "credentials"}, {".kube", "config"}, {".docker", "config.json"}, {"gcloud", "credentials.db"}, {".m2", "settings.xml"},
+		{".config", "hotcell"}, {".gemini", "oauth_creds.json"}, {"rclone", "rclone.conf"}};
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(pairs); i++) {
+		own(freep) char *top = xfmt("/home/u/%s", pairs[i][0]);
+		if (!fs_is_hidden(cell_default_hide, top, pairs[i][1]))
+			fail_msg("%s is seen in %s", pairs[i][1], top);
+	}
+}
+
+static void what_is_hidden_can_only_become_more(void **state)
+{
+	static const char *const shown_again[] = {".env", "!.env", NULL}, *const ours[] = {"!.env.example", "a/b", "/c", "d/", NULL};
+	(void)state;
+	struct cell_spec spec = good();
+	spec.hide = shown_again;
+	refuses(&spec, "cannot be shown again");
+	spec.hide = ours;
+	accepts(&spec);
 }
 
 static void a_command_is_needed(void **state)
@@ -167,6 +208,28 @@ static void a_target_with_names_too_long_is_refused(void **state)
 	refuses(&spec, "4095");
 }
 
+static void a_mount_of_a_space_names_a_folder_at_its_top(void **state)
+{
+	static const struct cell_space space = {.id = 1, .view = -1, .top = -1};
+	static const struct {
+		const char *source;
+		bool good;
+	} cases[] = {{"corpus", true}, {"..", false}, {".", false}, {"a/b", false}, {"/etc", false}, {"", false}};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		struct cell_spec spec = {0};
+		struct err err;
+		static const char *const argv[] = {"true", NULL};
+		cell_spec_defaults(&spec);
+		struct cell_mount mount = {.source = cases[i].source, .target = "/data", .space = &space};
+		spec.argv = argv;
+		spec.mounts = &mount;
+		spec.mount_count = 1;
+		assert_int_equal(cell_spec_check(&spec, &err), cases[i].good ? 0 : -1);
+	}
+}
+
 static void mount_sources_are_folders_or_files(void **state)
 {
 	static const struct {
@@ -221,11 +284,13 @@ static void ten_thousand_mounts_are_too_many(void **state)
 
 static void a_glob_that_could_hide_nothing_is_refused(void **state)
 {
-	static const char *const slash[] = {"a/b", NULL}, *const empty[] = {"", NULL};
+	static const char *const nowhere[] = {"./a", "a/./b", "../b", "/a/..", "a//b", "/", "//a", "."}, *const empty[] = {"", NULL};
 	(void)state;
 	struct cell_spec spec = good();
-	spec.hide = slash;
-	refuses(&spec, "'/'");
+	for (size_t i = 0; i < ARRAY_LEN(nowhere); i++) {
+		spec.hide = (const char *const[]){nowhere[i], NULL};
+		refuses(&spec, "no path has");
+	}
 	spec.hide = empty;
 	refuses(&spec, "empty");
 	spec.hide = NULL;
@@ -493,11 +558,14 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(the_defaults_are_those_of_the_manual),
+		cmocka_unit_test(secrets_in_a_mounted_folder_of_a_tool_are_hidden_at_its_top),
+		cmocka_unit_test(what_is_hidden_can_only_become_more),
 		cmocka_unit_test(names_that_carry_secrets_are_hidden_by_default),
 		cmocka_unit_test(a_command_is_needed),
 		cmocka_unit_test(limits_out_of_range_are_named),
 		cmocka_unit_test(mount_targets_stay_where_they_may),
 		cmocka_unit_test(a_target_with_names_too_long_is_refused),
+		cmocka_unit_test(a_mount_of_a_space_names_a_folder_at_its_top),
 		cmocka_unit_test(mount_sources_are_folders_or_files),
 		cmocka_unit_test(two_mounts_have_two_targets),
 		cmocka_unit_test(ten_thousand_mounts_are_too_many),

@@ -12,6 +12,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/audit.h>
+#include <linux/fscrypt.h>
 #include <linux/seccomp.h>
 #include <sched.h>
 #include <string.h>
@@ -335,6 +336,7 @@ static void these_calls_get_these_verdicts(void **state)
 		{SYS_process_vm_readv, REFUSED, EPERM}, {SYS_process_vm_writev, REFUSED, EPERM}, {SYS_kcmp, REFUSED, EPERM},
 		{SYS_swapon, REFUSED, EPERM}, {SYS_settimeofday, REFUSED, EPERM}, {SYS_clock_settime, REFUSED, EPERM},
 		{SYS_move_mount, REFUSED, EPERM}, {SYS_open_tree, REFUSED, EPERM}, {SYS_fsopen, REFUSED, EPERM},
+		{SYS_fanotify_init, REFUSED, EPERM}, {SYS_name_to_handle_at, REFUSED, EPERM}, {SYS_quotactl, REFUSED, EPERM},
 		{SYS_fsmount, REFUSED, EPERM}, {SYS_mount_setattr, REFUSED, EPERM}, {SYS_pidfd_getfd, REFUSED, EPERM},
 		{SYS_io_uring_setup, REFUSED, ENOSYS}, {SYS_io_uring_enter, REFUSED, ENOSYS},
 		{SYS_io_uring_register, REFUSED, ENOSYS}, {SYS_io_setup, REFUSED, ENOSYS},
@@ -425,6 +427,31 @@ static const struct argument_case cases[] = {
 	{"pasting into the console, high half set", SYS_ioctl, true, EPERM, {0, HIGH | 0x541c}},
 	{"the size of the terminal", SYS_ioctl, false, 0, {0, 0x5413}},
 	{"a request whose high half looks like TIOCSTI", SYS_ioctl, false, 0, {0, UINT64_C(0x5412) << 32}},
+	{"locking an encrypted folder", SYS_ioctl, true, EPERM, {3, FS_IOC_REMOVE_ENCRYPTION_KEY}},
+	{"locking an encrypted folder, high half set", SYS_ioctl, true, EPERM, {3, HIGH | FS_IOC_REMOVE_ENCRYPTION_KEY}},
+	{"asking how a folder is encrypted", SYS_ioctl, false, 0, {3, FS_IOC_GET_ENCRYPTION_POLICY_EX}},
+
+	{"a read lease", SYS_fcntl, true, EPERM, {3, F_SETLEASE, F_RDLCK}},
+	{"a write lease", SYS_fcntl, true, EPERM, {3, F_SETLEASE, F_WRLCK}},
+	{"a lease, high half set", SYS_fcntl, true, EPERM, {3, HIGH | F_SETLEASE, F_WRLCK}},
+	{"a lease, all of the high half set", SYS_fcntl, true, EPERM, {3, (UINT64_MAX << 32) | F_SETLEASE, F_RDLCK}},
+	{"giving up a lease that nobody has", SYS_fcntl, true, EPERM, {3, F_SETLEASE, F_UNLCK}},
+	{"asking for a lease", SYS_fcntl, false, 0, {3, F_GETLEASE}},
+	{"a notice of changes", SYS_fcntl, true, EPERM, {3, F_NOTIFY, 0x80000001}},
+	{"a notice, high half set", SYS_fcntl, true, EPERM, {3, HIGH | F_NOTIFY, 1}},
+	{"a hint on an inode", SYS_fcntl, true, EPERM, {3, 1036}},
+	{"a hint on a file", SYS_fcntl, true, EPERM, {3, 1038}},
+	{"a delegation", SYS_fcntl, true, EPERM, {3, 1040}},
+	{"asking for a delegation", SYS_fcntl, true, EPERM, {3, 1039}},
+	{"a command of nobody", SYS_fcntl, true, EPERM, {3, UINT32_MAX}},
+	{"a command whose high half looks like a lease", SYS_fcntl, false, 0, {3, UINT64_C(1024) << 32}},
+	{"a copy of a descriptor", SYS_fcntl, false, 0, {3, F_DUPFD}},
+	{"a copy that is closed at exec", SYS_fcntl, false, 0, {3, F_DUPFD_CLOEXEC}},
+	{"flags of a descriptor", SYS_fcntl, false, 0, {3, F_SETFL}},
+	{"a record lock", SYS_fcntl, false, 0, {3, F_SETLK}},
+	{"a lock of an open file", SYS_fcntl, false, 0, {3, 37}},
+	{"seals", SYS_fcntl, false, 0, {3, 1033}},
+	{"the size of a pipe", SYS_fcntl, false, 0, {3, 1031}},
 
 	{"a port used again", SYS_setsockopt, false, 0, {3, SOL_SOCKET, SO_REUSEADDR}},
 	{"sending slowly", SYS_setsockopt, true, EPERM, {3, SOL_SOCKET, 47}},
@@ -495,6 +522,25 @@ static void arguments_decide_as_the_kernel_reads_them(void **state)
 	for (const struct program *program = programs; program < programs_end; program++)
 		for (size_t i = 0; i < ARRAY_LEN(cases); i++)
 			check_case(program, &cases[i]);
+}
+
+static void who_can_write_to_nothing_that_lasts_writes_out_nothing_of_the_hosts(void **state)
+{
+	static const struct cell_mount mounts[] = {{"/a", "/a", false}, {"/b", "/b", true}};
+	struct program none = {0}, some = {0};
+	struct err err;
+
+	(void)state;
+	assert_int_equal(filter_want_of(NULL, 0), filter_want_of(mounts, 1));
+	assert_int_equal(filter_build(filter_want_of(mounts, 1), &none.code, &none.len, &err), 0);
+	assert_int_equal(filter_build(filter_want_of(mounts, 2), &some.code, &some.len, &err), 0);
+	assert_int_equal(ask(&none, SYS_sync, NULL, 0), FAILS(0));
+	assert_int_equal(ask(&none, SYS_syncfs, NULL, 0), FAILS(0));
+	assert_int_equal(ask(&none, SYS_fsync, NULL, 0), ALLOW);
+	assert_int_equal(ask(&some, SYS_sync, NULL, 0), ALLOW);
+	assert_int_equal(ask(&some, SYS_syncfs, NULL, 0), ALLOW);
+	free(none.code);
+	free(some.code);
 }
 
 static void the_limit_of_cores_is_asked_but_not_set(void **state)
@@ -736,6 +782,7 @@ int main(void)
 		cmocka_unit_test(memory_that_no_process_maps_is_refused_where_only_init_watches),
 		cmocka_unit_test(socket_pairs_are_local),
 		cmocka_unit_test(files_fifos_and_sockets_are_made_but_no_devices),
+		cmocka_unit_test(who_can_write_to_nothing_that_lasts_writes_out_nothing_of_the_hosts),
 		cmocka_unit_test(what_is_refused_only_in_part_is_explained_so),
 	};
 

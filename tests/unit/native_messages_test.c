@@ -196,6 +196,53 @@ static void check_refused(const struct template *t)
 	assert_int_equal(err.code, EPROTO);
 }
 
+static void mounts_of_spaces_come_back_with_theirs(void **state)
+{
+	static const struct cell_space a = {.id = 7}, b = {.id = 9};
+	struct cell_mount mounts[] = {{"x", "/x", true, &a}, {"/y", "/y", false, NULL}, {"z", "/z", true, &b}, {"w", "/w", false, &a}};
+	own(buf_done) struct buf bytes = {0};
+	own(template_done) struct template back = {0};
+	const struct cell_space *spaces[CELL_MAX_SPACES];
+	struct template t = some_template();
+	struct err err;
+	size_t count;
+
+	(void)state;
+	t.mounts = mounts;
+	t.mount_count = ARRAY_LEN(mounts);
+	template_encode(&t, &bytes);
+	struct wire_reader reader = {.data = bytes.data, .len = bytes.len};
+	assert_int_equal(template_decode(&back, &reader, &err), 0);
+	assert_int_equal(back.space_count, 2);
+	assert_ptr_equal(back.mounts[0].space, &back.spaces[0]);
+	assert_null(back.mounts[1].space);
+	assert_int_equal(back.mounts[2].space->id, 9);
+	assert_ptr_equal(back.mounts[3].space, &back.spaces[0]);
+	assert_int_equal(template_spaces(mounts, ARRAY_LEN(mounts), spaces, &count, &err), 0);
+	assert_true(count == 2 && spaces[0] == &a && spaces[1] == &b);
+}
+
+static void mounts_of_more_spaces_than_a_cell_has_are_refused(void **state)
+{
+	struct cell_space all[CELL_MAX_SPACES + 1];
+	struct cell_mount mounts[CELL_MAX_SPACES + 1];
+	const struct cell_space *spaces[CELL_MAX_SPACES];
+	struct template t = some_template();
+	struct err err;
+	size_t count;
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(all); i++) {
+		all[i] = (struct cell_space){.id = i + 1};
+		mounts[i] = (struct cell_mount){"x", "/x", true, &all[i]};
+	}
+	t.mounts = mounts;
+	t.mount_count = ARRAY_LEN(mounts);
+	check_refused(&t);
+	assert_int_equal(template_spaces(mounts, ARRAY_LEN(mounts), spaces, &count, &err), -1);
+	assert_int_equal(err.code, ERR_USAGE);
+}
+
 static void a_template_without_image_or_with_too_many_mounts_or_doors_is_refused(void **state)
 {
 	static struct cell_mount many[CELL_MAX_MOUNTS + 1];
@@ -421,6 +468,8 @@ int main(void)
 		cmocka_unit_test(a_template_comes_back_as_it_was),
 		cmocka_unit_test(templates_that_differ_have_different_bytes),
 		cmocka_unit_test(a_template_cut_anywhere_is_refused),
+		cmocka_unit_test(mounts_of_spaces_come_back_with_theirs),
+		cmocka_unit_test(mounts_of_more_spaces_than_a_cell_has_are_refused),
 		cmocka_unit_test(a_template_without_image_or_with_too_many_mounts_or_doors_is_refused),
 		cmocka_unit_test(a_job_comes_back_as_it_was),
 		cmocka_unit_test(a_job_cut_anywhere_is_refused),

@@ -7,13 +7,16 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/runtime.h"
 #include "base/size.h"
 #include "base/term.h"
 #include "cell/backend.h"
+#include "cell/native/pool.h"
 #include "cell/native/probe.h"
 #include "cell/native/receipt.h"
 
@@ -212,14 +215,18 @@ static bool put_hidden(
 	own(hidden_done) struct hidden hidden = {0};
 	own(fd_closep) int dir =
 		open(mount->source, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-	own(freep) char *target = shown(mount->target);
+	own(freep) char *target = shown(mount->target), *above = realpath(mount->source, NULL);
 	bool mounts = false;
+	struct runtime_hold hold;
 	struct err err;
 
+	runtime_hold_init(&hold);
+	runtime_hold_look(&hold, (const char *const[]){ NULL });
+	const struct fs_ids runtime = { hold.ids, hold.count };
 	if (dir < 0 && errno == ENOTDIR)
 		return false; /* a single file was asked for by its name */
 	int found = dir < 0 ? err_errno(&err, errno, "open it")
-			    : fs_find(dir, globs, MAX_WALK, hidden_add, &hidden, &mounts, &err);
+			    : fs_find_ids(dir, above, globs, &runtime, MAX_WALK, hidden_add, &hidden, &mounts, &err);
 	if (found < 0) {
 		page_line(page, "%s: the cell would not be made: %s", target, err.text);
 		return true;
@@ -249,6 +256,8 @@ static void put_mounts(struct page *page, const struct cell_spec *spec)
 	}
 	if (spec->mount_count == 0)
 		page_line(page, "none");
+	else
+		page_line(page, "without sockets, FIFOs, and the folder of hotcell's own control sockets");
 	page_label(page, "hidden names");
 	for (size_t i = 0; spec->hide != NULL && spec->hide[i] != NULL; i++) {
 		own(freep) char *glob = shown(spec->hide[i]);
@@ -259,15 +268,47 @@ static void put_mounts(struct page *page, const struct cell_spec *spec)
 		page_line(page, "none");
 }
 
-static void put_forbidden(struct page *page, const struct cell_spec *spec)
+/* What its root would be built with, by building one as for a cell: links are followed there and nowhere else. */
+static int find_forbidden(const struct cell_spec *spec, struct buf *ret, struct err *err)
 {
+	struct loop *loop = loop_open(err);
+	struct cell_backend_pool *pool = loop == NULL ? NULL : cell_native.open(loop, err);
+	struct kind *kind = pool == NULL ? NULL : kind_get(pool, spec, err);
+
+	while (kind != NULL && !kind->ready && !kind->dead)
+		if (loop_turn(loop, -1) < 0 && errno != EINTR)
+			break;
+	bool found = kind != NULL && kind->ready && !kind->dead;
+	if (found)
+		buf_add(ret, kind->forbidden.data, kind->forbidden.len);
+	else if (kind != NULL)
+		*err = kind->err;
+	cell_native.close(pool, false);
+	(void)loop_free(loop);
+	return found ? 0 : -1;
+}
+
+static void put_forbidden(struct page *page, const struct cell_spec *spec, bool possible)
+{
+	own(buf_done) struct buf list = {0};
+	const char *name, *path;
+	struct err err = {0};
+
 	if (spec->forbid == NULL || spec->forbid[0] == NULL)
 		return;
 	page_label(page, "forbidden");
-	for (size_t i = 0; spec->forbid[i] != NULL; i++) {
-		own(freep) char *name = shown(spec->forbid[i]);
-		page_line(page, "%s: every file of that name, and its other names, can be neither run nor read", name);
+	if (!possible || find_forbidden(spec, &list, &err) < 0) {
+		page_line(page, "the cell would not be made: %s", possible ? err.text : "there is no user namespace");
+		return;
 	}
+	for (size_t at = 0; cell_forbidden_next(list.data, list.len, &at, &name, &path);) {
+		own(freep) char *name_shown = shown(name), *path_shown = shown(path);
+		if (*path == '\0')
+			page_line(page, "%s: leads to NOTHING in this cell: is it misspelt?", name_shown);
+		else
+			page_line(page, "%s: %s can be neither run nor read", name_shown, path_shown);
+	}
+	page_line(page, "what the run itself writes or brings along is another program");
 }
 
 static void put_vanishing(struct page *page, const struct cell_spec *spec)
@@ -282,7 +323,7 @@ static void put_vanishing(struct page *page, const struct cell_spec *spec)
 	page_label(page, "hidden files");
 	for (size_t i = 0; i < spec->mount_count; i++)
 		if (put_hidden(page, &spec->mounts[i], spec->hide,
-			    overlay && !root_is_rearranged(spec->mounts[i].source, spec->mounts, spec->mount_count, spec->hide)))
+			    overlay && !root_is_rearranged(&spec->mounts[i], spec->mounts, spec->mount_count, spec->hide)))
 			any = true;
 	if (!any)
 		page_line(page, "none in these mounts now");
@@ -347,6 +388,7 @@ static void predict(const struct cell_spec *spec, bool possible, struct cell_rec
 	ret->grade[CELL_OUTPUT_LIMITED] = ret->grade[CELL_WALL_CLOCK] =
 		CELL_ON; /* every backend's cells have them */
 	receipt_fill(ret, cgroup, facts, HIDE_NOTHING, &spec->limits, spec->uid);
+	receipt_user(ret, native_is_root());
 	char opened[64];
 	calls_opened(spec->calls_allow, opened, sizeof(opened));
 	receipt_opened(ret, opened);
@@ -377,8 +419,12 @@ static void put_limits(
 		"stdout and stderr together");
 	put_limit(page, "largest file", size_text(limits->file_size, text, sizeof(text)),
 		"RLIMIT_FSIZE");
-	(void)snprintf(text, sizeof(text), "%llu", (unsigned long long)limits->open_files);
-	put_limit(page, "open files", text, "RLIMIT_NOFILE, of each process");
+	struct rlimit files = {RLIM_INFINITY, RLIM_INFINITY};
+	(void)getrlimit(RLIMIT_NOFILE, &files);
+	uint64_t open_files = users_open_files(limits->open_files, native_is_root(), files.rlim_cur, files.rlim_max);
+	(void)snprintf(text, sizeof(text), "%llu", (unsigned long long)open_files);
+	put_limit(page, "open files", text, open_files < limits->open_files ? "RLIMIT_NOFILE, of each process: half of this user's own" :
+										"RLIMIT_NOFILE, of each process");
 }
 
 static void put_weaker(
@@ -431,7 +477,10 @@ static const char *refused_part(const char *name, bool pinned)
 		{"socket", "raw, or neither unix, TCP nor UDP"},
 		{"socketpair", "not unix"},
 		{"setsockopt", "what outlives the cell"},
-		{"ioctl", "typing into a terminal"},
+		{"ioctl", "typing into a terminal, locking encrypted folders"},
+		{"sync", "says that it was done"},
+		{"syncfs", "says that it was done"},
+		{"fcntl", "leases, notices and hints on files"},
 		{"personality", "odd ones"},
 		{"mknod", "devices"},
 		{"mknodat", "devices"},
@@ -530,7 +579,7 @@ void native_explain(const struct cell_spec *spec, struct buf *ret)
 	put_image(&page, spec);
 	put_mounts(&page, spec);
 	put_vanishing(&page, spec);
-	put_forbidden(&page, spec);
+	put_forbidden(&page, spec, possible);
 	put_writable(&page, spec);
 	put_network(&page, spec);
 	put_limits(&page, &spec->limits, &receipt);
@@ -538,8 +587,7 @@ void native_explain(const struct cell_spec *spec, struct buf *ret)
 	put_back(&page, spec);
 	unsigned want = (receipt.grade[CELL_CPU_LIMIT] != CELL_ON ? FILTER_PINNED : 0) |
 			(receipt.grade[CELL_MEMORY_LIMIT] != CELL_ON ? FILTER_NO_HIDDEN_MEMORY : 0);
-	for (size_t i = 0; i < spec->mount_count; i++)
-		want |= spec->mounts[i].writable ? FILTER_NO_SET_ID : 0;
+	want |= filter_want_of(spec->mounts, spec->mount_count);
 	put_paths(&page, spec);
 	put_names(&page, "denied calls", spec->calls_deny);
 	put_names(&page, "added calls", spec->calls_allow);

@@ -106,6 +106,7 @@ static const struct check {
 	{ CALL(socketpair), EAFNOSUPPORT, emit_socketpair },
 	{ CALL(setsockopt), EPERM, emit_setsockopt },
 	{ CALL(ioctl), EPERM, emit_ioctl },
+	{ CALL(fcntl), EPERM, emit_fcntl },
 	{ CALL(personality), EPERM, emit_personality },
 #ifdef SYS_mknod
 	{ CALL(mknod), EPERM, emit_mknod },
@@ -133,6 +134,9 @@ static const struct check {
 	{ CALL(creat), EPERM, emit_mode1, FILTER_NO_SET_ID },
 	{ CALL(open), EPERM, emit_open, FILTER_NO_SET_ID },
 #endif
+	/* all of the machine's disks, or all of one */
+	{ CALL(sync), 0, emit_done, FILTER_NOTHING_LASTS },
+	{ CALL(syncfs), 0, emit_done, FILTER_NOTHING_LASTS },
 	/* where nobody counts a cell's memory but init, what init cannot see is refused */
 	{ CALL(memfd_create), ENOSYS, NULL, FILTER_NO_HIDDEN_MEMORY },
 };
@@ -217,6 +221,14 @@ bool filter_is_noticed(int nr)
 	return false;
 }
 
+unsigned filter_want_of(const struct cell_mount *mounts, size_t count)
+{
+	for (size_t i = 0; i < count; i++)
+		if (mounts[i].writable && mounts[i].space == NULL) /* a space is memory, and without set-id */
+			return FILTER_NO_SET_ID;
+	return FILTER_NOTHING_LASTS;
+}
+
 /* ---- what to do with each number ---- */
 
 enum action {
@@ -253,6 +265,7 @@ static const struct {
 	{ "seccomp-keys", { SYS_add_key, SYS_request_key, SYS_keyctl, -1 } },
 	{ "seccomp-sockets", { SYS_socket, SYS_socketpair, SYS_setsockopt, -1 } },
 	{ "seccomp-tiocsti", { SYS_ioctl, -1 } },
+	{ "seccomp-leases", { SYS_fcntl, SYS_sync, SYS_syncfs, -1 } },
 	{ "seccomp-ptrace", { SYS_process_vm_readv, SYS_process_vm_writev, SYS_kcmp, SYS_pidfd_getfd, SYS_process_madvise, -1 } },
 };
 

@@ -66,7 +66,7 @@ struct range {
 
 /* A check begins with nothing loaded, and ends in a verdict. `error` is what a refused call gets. */
 typedef void check_fn(struct code *code, int error);
-check_fn emit_clone, emit_unshare, emit_socket, emit_socketpair, emit_setsockopt, emit_ioctl, emit_personality, emit_mknod, emit_mknodat,
+check_fn emit_clone, emit_unshare, emit_socket, emit_socketpair, emit_setsockopt, emit_ioctl, emit_fcntl, emit_done, emit_personality, emit_mknod, emit_mknodat,
 	emit_not_init, emit_prlimit, emit_setrlimit,
 	emit_priority, emit_io_priority, emit_mode1, emit_mode2, emit_open, emit_openat;
 

@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/fscrypt.h>
 #include <netinet/in.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
@@ -90,13 +91,33 @@ void emit_setsockopt(struct code *code, int error)
 	}
 }
 
-/* Putting words into a terminal's mouth. */
+/* Putting words into a terminal's mouth; and taking away the key of an encrypted folder, which is the user's and not a descriptor's:
+ * done through a read-only mount, the host's own folder is locked. */
 void emit_ioctl(struct code *code, int error)
 {
-	static const uint32_t words[] = { 0x5412, 0x541c }; /* TIOCSTI, TIOCLINUX */
+	static const uint32_t requests[] = { 0x5412, 0x541c, FS_IOC_REMOVE_ENCRYPTION_KEY }; /* TIOCSTI, TIOCLINUX */
 
 	load_arg(code, 1);
-	only_if_among(code, words, ARRAY_LEN(words), refused(code, error), TO_ALLOW);
+	only_if_among(code, requests, ARRAY_LEN(requests), refused(code, error), TO_ALLOW);
+}
+
+/* A lease or a delegation on a file that is only read makes everybody else on the machine wait who opens it; a notice and a
+ * hint reach the host's inode, too. Programs can do without any of them. Newer commands are unknown, as newer calls are. */
+void emit_fcntl(struct code *code, int error)
+{
+	static const uint32_t first_unknown = 1036; /* F_SET_RW_HINT; behind those of files come F_GETDELEG and F_SETDELEG */
+	static const uint32_t reaching[] = { 1024, 1026 }; /* F_SETLEASE, F_NOTIFY */
+
+	load_arg(code, 1);
+	emit(code, BPF_JMP | BPF_JGE | BPF_K, (uint8_t)refused(code, error), NEXT, first_unknown);
+	only_if_among(code, reaching, ARRAY_LEN(reaching), refused(code, error), TO_ALLOW);
+}
+
+/* Who can write to nothing that lasts has nothing to be written out, and is told so: it would be the host's. */
+void emit_done(struct code *code, int error)
+{
+	(void)error;
+	if_equal(code, 0, TO_NOTHING, TO_NOTHING);
 }
 
 void emit_personality(struct code *code, int error)

@@ -54,6 +54,8 @@
 #define MAX_EXECS 16
 /* A program that ends before this is told of once, with its report: each message wakes the supervisor. */
 #define TELL_START_NS (2 * NS_PER_MS)
+#define FLIGHT_TRIES 40
+#define FLIGHT_PAUSE_MS 5
 
 struct execed {
 	pid_t pid; /* 0: free */
@@ -540,6 +542,18 @@ static void put_observed(const struct init *init, struct buf *message)
 		wire_put_u32(message, init->seen[i]);
 }
 
+/* Of its user's limit of descriptors in flight others may have taken all: those of dead ones are found within a moment. */
+static void tell_with_workspace(const struct init *init, const struct buf *message)
+{
+	for (int i = 0; i < FLIGHT_TRIES; i++) {
+		if (wire_send_marked(init->control, message->data, message->len, &init->workspace, 1, 0, init->birth->calls->mark) >= 0 ||
+			errno != ETOOMANYREFS)
+			return;
+		(void)poll(NULL, 0, FLIGHT_PAUSE_MS);
+	}
+	tell(init, message, NULL, 0); /* how it ended, at least */
+}
+
 static void report(struct init *init)
 {
 	own(buf_done) struct buf message = { 0 };
@@ -571,7 +585,10 @@ static void report(struct init *init)
 		wire_put_u32(&message, i);
 		wire_put_u64(&message, init->refused[i]);
 	}
-	tell(init, &message, &init->workspace, init->workspace >= 0 ? 1 : 0);
+	if (init->workspace >= 0)
+		tell_with_workspace(init, &message);
+	else
+		tell(init, &message, NULL, 0);
 }
 
 void init_main(const struct birth *birth)

@@ -11,6 +11,7 @@
 #include <sys/epoll.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -19,11 +20,12 @@
 #include "base/weaken.h"
 
 #define ZYGOTE_PATIENCE_MS 3000
+#define MAX_IDLE_KINDS 8
 #define ABOUT_PATIENCE_MS 200 /* it takes one or two; we can find out by ourselves */
 
 /* ---- yards ---- */
 
-void kind_die(struct kind *kind, const struct err *err)
+static void kind_die(struct kind *kind, const struct err *err)
 {
 	kind->dead = kind->pool->troubled = true;
 	kind->err = *err;
@@ -32,6 +34,17 @@ void kind_die(struct kind *kind, const struct err *err)
 	for (struct slot *slot = kind->slots; slot != NULL; slot = slot->next)
 		if (slot->state == WANTED || slot->state == MAKING)
 			slot_fail(slot, err);
+}
+
+static void yard_ended(struct kind *kind, struct slot *slot, const struct err *err)
+{
+	if (slot == NULL) {
+		kind_die(kind, err);
+		return;
+	}
+	slot_close_yard(slot);
+	if (slot->state == MAKING)
+		slot_fail(slot, err);
 }
 
 static void take_made(struct kind *kind, struct wire_reader *reader, int *fds, size_t count)
@@ -45,14 +58,15 @@ static void take_made(struct kind *kind, struct wire_reader *reader, int *fds, s
 	kind_pump(kind);
 }
 
-static void take_failed(struct kind *kind, struct wire_reader *reader)
+/* own: the slot whose own yard it is; NULL: the kind's. */
+static void take_failed(struct kind *kind, struct slot *own, struct wire_reader *reader)
 {
 	uint32_t index = wire_get_u32(reader);
 	struct err err;
 
 	message_get_err(reader, &err);
 	if (index == NO_SLOT)
-		kind_die(kind, &err);
+		yard_ended(kind, own, &err);
 	for (struct slot *slot = kind->slots; slot != NULL; slot = slot->next)
 		if (slot->index == index && slot->state == MAKING)
 			slot_fail(slot, &err);
@@ -67,15 +81,17 @@ static void pool_look(struct cell_backend_pool *pool)
 	pool->looked = true;
 }
 
-bool kind_listen(struct kind *kind)
+/* slot: whose own yard it is; NULL: the kind's. */
+static bool yard_listen(struct kind *kind, struct slot *slot)
 {
 	char message[MAX_MESSAGE];
 	int fds[1 + CELL_MAX_LISTENERS];
 	size_t count = 0;
 
-	if (kind->dead)
+	if (slot == NULL ? kind->dead : slot->yard < 0)
 		return false;
-	ssize_t len = wire_recv(kind->yard, message, sizeof(message), fds, ARRAY_LEN(fds), &count, MSG_DONTWAIT);
+	int yard = slot == NULL ? kind->yard : slot->yard;
+	ssize_t len = wire_recv(yard, message, sizeof(message), fds, ARRAY_LEN(fds), &count, MSG_DONTWAIT);
 	struct wire_reader reader = { .data = message, .len = len < 0 ? 0 : (size_t)len };
 	struct err err;
 	if (len < 0 && (errno == EINTR || errno == ECONNRESET))
@@ -87,7 +103,7 @@ bool kind_listen(struct kind *kind)
 			(void)err_set(&err, ERR_LIMIT, "this process has no descriptors left for a cell: see 'ulimit -n'");
 		else
 			(void)err_set(&err, ERR_LOST, "the process that makes cells was killed from outside");
-		kind_die(kind, &err);
+		yard_ended(kind, slot, &err);
 		return false;
 	}
 	switch (wire_get_u32(&reader)) {
@@ -95,12 +111,15 @@ bool kind_listen(struct kind *kind)
 		kind->ready = true;
 		pool_look(kind->pool);
 		kind->hide = (enum hide_how)wire_get_u32(&reader);
+		/* a slot's own yard says the same as the kind's */
+		if (slot == NULL && count == 1 && wire_from_memfd(fds[0], MAX_JOB_BYTES, &kind->forbidden, &err) < 0)
+			kind_die(kind, &err); /* what cannot be told of was not promised */
 		break;
 	case MSG_MADE:
 		take_made(kind, &reader, fds, count);
 		break;
 	case MSG_FAILED:
-		take_failed(kind, &reader);
+		take_failed(kind, slot, &reader);
 		break;
 	default:
 		break;
@@ -114,7 +133,38 @@ static void on_yard(void *data, int fd, uint32_t events)
 {
 	(void)fd;
 	(void)events;
-	(void)kind_listen(data);
+	(void)yard_listen(data, NULL);
+}
+
+static void on_slot_yard(void *data, int fd, uint32_t events)
+{
+	struct slot *slot = data;
+
+	(void)fd;
+	(void)events;
+	(void)yard_listen(slot->kind, slot);
+}
+
+static bool has_own_yard(const struct slot *slot)
+{
+	return slot->kind->narrow && slot->kind->first != slot;
+}
+
+bool slot_listen(struct slot *slot)
+{
+	return yard_listen(slot->kind, has_own_yard(slot) ? slot : NULL);
+}
+
+void slot_close_yard(struct slot *slot)
+{
+	slot->yard_source = loop_remove(slot->yard_source);
+	fd_close(&slot->yard);
+}
+
+void slot_yard_hangs(struct slot *slot, const struct err *err)
+{
+	slot->kind->pool->troubled = true;
+	yard_ended(slot->kind, has_own_yard(slot) ? slot : NULL, err);
 }
 
 static void template_from_spec(const struct cell_backend_pool *pool, const struct cell_spec *spec,
@@ -125,7 +175,8 @@ static void template_from_spec(const struct cell_backend_pool *pool, const struc
 	*t = (struct template){ .image = spec->image, .mounts = (struct cell_mount *)spec->mounts,
 		.mount_count = spec->mount_count, .hide = spec->hide, .forbid = spec->forbid, .uid = spec->uid, .gid = spec->gid,
 		.tmp = limits->tmp, .disk = limits->disk, .shm = limits->shm, .file_size = limits->file_size,
-		.open_files = limits->open_files, .processes = limits->processes, .user_ns = pool->user_ns,
+		.open_files = users_open_files(limits->open_files, pool->outer_id != 0, pool->files_soft, pool->files_hard),
+		.processes = limits->processes, .user_ns = pool->user_ns,
 		.landlock = pool->landlock, .rule_files = landlock_rules_files(spec, pool->user_ns), .overlay = !pretend("no-overlay"), .tmp_exec = spec->tmp_exec,
 		.tty = spec->tty, .want_workspace = cell_spec_collects(spec),
 		.listeners = (struct cell_listener *)spec->listeners, .listener_count = spec->listener_count,
@@ -139,6 +190,26 @@ static void template_from_spec(const struct cell_backend_pool *pool, const struc
 		t->pin_cpus = (limits->cpus_milli + 999) / 1000;
 	if (!cgroup_pids(pool->cgroup))
 		t->limit_tasks = true;
+}
+
+/* What no cell may be shown, looked at (and made, if need be) before any root is built. Without mounts there is nothing of the
+ * host's to be shown in. */
+static void template_keep_runtime(struct cell_backend_pool *pool, const struct cell_spec *spec, struct template *t)
+{
+	const char *sources[CELL_MAX_MOUNTS + 2];
+	size_t count = 0;
+
+	if (spec->mount_count == 0 && strcmp(spec->image, "host") == 0)
+		return;
+	for (size_t i = 0; i < spec->mount_count; i++)
+		if (spec->mounts[i].space == NULL)
+			sources[count++] = spec->mounts[i].source;
+	if (strcmp(spec->image, "host") != 0)
+		sources[count++] = spec->image;
+	sources[count] = NULL;
+	runtime_hold_look(&pool->runtime, sources);
+	t->runtime = pool->runtime.ids;
+	t->runtime_count = pool->runtime.count;
 }
 
 void zygote_tell(struct cell_backend_pool *pool)
@@ -192,13 +263,13 @@ void zygote_drop(struct cell_backend_pool *pool)
 	pool->zygote_pid = 0;
 }
 
-static int yard_request(struct cell_backend_pool *pool, struct kind *kind, struct err *err)
+/* Returns our end of its socket. */
+static int yard_request(struct cell_backend_pool *pool, const struct kind *kind, uint32_t outer, struct err *err)
 {
 	int pair[2];
 	own(buf_done) struct buf message = { 0 }, bytes = { 0 };
 
-	wire_put_u32(&bytes, pool->outer_id);
-	wire_put_u32(&bytes, pool->outer_id);
+	wire_put_u32(&bytes, outer);
 	buf_add(&bytes, kind->key.data, kind->key.len);
 	own(fd_closep) int memfd = wire_to_memfd(&bytes, err);
 	if (memfd < 0)
@@ -206,20 +277,48 @@ static int yard_request(struct cell_backend_pool *pool, struct kind *kind, struc
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
 		return err_errno(err, errno, "make a socket pair");
 	wire_put_u32(&message, MSG_TEMPLATE);
-	const int fds[2] = { pair[1], memfd };
+	int fds[2 + CELL_MAX_SPACES] = { pair[1], memfd };
+	for (size_t i = 0; i < kind->space_count; i++)
+		fds[2 + i] = kind->spaces[i]->view;
 	int sent = -1;
 	for (int tries = 0; tries < 2 && sent < 0; tries++) {
 		if (zygote_ensure(pool, err) < 0)
 			break;
-		sent = wire_send(pool->zygote, message.data, message.len, fds, 2);
+		sent = wire_send(pool->zygote, message.data, message.len, fds, 2 + kind->space_count);
 		if (sent < 0) { /* it was killed: another one takes its place */
-			(void)err_errno(err, errno, "reach the zygote");
+			(void)users_send_failed("reach the zygote", err);
 			zygote_drop(pool);
 		}
 	}
 	(void)close(pair[1]);
-	kind->yard = pair[0];
-	return sent;
+	if (sent < 0)
+		fd_close(&pair[0]);
+	return sent < 0 ? -1 : pair[0];
+}
+
+static uint32_t user_new(struct cell_backend_pool *pool)
+{
+	if (pool->outer_id == 0 || weakened("per-user-limits"))
+		return pool->outer_id;
+	return pool->outer_id + pool->next_user++ % USERS_SPAN;
+}
+
+int slot_yard(struct slot *slot, struct err *err)
+{
+	struct kind *kind = slot->kind;
+
+	if (kind->first == NULL)
+		kind->first = slot;
+	if (slot->outer == 0)
+		slot->outer = kind->first == slot ? kind->outer : user_new(kind->pool);
+	if (!has_own_yard(slot))
+		return kind->yard;
+	if (slot->yard < 0) {
+		slot->yard = yard_request(kind->pool, kind, slot->outer, err);
+		if (slot->yard >= 0)
+			slot->yard_source = loop_add_fd(kind->pool->loop, slot->yard, EPOLLIN, on_slot_yard, slot);
+	}
+	return slot->yard;
 }
 
 struct kind *kind_free(struct kind *kind)
@@ -231,21 +330,94 @@ struct kind *kind_free(struct kind *kind)
 		kind->slots = slot->next;
 		slot_unmade(slot);
 		fd_close(&slot->stall);
+		slot_close_yard(slot);
 		slot->cgroup = cgroup_slot_free(slot->cgroup);
 		free(slot);
 	}
 	buf_done(&kind->key);
+	buf_done(&kind->forbidden);
 	free(kind);
 	return NULL;
 }
 
+/* What is at the source now, by its numbers: the yard mounts that and nothing else. A folder that was put there since the last cell
+ * is another kind, and not the old one once more. */
+static int mount_pin(struct cell_mount *mount, struct err *err)
+{
+	const int flags = O_PATH | O_CLOEXEC | (weakened("mount-links") ? 0 : O_NOFOLLOW);
+	const uint64_t device = mount->device, inode = mount->inode;
+	own(fd_closep) int fd = open(mount->source, flags | O_DIRECTORY); /* first, since only so an automount is made */
+
+	if (fd < 0 && (errno == ENOTDIR || errno == ELOOP))
+		fd = open(mount->source, flags);
+	if (fd < 0)
+		return err_errno(err, errno, "open the mount source '%s'", mount->source);
+	cell_mount_pin(mount, fd);
+	return inode != 0 && (inode != mount->inode || device != mount->device) ? cell_mount_replaced(mount, err) : 0;
+}
+
+static int mounts_pin(const struct cell_spec *spec, struct cell_mount **ret, struct err *err)
+{
+	own(freep) struct cell_mount *mounts = xcalloc(spec->mount_count + 1, sizeof(*mounts));
+
+	for (size_t i = 0; i < spec->mount_count; i++) {
+		mounts[i] = spec->mounts[i];
+		if (mounts[i].space == NULL && mount_pin(&mounts[i], err) < 0)
+			return -1;
+	}
+	*ret = ptr_take(&mounts);
+	return 0;
+}
+
+/* Whether its mounts hold the number of the user whose cell it is for; all that may not be looked at do. */
+static bool carries_user(const struct cell_spec *spec)
+{
+	struct stat st;
+
+	for (size_t i = 0; i < spec->mount_count; i++)
+		if (spec->mounts[i].space != NULL || lstat(spec->mounts[i].source, &st) < 0 || !root_is_public(&st, spec->mounts[i].writable))
+			return true;
+	return false;
+}
+
+static bool is_idle(const struct kind *kind)
+{
+	for (const struct slot *slot = kind->slots; slot != NULL; slot = slot->next)
+		if (slot->run != NULL || slot->state != EMPTY)
+			return false;
+	return !kind->dead && kind->warm == 0 && kind->space_count == 0;
+}
+
+/* Each has a yard, a stall, cgroups and their descriptors: a cell that may replace a file which is mounted alone would have a new kind
+ * for every run. The newest are first. */
+static void kinds_rest(struct cell_backend_pool *pool)
+{
+	struct err err;
+	unsigned idle = 0;
+
+	(void)err_set(&err, ERR_LOST, "no cell of its kind was asked for");
+	for (struct kind *kind = pool->kinds; kind != NULL; kind = kind->next)
+		if (is_idle(kind) && ++idle > MAX_IDLE_KINDS) {
+			bool troubled = pool->troubled;
+			kind_die(kind, &err);
+			pool->troubled = troubled;
+		}
+}
+
 struct kind *kind_get(struct cell_backend_pool *pool, const struct cell_spec *spec, struct err *err)
 {
+	own(freep) struct cell_mount *mounts = NULL;
 	struct template t;
 	own(buf_done) struct buf key = { 0 };
 	const struct cell_limits *limits = &spec->limits;
+	const struct cell_space *spaces[CELL_MAX_SPACES];
+	size_t space_count = 0;
 
+	if (mounts_pin(spec, &mounts, err) < 0 || template_spaces(spec->mounts, spec->mount_count, spaces, &space_count, err) < 0)
+		return NULL;
 	template_from_spec(pool, spec, &t);
+	t.mounts = mounts;
+	template_keep_runtime(pool, spec, &t);
 	template_encode(&t, &key);
 	unsigned warm = 0;
 	for (struct kind *kind = pool->kinds; kind != NULL; kind = kind->next) {
@@ -257,6 +429,7 @@ struct kind *kind_get(struct cell_backend_pool *pool, const struct cell_spec *sp
 		warm = kind->warm; /* another one takes its place, in this too; older ones are all dead */
 		break;
 	}
+	kinds_rest(pool);
 	struct kind *kind = xcalloc(1, sizeof(*kind));
 	kind->pool = pool;
 	kind->warm = warm;
@@ -268,12 +441,32 @@ struct kind *kind_get(struct cell_backend_pool *pool, const struct cell_spec *sp
 	kind->effects = spec->effects;
 	kind->key = key;
 	key = (struct buf){ 0 };
-	if (yard_request(pool, kind, err) < 0)
+	for (kind->space_count = 0; kind->space_count < space_count; kind->space_count++)
+		kind->spaces[kind->space_count] = spaces[kind->space_count];
+	kind->narrow = pool->outer_id != 0 && (carries_user(spec) || !pool->user_ns);
+	kind->outer = user_new(pool);
+	kind->yard = yard_request(pool, kind, kind->outer, err);
+	if (kind->yard < 0)
 		return kind_free(kind);
 	kind->source = loop_add_fd(pool->loop, kind->yard, EPOLLIN, on_yard, kind);
 	kind->next = pool->kinds;
 	pool->kinds = kind;
 	return kind;
+}
+
+/* Its yard has a mount of the space, and keeps it as long as it lives. */
+void kinds_leave(struct cell_backend_pool *pool, const struct cell_space *space)
+{
+	struct err err;
+
+	(void)err_set(&err, ERR_LOST, "what the cell was to be shown is gone");
+	for (struct kind *kind = pool->kinds; kind != NULL; kind = kind->next)
+		for (size_t i = 0; i < kind->space_count; i++)
+			if (kind->spaces[i] == space && !kind->dead) {
+				bool troubled = pool->troubled;
+				kind_die(kind, &err);
+				pool->troubled = troubled;
+			}
 }
 
 /* Kinds whose yard is gone and whose cells are too. */

@@ -70,7 +70,7 @@ bool landlock_rules_files(const struct cell_spec *spec, bool user_ns)
 	if (landlock_abi() < 6 || !user_ns || spec->path_count > 0 || strcmp(spec->image, "host") != 0)
 		return true;
 	for (size_t i = 0; i < spec->mount_count; i++)
-		if (stat(spec->mounts[i].source, &st) < 0 || !S_ISREG(st.st_mode))
+		if (spec->mounts[i].space != NULL || stat(spec->mounts[i].source, &st) < 0 || !S_ISREG(st.st_mode))
 			return true;
 	return false;
 }

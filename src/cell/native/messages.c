@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/runtime.h"
+
 #define MAX_HIDE 4096
 
 bool pretend(const char *what)
@@ -45,6 +47,23 @@ void message_get_err(struct wire_reader *reader, struct err *err)
 	(void)err_set(err, (int)code, "%s", text == NULL ? "a cell's process sent no reason" : text);
 }
 
+int template_spaces(const struct cell_mount *mounts, size_t count, const struct cell_space *ret[CELL_MAX_SPACES],
+	size_t *ret_count, struct err *err)
+{
+	*ret_count = 0;
+	for (size_t i = 0; i < count; i++) {
+		size_t k = 0;
+		while (k < *ret_count && mounts[i].space != ret[k])
+			k++;
+		if (mounts[i].space == NULL || k < *ret_count)
+			continue;
+		if (k == CELL_MAX_SPACES)
+			return err_set(err, ERR_USAGE, "the mounts of a cell are of more than %d spaces", CELL_MAX_SPACES);
+		ret[(*ret_count)++] = mounts[i].space;
+	}
+	return 0;
+}
+
 void template_encode(const struct template *t, struct buf *buf)
 {
 	const uint64_t numbers[] = { t->uid, t->gid, t->tmp, t->disk, t->shm, t->file_size, t->open_files,
@@ -68,6 +87,9 @@ void template_encode(const struct template *t, struct buf *buf)
 		wire_put_str(buf, t->mounts[i].source);
 		wire_put_str(buf, t->mounts[i].target);
 		wire_put_u32(buf, t->mounts[i].writable);
+		wire_put_u64(buf, t->mounts[i].device);
+		wire_put_u64(buf, t->mounts[i].inode);
+		wire_put_u64(buf, t->mounts[i].space == NULL ? 0 : t->mounts[i].space->id);
 	}
 	wire_put_u32(buf, (uint32_t)t->listener_count);
 	for (size_t i = 0; i < t->listener_count; i++) {
@@ -75,6 +97,24 @@ void template_encode(const struct template *t, struct buf *buf)
 		wire_put_u32(buf, t->listeners[i].port);
 	}
 	wire_put_str(buf, t->hosts);
+	wire_put_u32(buf, (uint32_t)t->runtime_count);
+	for (size_t i = 0; i < t->runtime_count; i++) {
+		wire_put_u64(buf, t->runtime[i].device);
+		wire_put_u64(buf, t->runtime[i].inode);
+	}
+}
+
+static int runtime_decode(struct template *t, struct wire_reader *reader, struct err *err)
+{
+	t->runtime_count = wire_get_u32(reader);
+	if (reader->bad || t->runtime_count > RUNTIME_MAX)
+		return err_set(err, EPROTO, "the template's message is damaged");
+	t->runtime = xcalloc(t->runtime_count + 1, sizeof(*t->runtime));
+	for (size_t i = 0; i < t->runtime_count; i++) {
+		t->runtime[i].device = wire_get_u64(reader);
+		t->runtime[i].inode = wire_get_u64(reader);
+	}
+	return reader->bad ? err_set(err, EPROTO, "the template's message is damaged") : 0;
 }
 
 static int listeners_decode(struct template *t, struct wire_reader *reader, struct err *err)
@@ -106,6 +146,23 @@ static int paths_decode(struct template *t, struct wire_reader *reader, struct e
 	return 0;
 }
 
+/* The template's own of that id, which it is given in the order of its mounts. */
+static const struct cell_space *space_of(struct template *t, uint64_t id, bool *bad)
+{
+	size_t i = 0;
+
+	if (id == 0)
+		return NULL;
+	while (i < t->space_count && t->spaces[i].id != id)
+		i++;
+	*bad = *bad || i == CELL_MAX_SPACES;
+	if (*bad)
+		return NULL;
+	if (i == t->space_count)
+		t->spaces[t->space_count++] = (struct cell_space){ .id = id, .view = -1, .top = -1 };
+	return &t->spaces[i];
+}
+
 int template_decode(struct template *t, struct wire_reader *reader, struct err *err)
 {
 	*t = (struct template){ .image = wire_get_str(reader) };
@@ -135,10 +192,13 @@ int template_decode(struct template *t, struct wire_reader *reader, struct err *
 		t->mounts[i].source = wire_get_str(reader);
 		t->mounts[i].target = wire_get_str(reader);
 		t->mounts[i].writable = wire_get_u32(reader) != 0;
+		t->mounts[i].device = wire_get_u64(reader);
+		t->mounts[i].inode = wire_get_u64(reader);
+		t->mounts[i].space = space_of(t, wire_get_u64(reader), &reader->bad);
 		if (reader->bad || t->mounts[i].source == NULL || t->mounts[i].target == NULL)
 			return err_set(err, EPROTO, "the template's message is damaged");
 	}
-	return listeners_decode(t, reader, err);
+	return listeners_decode(t, reader, err) < 0 ? -1 : runtime_decode(t, reader, err);
 }
 
 void template_done(struct template *t)
@@ -150,6 +210,7 @@ void template_done(struct template *t)
 	free((void *)t->calls_deny);
 	free((void *)t->calls_allow);
 	free(t->paths);
+	free(t->runtime);
 	*t = (struct template){ 0 };
 }
 
@@ -217,7 +278,7 @@ int job_send(int socket, uint32_t kind, uint32_t id, const struct buf *job, cons
 	if (fits)
 		buf_add(&message, job->data, job->len);
 	if (wire_send(socket, message.data, message.len, all, used) < 0)
-		return err_errno(err, errno, "send a job to its cell");
+		return users_send_failed("send a job to its cell", err);
 	return 0;
 }
 

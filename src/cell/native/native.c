@@ -18,16 +18,17 @@
 
 #define GRACE_NS NS_PER_S
 #define BACKSTOP_MS 2000 /* after our own clock should have ended a cell, its init does */
-#define OUTER_USER_BASE 1900000000u /* numbers that no system gives to anybody */
-#define OUTER_USER_SPAN 100000000u
 
 /* ---- the backend ---- */
 
-static void raise_descriptors(void)
+static void raise_descriptors(struct cell_backend_pool *pool)
 {
 	struct rlimit limit;
 
-	if (getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur < limit.rlim_max) {
+	pool->files_soft = pool->files_hard = RLIM_INFINITY;
+	if (getrlimit(RLIMIT_NOFILE, &limit) == 0) {
+		pool->files_soft = limit.rlim_cur;
+		pool->files_hard = limit.rlim_max;
 		limit.rlim_cur = limit.rlim_max;
 		(void)setrlimit(RLIMIT_NOFILE, &limit);
 	}
@@ -38,7 +39,8 @@ static struct cell_backend_pool *native_open(struct loop *loop, struct err *err)
 	struct cell_backend_pool *pool = xcalloc(1, sizeof(*pool));
 
 	pool->loop = loop;
-	pool->zygote = -1;
+	pool->zygote = pool->outer_lock = -1;
+	runtime_hold_init(&pool->runtime);
 	if (!native_is_root() && !native_user_ns_works()) {
 		(void)err_set(err, ERR_MISSING,
 			"this machine lets ordinary users make no user namespace, without which there is no cell: "
@@ -46,12 +48,13 @@ static struct cell_backend_pool *native_open(struct loop *loop, struct err *err)
 		free(pool);
 		return NULL;
 	}
-	raise_descriptors();
+	raise_descriptors(pool);
 	pool->landlock = landlock_abi() > 0;
-	pool->outer_id = native_is_root() ? OUTER_USER_BASE + (uint32_t)getpid() % OUTER_USER_SPAN : 0;
+	pool->outer_id = native_is_root() ? users_take(&pool->outer_lock) : 0;
 	/* It makes itself ready while we look for our cgroups. On v2 those come first: it is to be where we step aside to. */
 	bool early = cgroup_v1_mounted();
 	if (early && zygote_ensure(pool, err) < 0) {
+		fd_close(&pool->outer_lock);
 		free(pool);
 		return NULL;
 	}
@@ -59,6 +62,7 @@ static struct cell_backend_pool *native_open(struct loop *loop, struct err *err)
 	if (pool->cgroup == NULL || zygote_ensure(pool, err) < 0) {
 		zygote_drop(pool);
 		pool->cgroup = cgroup_free(pool->cgroup);
+		fd_close(&pool->outer_lock);
 		free(pool);
 		return NULL;
 	}
@@ -137,6 +141,8 @@ static void native_close(struct cell_backend_pool *pool, bool leaving)
 	if (wait)
 		zygote_drop(pool);
 	fd_close(&pool->zygote);
+	runtime_hold_done(&pool->runtime);
+	fd_close(&pool->outer_lock);
 	pool->cgroup = cgroup_free(pool->cgroup);
 	free(pool);
 }
@@ -181,6 +187,7 @@ static int check_required(struct cell_backend_pool *pool, const struct cell_spec
 	char opened[64];
 
 	receipt_fill(&expected, pool->cgroup, facts, HIDE_NOTHING, &spec->limits, spec->uid);
+	receipt_user(&expected, pool->outer_id != 0 && pool->next_user < USERS_SPAN);
 	calls_opened(spec->calls_allow, opened, sizeof(opened));
 	receipt_opened(&expected, opened);
 	return cell_require_check(cell_required(spec), &expected, err);
@@ -268,12 +275,12 @@ static void on_grace(void *data)
 		(void)syscall(SYS_pidfd_send_signal, slot->pidfd, SIGKILL, NULL, 0);
 		return;
 	}
-	while (slot->state == MAKING && kind_listen(slot->kind)) /* we may have been stopped ourselves */
+	while (slot->state == MAKING && slot_listen(slot)) /* we may have been stopped ourselves */
 		;
 	if (slot->state == MAKING) { /* its yard hangs: on a dead file system, or because it was stopped */
 		struct err err;
 		(void)err_set(&err, ERR_LOST, "the cell could not be made: the process that makes cells does not answer");
-		kind_die(slot->kind, &err);
+		slot_yard_hangs(slot, &err);
 	}
 }
 
@@ -382,6 +389,8 @@ const struct cell_backend cell_native = {
 	.pid = native_pid,
 	.exec = native_exec,
 	.effects = run_effects,
+	.space_open = native_space_open,
+	.space_close = native_space_close,
 	.probe = native_probe,
 	.explain = native_explain,
 };

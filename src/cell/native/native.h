@@ -13,11 +13,14 @@
 #include <linux/seccomp.h>
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/stat.h>
 #include <sys/types.h>
 
 #include "base/buf.h"
 #include "base/err.h"
+#include "base/fs.h"
 #include "base/wire.h"
+#include "cell/backend.h"
 #include "cell/cell.h"
 
 /* ---- what this machine is made to look like (tests) ---- */
@@ -48,7 +51,15 @@ struct template {
 	struct cell_path *paths;
 	size_t path_count;
 	bool no_exec, observe, effects;
+	/* What mounts' `space` points to, once it is decoded: ids as they were sent, views that came along. */
+	struct cell_space spaces[CELL_MAX_SPACES];
+	size_t space_count;
+	struct fs_id *runtime; /* folders that no cell is shown */
+	size_t runtime_count;
 };
+/* The different spaces of mounts, in their order. Errors are ERR_USAGE. */
+MUST_CHECK int template_spaces(const struct cell_mount *mounts, size_t count, const struct cell_space *ret[CELL_MAX_SPACES],
+	size_t *ret_count, struct err *err);
 void template_encode(const struct template *t, struct buf *buf);
 /* Strings point into the message; the arrays are the caller's (template_done). */
 MUST_CHECK int template_decode(struct template *ret, struct wire_reader *reader, struct err *err);
@@ -57,15 +68,15 @@ void template_done(struct template *t);
 /* ---- messages ---- */
 
 enum native_message {
-	/* supervisor -> zygote: a yard for the template in the memfd; fds: yard's socket, memfd */
+	/* supervisor -> zygote: a yard for the template in the memfd; fds: yard's socket, memfd, views of its spaces */
 	MSG_TEMPLATE = 1,
 	MSG_CGROUPS, /* the cgroups that it removes after our death */
 	MSG_ABOUT, /* a question; back comes whether root's user namespaces work */
-	/* supervisor -> yard: slot, flags; fds: control, the stall's socket, cgroup descriptors...
+	/* supervisor -> yard: slot, flags, the user outside; fds: control, the stall's socket, cgroup descriptors...
 	 * supervisor -> stall: flags; fds: control */
 	MSG_MAKE,
 	/* yard -> supervisor */
-	MSG_READY, /* how mounts were hidden (u32 enum hide_how), notes */
+	MSG_READY, /* how mounts were hidden (u32 enum hide_how); fd, where programs are forbidden: a memfd with what was covered */
 	MSG_MADE, /* slot, pid; fds: pidfd, the cell's listeners */
 	MSG_FAILED, /* slot or NO_SLOT, err */
 	/* supervisor -> init */
@@ -76,6 +87,7 @@ enum native_message {
 	MSG_STARTED, /* facts: what took effect (enum fact bits), when; fd: the terminal's master, if any */
 	MSG_REPORT, /* facts, how it ended; fd: the workspace, if wanted. Comes without MSG_STARTED after a short run */
 	MSG_EXEC_DONE, /* id, wait status */
+	MSG_SPACE, /* supervisor -> zygote: bytes, files; fd: where what space_main makes is sent to */
 	MSG_EFFECT, /* kind, how many were dropped so far, and what it is (effects.h) */
 };
 #define NO_SLOT UINT32_MAX
@@ -130,6 +142,23 @@ MUST_CHECK int job_send(int socket, uint32_t kind, uint32_t id, const struct buf
 MUST_CHECK int job_receive(struct job *ret, struct wire_reader *reader, const int **fds, size_t *count,
 	struct err *err);
 
+/* ---- the users of cells outside (users.c) ---- */
+
+/* Root's cells are nobody's outside, and nobody else's: every slot has a number of its own, since the kernel counts much of what a
+ * cell can take by the user: inotify instances, descriptors in flight, pipe memory, epoll watches. */
+#define USERS_SPAN 1024u /* for each supervisor; slots beyond that share */
+/* The first of our numbers. *ret_lock: keeps other hotcells from them while it is open; -1: they are only unlikely to have them. */
+uint32_t users_take(int *ret_lock);
+/* An ordinary user's cells have that user's number. What can be capped of what the kernel counts by it is: what all cells
+ * together take leaves half to the user's own programs. */
+/* Open files for each process of a cell: descriptors in flight are held to as many, and those who have more are not kept from theirs.
+ * `own`: the cell's user is its own. soft, hard: our limits. */
+uint64_t users_open_files(uint64_t wanted, bool own, uint64_t soft, uint64_t hard);
+int users_send_failed(const char *doing, struct err *err); /* -1, with what errno says of a message with descriptors */
+void users_halve_limits(void); /* before the zygote makes its user namespace: what the kernel counts for all below it */
+/* inotify instances and watches of those in our user namespace, one part of what a user has; before it is given up. */
+void users_cap_inotify(int host_proc, unsigned parts);
+
 /* ---- processes ---- */
 
 /* Forks the zygote. Returns our end of its socket.
@@ -138,7 +167,15 @@ MUST_CHECK int zygote_start(bool nest, pid_t *ret_pid, struct err *err);
 /* For a child: to be killed when this parent of it ends, or has ended. */
 void die_with(pid_t parent);
 /* The yard's whole life; called by the zygote in a child. */
-_Noreturn void yard_main(int socket, int memfd);
+_Noreturn void yard_main(int socket, int memfd, const int *views, size_t view_count);
+
+/* ---- space.c ---- */
+
+/* Makes a file system of that size and sends it: a mount namespace that has it alone, as its root, and its top. The whole life of a
+ * child of the zygote's. */
+_Noreturn void space_main(int socket, uint64_t bytes, uint64_t files);
+/* For the yard, while it is in the host's tree: a mount of its own of a folder at the top of a space. */
+MUST_CHECK int space_tree(const struct cell_space *space, const char *name, uint64_t attributes, struct err *err);
 
 /* What a cell's init is born with. */
 struct birth {
@@ -170,12 +207,14 @@ MUST_CHECK int listeners_open(const struct cell_listener *wanted, size_t count, 
 /* The cell's /etc/hosts; with an image, what that has and then ours (only ours if it is too large or unreadable). */
 void hosts_of_host(const struct template *t, struct buf *ret);
 MUST_CHECK int hosts_of_image(const struct template *t, int image, struct buf *ret, struct err *err);
-/* Builds the template's root in this process's own mount namespace and moves into it. */
+/* Builds the template's root in this process's own mount namespace and moves into it. *ret_forbidden: as cell_forbidden_next reads it. */
 MUST_CHECK int root_build(const struct template *t, uint32_t outer_uid, uint32_t outer_gid, int host_proc,
-	enum hide_how *ret_hide, struct err *err);
+	enum hide_how *ret_hide, struct buf *ret_forbidden, struct err *err);
 /* Whether what `source` shows can be moved about by one of these mounts, those that can be written to and do not lie behind a
  * hidden name of it. */
-bool root_is_rearranged(const char *source, const struct cell_mount *mounts, size_t count, const char *const *hide);
+bool root_is_rearranged(const struct cell_mount *source, const struct cell_mount *mounts, size_t count, const char *const *hide);
+/* Whether everybody may do with a mounted file what its owner may: then no cell's user needs to be that. */
+bool root_is_public(const struct stat *st, bool writable);
 /* Whether process 1 reaps what loses its parent. In a container it may be any program, and every process left to it
  * would stay as a zombie for ever. */
 bool orphans_are_reaped(void);
@@ -209,7 +248,9 @@ enum filter_want {
 	FILTER_PINNED = 2, /* changing CPUs is refused */
 	FILTER_NO_SET_ID = 4, /* making set-id files is refused */
 	FILTER_NO_HIDDEN_MEMORY = 8, /* memory that no process maps is refused */
+	FILTER_NOTHING_LASTS = 16, /* it can write to nothing but scratch space */
 };
+unsigned filter_want_of(const struct cell_mount *mounts, size_t count); /* by what may be written to */
 MUST_CHECK int filter_build(unsigned want, struct sock_filter **ret, size_t *ret_len, struct err *err);
 /* What a spec changes of it, by call number. */
 #define FILTER_MAX_NR 512

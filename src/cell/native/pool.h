@@ -11,6 +11,7 @@
 #ifndef HOTCELL_CELL_NATIVE_POOL_H
 #define HOTCELL_CELL_NATIVE_POOL_H
 
+#include "base/runtime.h"
 #include "cell/backend.h"
 #include "cell/native/native.h"
 
@@ -19,10 +20,13 @@ enum slot_state { EMPTY, WANTED, MAKING, READY, RUNNING, DYING };
 struct slot {
 	struct kind *kind;
 	unsigned index;
+	uint32_t outer; /* its cells' user outside, once it was asked for; 0: our own */
 	enum slot_state state;
 	struct cgroup_slot *cgroup;
 	int control, pidfd;
 	int stall; /* the slot's own process, to be asked for cells; -1: none yet */
+	int yard; /* the slot's own; -1: its kind's, or none yet */
+	struct loop_source *yard_source;
 	int listeners[CELL_MAX_LISTENERS]; /* of its cell, until a run has taken them */
 	size_t listener_count;
 	struct loop_source *control_source, *pidfd_source, *grace;
@@ -40,11 +44,18 @@ struct kind { /* a template and its yard */
 	uint32_t uid; /* inside */
 	char opened[64]; /* calls that its filter lets through and others' do not */
 	size_t listener_count; /* of each of its cells */
+	const struct cell_space *spaces[CELL_MAX_SPACES]; /* those that its cells are shown: without one of them it dies */
+	size_t space_count;
 	bool effects; /* they are told */
+	/* Its root is one user's, whose number is in its mounts: each slot but the first has a yard, and hence a root, of its own. */
+	bool narrow;
+	uint32_t outer; /* the user of its first slot outside, for which the yard prepares itself */
+	const struct slot *first; /* that was asked for of the yard; NULL: none yet */
 	int yard;
 	struct loop_source *source;
 	bool ready, dead;
 	enum hide_how hide;
+	struct buf forbidden; /* as cell_forbidden_next reads it */
 	struct err err;
 	unsigned making, warm;
 	unsigned in_vain; /* cells that died unasked for since a program last started */
@@ -63,8 +74,12 @@ struct cell_backend_pool {
 	bool troubled; /* something below us did not answer: see to its end */
 	int zygote;
 	pid_t zygote_pid;
-	uint32_t outer_id;
+	uint32_t outer_id; /* the first of its cells' users outside; 0: they are our own user */
+	int outer_lock;
+	uint64_t files_soft, files_hard; /* open files, as we were started */
+	uint32_t next_user; /* how many of them were given out */
 	unsigned next_slot;
+	struct runtime_hold runtime; /* folders that its cells are not shown */
 	struct kind *kinds;
 };
 
@@ -111,12 +126,23 @@ void kind_pump(struct kind *kind); /* makes what is wanted, and keeps the warm o
 
 bool run_effects(struct cell_backend_run *run); /* tells what waits to be told; false: none are */
 
+/* ---- space.c ---- */
+
+MUST_CHECK int native_space_open(struct cell_backend_pool *pool, uint64_t bytes, uint64_t files, struct cell_space *ret,
+	struct err *err);
+void native_space_close(struct cell_backend_pool *pool, const struct cell_space *space);
+
 /* ---- kinds.c ---- */
 
 struct kind *kind_get(struct cell_backend_pool *pool, const struct cell_spec *spec, struct err *err);
 struct kind *kind_free(struct kind *kind);
-bool kind_listen(struct kind *kind); /* takes a message of its yard; false when there is none */
-void kind_die(struct kind *kind, const struct err *err); /* its yard is of no more use */
+/* Those whose cells are shown the space make no more of them. */
+void kinds_leave(struct cell_backend_pool *pool, const struct cell_space *space);
+bool slot_listen(struct slot *slot); /* takes a message of the yard that makes its cells; false when there is none */
+/* The one that is to make its cells, and as which user. -1: none could be had. */
+MUST_CHECK int slot_yard(struct slot *slot, struct err *err);
+void slot_close_yard(struct slot *slot);
+void slot_yard_hangs(struct slot *slot, const struct err *err); /* the one that makes its cells is of no more use */
 void kinds_tidy(struct cell_backend_pool *pool); /* frees those whose yard and cells are gone */
 MUST_CHECK int zygote_ensure(struct cell_backend_pool *pool, struct err *err);
 void zygote_tell(struct cell_backend_pool *pool); /* of our cgroups, once they are known */

@@ -46,7 +46,7 @@ static void explain_exec(const char *name, int cause, bool exists, bool folder, 
 		(void)err_set(err, cause, "command '%s' is a folder in the cell", name);
 	else if (cause == EACCES)
 		(void)err_set(err, cause,
-			"command '%s' may not be executed in the cell: not marked executable, or on a noexec mount", name);
+			"command '%s' may not be executed in the cell: not marked executable, on a noexec mount, or forbidden", name);
 	else
 		(void)err_errno(err, cause, "execute '%s' in the cell", name);
 }

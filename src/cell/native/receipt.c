@@ -51,7 +51,7 @@ static void grade_limits(struct cell_receipt *receipt, const struct cgroup_host 
 	else if ((facts & FACT_NPROC) != 0 && (facts & FACT_USER_NS) != 0)
 		grade(receipt, CELL_PROCESS_LIMIT, CELL_WEAKER, "RLIMIT_NPROC of the cell's user namespace, no cgroup");
 	else
-		grade(receipt, CELL_PROCESS_LIMIT, CELL_WEAKER, "RLIMIT_NPROC shared by all cells, no cgroup");
+		grade(receipt, CELL_PROCESS_LIMIT, CELL_WEAKER, "RLIMIT_NPROC of the cell's user outside, no cgroup");
 }
 
 static void grade_kernel(struct cell_receipt *receipt, uint32_t facts)
@@ -99,6 +99,16 @@ void receipt_fill(struct cell_receipt *receipt, const struct cgroup_host *cgroup
 	grade(receipt, CELL_NET_NS, CELL_ON, "loopback only");
 	grade_kernel(receipt, facts);
 	grade_limits(receipt, cgroup, facts, limits);
+}
+
+void receipt_user(struct cell_receipt *receipt, bool own)
+{
+	const char *limits = own ? "per-user limits: own" : "per-user limits shared: inotify, descriptors in flight, pipes, epoll";
+
+	if (receipt->grade[CELL_NON_ROOT] == CELL_ON)
+		grade(receipt, CELL_NON_ROOT, CELL_ON, "%s", limits);
+	else
+		grade(receipt, CELL_NON_ROOT, CELL_WEAKER, "root inside, without its rights; per-user limits %s", own ? "own" : "shared");
 }
 
 void receipt_opened(struct cell_receipt *receipt, const char *opened)

@@ -8,6 +8,8 @@ void receipt_fill(struct cell_receipt *receipt, const struct cgroup_host *cgroup
 	const struct cell_limits *limits, uint32_t uid);
 
 /* Calls that its filter lets through and others' do not; "": none. */
+/* Whether the cell's user outside is its own, and so are the limits that the kernel keeps for each user. */
+void receipt_user(struct cell_receipt *receipt, bool own);
 void receipt_opened(struct cell_receipt *receipt, const char *opened);
 /* How many ways out of its network it has. */
 void receipt_doors(struct cell_receipt *receipt, size_t count);

@@ -329,6 +329,54 @@ static int hide_by_overlay(struct builder *b, struct piece *piece, int point, co
 	return 0;
 }
 
+/* The list without what goes by a path: what is found by its name alone is found under any path. The caller frees. */
+static const char **names_alone(const char *const *hide)
+{
+	size_t count = 0, kept = 0;
+
+	while (hide != NULL && hide[count] != NULL)
+		count++;
+	const char **names = xcalloc(count + 1, sizeof(*names));
+	for (size_t i = 0; i < count; i++)
+		if (strchr(hide[i], '/') == NULL)
+			names[kept++] = hide[i];
+	return names;
+}
+
+/* What is mounted on itself can be neither renamed nor removed. */
+static int pin(int mounted, const char *path, const struct piece *piece, struct err *err)
+{
+	own(fd_closep) int point = open_below(mounted, path, O_PATH | O_DIRECTORY);
+	own(fd_closep) int same = point < 0 ? -1 : open_tree(point, "", AT_EMPTY_PATH | OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC);
+
+	if (same < 0)
+		return err_errno(err, errno, "keep '%s' in '/%s' where it is", path, piece->target);
+	return attach(same, point, piece->target, err);
+}
+
+/* Where a cell can write, it could move a folder on the way to what is hidden by its path, and the next cell would not know it
+ * there. Before anything is covered: a copy of a folder has nothing of what is mounted below. */
+static int pin_ways(struct builder *b, int mounted, const struct piece *piece, const struct matches *matches, struct err *err)
+{
+	own(freep) const char **names = names_alone(b->t->hide);
+	own(matches_done) struct matches pinned = { 0 };
+
+	for (size_t i = 0; i < matches->count; i++) {
+		own(freep) char *way = xstrdup(matches->path[i]);
+		if (fs_is_hidden(names, NULL, way))
+			continue;
+		for (char *slash = way; (slash = strchr(slash, '/')) != NULL; *slash++ = '/') {
+			bool known = false;
+			*slash = '\0';
+			for (size_t k = 0; k < pinned.count && !known; k++)
+				known = strcmp(pinned.path[k], way) == 0;
+			if (!known && (match_add(&pinned, way, true, err) < 0 || pin(mounted, way, piece, err) < 0))
+				return -1;
+		}
+	}
+	return 0;
+}
+
 /* Without an overlay (writable mounts, old kernels) the name stays and what it names is covered by
  * something empty and unreadable. */
 static int hide_by_masks(struct builder *b, const struct piece *piece, const struct matches *matches,
@@ -340,6 +388,8 @@ static int hide_by_masks(struct builder *b, const struct piece *piece, const str
 
 	if (mounted < 0)
 		return err_errno(err, errno, "open '/%s'", piece->target);
+	if (piece->mount != NULL && piece->mount->writable && pin_ways(b, mounted, piece, matches, err) < 0)
+		return -1;
 	for (size_t i = 0; i < matches->count; i++) {
 		own(fd_closep) int point = root_open_as_either(b, mounted, matches->path[i]);
 		own(fd_closep) int cover = open_tree(AT_FDCWD,
@@ -375,6 +425,8 @@ static int find_hidden(const struct builder *b, const struct piece *piece, struc
 	static const char *const nothing[] = { NULL };
 	bool mount = piece->mount != NULL;
 
+	if (mount && piece->mount->space != NULL) /* it has nothing but what its cells and we put there */
+		return 0;
 	if (!piece->is_dir || !(mount || piece->of_image) || weakened("hidden-files"))
 		return 0;
 	own(fd_closep) int source = openat(piece->tree, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -386,7 +438,8 @@ static int find_hidden(const struct builder *b, const struct piece *piece, struc
 	}
 	if (mount)
 		root_look_as_cell(b);
-	int found = fs_find(source, mount ? b->t->hide : nothing, HIDE_MAX_WALK, match_add, ret, ret_mounts, err);
+	const struct fs_ids runtime = root_runtime(b->t);
+	int found = fs_find_ids(source, piece->above, mount ? b->t->hide : nothing, &runtime, HIDE_MAX_WALK, match_add, ret, ret_mounts, err);
 	if (mount)
 		root_look_as_ourselves(b);
 	if (found < 0 && mount)
@@ -512,14 +565,14 @@ static int look_again(const struct builder *b, int host_proc, struct err *err)
 }
 
 /* Once everything is in its place: a program may be in any of the pieces. */
-static int forbid(struct builder *b, struct err *err)
+static int forbid(struct builder *b, struct buf *ret, struct err *err)
 {
 	if (b->t->forbid == NULL || b->t->forbid[0] == NULL)
 		return 0;
 	own(fd_closep) int root = open(".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (root < 0)
 		return err_errno(err, errno, "open the cell's root");
-	return layers_make(b, err) < 0 ? -1 : forbid_programs(b, root, err);
+	return layers_make(b, err) < 0 ? -1 : forbid_programs(b, root, ret, err);
 }
 
 bool root_proc_lent(uint32_t outer_uid)
@@ -528,7 +581,7 @@ bool root_proc_lent(uint32_t outer_uid)
 }
 
 int root_build(const struct template *t, uint32_t outer_uid, uint32_t outer_gid, int host_proc,
-	enum hide_how *ret_hide, struct err *err)
+	enum hide_how *ret_hide, struct buf *ret_forbidden, struct err *err)
 {
 	own(builder_done) struct builder b = { .t = t, .outer_uid = outer_uid, .outer_gid = outer_gid, .owner_ns = -1,
 		.maker = getppid() };
@@ -551,7 +604,7 @@ int root_build(const struct template *t, uint32_t outer_uid, uint32_t outer_gid,
 		if (place(&b, &b.pieces[i], err) < 0)
 			return -1;
 	(void)umask(mask);
-	if (forbid(&b, err) < 0)
+	if (forbid(&b, ret_forbidden, err) < 0)
 		return -1;
 	*ret_hide = b.hide;
 	return enter_root(err) < 0 ? -1 : look_again(&b, host_proc, err);

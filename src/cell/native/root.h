@@ -20,6 +20,7 @@ struct piece {
 	bool is_dir;
 	bool writable; /* the cell may write to the mount */
 	const struct cell_mount *mount; /* the user's, for which names may be hidden */
+	char *above; /* the path of its source, whose names count for what is hidden; NULL: not known */
 	bool rearranged; /* a mount that can be written to shows some of this, too */
 	bool overlaid; /* placed as an overlay: `tree` is what lies below */
 	bool of_image; /* of a folder given as image, in which sockets are hidden; the host's own programs are not searched */
@@ -57,12 +58,22 @@ uint64_t root_nothing_special(void);
 #define EMPTY_FILE LAYERS "/empty-file" /* that nobody may read: to cover others with */
 #define EMPTY_FOLDER LAYERS "/empty-folder"
 
+/* What a cell reads as the id of the machine's boot; its own /proc comes over it. */
+#define ROOT_BOOT_ID "proc/boot_id"
+
 /* Of a mount whose owner is mapped even root may not list what belongs to others or to another group, while the cell may. So
  * real root looks around in it as the cell's user; an ordinary user is that already. */
 void root_look_as_cell(const struct builder *b);
 void root_look_as_ourselves(const struct builder *b);
 /* What root or the cell's user can reach below `dir`, as O_PATH; -1 with errno. */
 int root_open_as_either(const struct builder *b, int dir, const char *path);
+
+/* ---- root_runtime.c ---- */
+
+/* The folders of control sockets: covered wherever a mount or an image shows them. */
+struct fs_ids root_runtime(const struct template *t);
+/* Refuses a mount or an image that is one of those, or lies in one: `fd` is open on it, `source` led there. */
+MUST_CHECK int root_refuse_runtime(const struct template *t, int fd, const char *source, struct err *err);
 
 /* ---- root_look.c ---- */
 
@@ -71,9 +82,9 @@ MUST_CHECK int root_look_again(const struct builder *b, const char *mountinfo, s
 
 /* ---- forbid.c ---- */
 
-/* Covers every program of the template's forbidden names below `root`, our working directory, and every other name of the
- * same files. */
-MUST_CHECK int forbid_programs(const struct builder *b, int root, struct err *err);
+/* Covers whatever the template's forbidden names and paths lead to below `root`, our working directory: the files, their other
+ * names and their copies. What was covered is added to *ret, as cell_forbidden_next reads it. */
+MUST_CHECK int forbid_programs(const struct builder *b, int root, struct buf *ret, struct err *err);
 
 /* ---- root_collect.c ---- */
 

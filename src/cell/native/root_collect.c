@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/mount.h>
+#include <sys/random.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/sysmacros.h>
@@ -61,6 +62,7 @@ void piece_done(struct piece *piece)
 	free(piece->target);
 	free(piece->link);
 	free(piece->text);
+	free(piece->above);
 	fd_close(&piece->copy);
 	fd_close(&piece->tree);
 }
@@ -117,7 +119,8 @@ static int collect_known(struct builder *b, int dir, const char *name, const cha
 			piece_copy(b, target, &file, (size_t)st.st_size);
 		return 0;
 	}
-	if (!S_ISDIR(st.st_mode) && !S_ISREG(st.st_mode))
+	const struct fs_ids runtime = root_runtime(b->t);
+	if ((!S_ISDIR(st.st_mode) && !S_ISREG(st.st_mode)) || fs_ids_have(&runtime, st.st_dev, st.st_ino))
 		return 0;
 	int tree = tree_open(dir, name, weakened("read-only-root") ? root_nothing_special() : RO, err);
 	if (tree < 0)
@@ -285,6 +288,8 @@ static int collect_image(struct builder *b, struct err *err)
 
 	if (image < 0)
 		return err_errno(err, errno, "open the image '%s'", b->t->image);
+	if (root_refuse_runtime(b->t, image, b->t->image, err) < 0)
+		return -1;
 	DIR *dir = fdopendir(dup(image));
 	if (dir == NULL)
 		return err_errno(err, errno, "list the image '%s'", b->t->image);
@@ -355,6 +360,11 @@ static int owner_space(const struct builder *b, uid_t uid, gid_t gid)
 	return ns;
 }
 
+bool root_is_public(const struct stat *st, bool writable)
+{
+	return S_ISREG(st->st_mode) && !writable && ((st->st_mode >> 6) & ~st->st_mode & 05) == 0;
+}
+
 /* The mount's owner appears as the cell's user, so that root's private files can be read (and what the
  * cell writes belongs to the owner) without any real user having rights inside. Needs real root;
  * file systems that cannot do it are bound as they are. */
@@ -379,22 +389,30 @@ static int collect_mount(struct builder *b, const struct cell_mount *mount, stru
 {
 	bool writable = mount->writable || weakened("mounts-read-only");
 	struct stat st;
-	own(fd_closep) int tree = tree_open(AT_FDCWD, mount->source,
-		(writable ? root_nothing_special() : RO) | (mount->writable && b->t->no_exec ? MOUNT_ATTR_NOEXEC : 0), err);
+	uint64_t attributes = (writable ? root_nothing_special() : RO) | (mount->writable && b->t->no_exec ? MOUNT_ATTR_NOEXEC : 0);
+	own(fd_closep) int tree = mount->space != NULL ? space_tree(mount->space, mount->source, attributes, err)
+						       : tree_open(AT_FDCWD, mount->source, attributes, err);
 
 	if (tree < 0)
 		return err_wrap(err, "mount on '%s'", mount->target);
 	if (fstat(tree, &st) < 0 || (!S_ISDIR(st.st_mode) && !S_ISREG(st.st_mode)))
 		return err_set(err, ERR_USAGE, "mount source '%s' is neither a folder nor a regular file",
 			mount->source);
+	/* fstat asks the file system, and not the mount: the numbers are those of what was checked, or it is something else */
+	if (mount->inode != 0 && !weakened("mount-links") && (st.st_ino != mount->inode || st.st_dev != mount->device))
+		return cell_mount_replaced(mount, err);
+	if (root_refuse_runtime(b->t, tree, mount->source, err) < 0)
+		return -1;
 	/* no rules for folders were made: it was a file when the cell was asked for */
 	if (S_ISDIR(st.st_mode) && b->t->landlock && !b->t->rule_files)
 		return err_set(err, ERR_USAGE, "mount source '%s' has become a folder: try again", mount->source);
-	map_owner(b, tree);
+	if (!root_is_public(&st, mount->writable))
+		map_owner(b, tree);
 	struct piece *piece = piece_add(b, mount->target + 1);
 	piece->is_dir = S_ISDIR(st.st_mode);
 	piece->tree = fd_take(&tree);
 	piece->mount = mount;
+	piece->above = realpath(mount->source, NULL); /* now: where it lies may be covered when names are looked for */
 	piece->writable = writable;
 	return 0;
 }
@@ -446,22 +464,36 @@ static bool is_hidden_below(int folder, int other, const char *const *hide)
 	to_len = readlink(path, to, sizeof(to) - 1);
 	if (from_len <= 1 || to_len <= from_len + 1 || memcmp(from, to, (size_t)from_len) != 0 || to[from_len] != '/')
 		return false;
-	to[to_len] = '\0';
-	return fs_is_hidden(hide, to + from_len + 1);
+	to[from_len] = to[to_len] = '\0';
+	return fs_is_hidden(hide, to, to + from_len + 1);
 }
 
-bool root_is_rearranged(const char *source, const struct cell_mount *mounts, size_t count, const char *const *hide)
+/* The folder that is at a mount's source by its name; -1 with errno, ESTALE if it is not what was checked. */
+static int source_open(const struct cell_mount *mount)
+{
+	own(fd_closep) int fd = open(mount->source, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	struct stat st;
+
+	if (fd < 0 || mount->inode == 0)
+		return fd_take(&fd);
+	if (fstat(fd, &st) == 0 && st.st_ino == mount->inode && st.st_dev == mount->device)
+		return fd_take(&fd);
+	errno = ESTALE;
+	return -1;
+}
+
+bool root_is_rearranged(const struct cell_mount *source, const struct cell_mount *mounts, size_t count, const char *const *hide)
 {
 	own(fd_closep) int folder = -1;
 
 	for (size_t i = 0; i < count; i++) {
-		if (!mounts[i].writable)
+		if (!mounts[i].writable || mounts[i].space != NULL) /* nothing of the host's is in a space */
 			continue;
-		own(fd_closep) int other = open(mounts[i].source, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+		own(fd_closep) int other = source_open(&mounts[i]);
 		if (other < 0 && errno == ENOTDIR)
 			continue; /* a file alone cannot be moved */
 		if (folder < 0)
-			folder = open(source, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+			folder = source_open(source);
 		if (folder < 0 || other < 0 || (overlap(folder, other) && !is_hidden_below(folder, other, hide)))
 			return true;
 	}
@@ -473,12 +505,26 @@ static void find_rearranged(struct builder *b)
 {
 	for (size_t i = 0; i < b->count; i++) {
 		struct piece *piece = &b->pieces[i];
-		if (!piece->is_dir || (piece->mount == NULL && !piece->of_image))
+		if (!piece->is_dir || (piece->mount == NULL && !piece->of_image) || (piece->mount != NULL && piece->mount->space != NULL))
 			continue;
-		own(freep) char *source = piece->mount != NULL ? xstrdup(piece->mount->source) : xfmt("%s/%s", b->t->image, piece->target);
-		piece->rearranged = root_is_rearranged(source, b->t->mounts, b->t->mount_count,
+		own(freep) char *part = piece->mount != NULL ? NULL : xfmt("%s/%s", b->t->image, piece->target);
+		const struct cell_mount of_image = { .source = part };
+		piece->rearranged = root_is_rearranged(piece->mount != NULL ? piece->mount : &of_image, b->t->mounts, b->t->mount_count,
 			piece->mount != NULL ? b->t->hide : (const char *const[]){ NULL });
 	}
+}
+
+static int collect_boot_id(struct builder *b, struct err *err)
+{
+	struct buf text = { 0 };
+	uint32_t random[4];
+
+	if (getrandom(random, sizeof(random), 0) != sizeof(random))
+		return err_errno(err, errno, "make an id of the boot for the cells");
+	buf_fmt(&text, "%08x-%04x-4%03x-%04x-%04x%08x\n", random[0], random[1] >> 16, random[1] & 0xfff, (random[2] >> 16 & 0x3fff) | 0x8000,
+		random[2] & 0xffff, random[3]);
+	piece_text(b, ROOT_BOOT_ID, &text);
+	return 0;
 }
 
 /* A folder of the host's in a place that is the cell's own. */
@@ -503,6 +549,8 @@ int root_collect(struct builder *b, bool need_visible_proc, struct err *err)
 	if ((strcmp(t->image, "host") == 0 ? collect_host(b, err) : collect_image(b, err)) < 0)
 		return -1;
 	collect_devices(b);
+	if (collect_boot_id(b, err) < 0)
+		return -1;
 	for (size_t i = 0; i < t->mount_count; i++)
 		if (collect_mount(b, &t->mounts[i], err) < 0)
 			return -1;

@@ -32,18 +32,25 @@ int root_scratch(const struct birth *birth, enum scratch which, struct err *err)
 
 	if (which == SCRATCH_TMP && weakened("private-tmp"))
 		return 0;
-	(void)snprintf(options, sizeof(options), "mode=%s,size=%llu,nr_inodes=%llu,uid=%u,gid=%u",
-		places[which].mode, (unsigned long long)size,
-		(unsigned long long)(inodes > 262144 ? 262144 : inodes), birth->outer_uid, birth->outer_gid);
+	(void)snprintf(options, sizeof(options), "mode=%s,size=%llu,nr_inodes=%llu",
+		places[which].mode, (unsigned long long)size, (unsigned long long)(inodes > 262144 ? 262144 : inodes));
 	/* noatime: whoever only looks into it leaves no trace, the collector of output included */
 	if (mount("hotcell", root_scratch_paths[which], "tmpfs", MS_NOSUID | MS_NODEV | MS_NOATIME | places[which].flags,
 		    options) < 0)
 		return err_errno(err, errno, "mount the cell's own %s", root_scratch_paths[which]);
+	/* not by an option, which the list of mounts shows: runs in different slots look alike */
+	if (birth->outer_uid != 0 && chown(root_scratch_paths[which], birth->outer_uid, birth->outer_gid) < 0)
+		return err_errno(err, errno, "give the cell its own %s", root_scratch_paths[which]);
+	/* a moment later than it was mounted: who is in it would take that for the trace of an earlier cell */
+	if (birth->outer_uid != 0 && utimensat(AT_FDCWD, root_scratch_paths[which], NULL, 0) < 0)
+		return err_errno(err, errno, "date the cell's own %s", root_scratch_paths[which]);
 	return 0;
 }
 
 static const char *const told_by_proc[] = { "/proc/kcore", "/proc/kallsyms", "/proc/keys", "/proc/key-users",
-	"/proc/timer_list", "/proc/sysrq-trigger" };
+	"/proc/timer_list", "/proc/sysrq-trigger", "/proc/cmdline",
+	"/proc/scsi/scsi", "/proc/acpi/wakeup" };
+#define BOOT_ID "/proc/sys/kernel/random/boot_id"
 
 /* Which of those anybody may read here; root's alone need no cover, the cell's user being nobody. */
 uint32_t root_covers(int host_proc)
@@ -69,11 +76,16 @@ static int make_proc(struct err *err)
 	return made < 0 ? err_errno(err, errno, "mount the cell's own /proc") : made;
 }
 
-/* What tells of the host's kernel is covered. */
+/* What tells of the host's kernel is covered. The id of its boot, by which two cells, or a cell and a program of the host, would know
+ * that they share a machine, is another one: programs read it and expect one. It lies below /proc in the root, out of sight. */
 static int place_proc(uint32_t covers, int proc, struct err *err)
 {
+	own(fd_closep) int id = open_tree(AT_FDCWD, "/" ROOT_BOOT_ID, OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC);
+
 	if (move_mount(proc, "", AT_FDCWD, "/proc", MOVE_MOUNT_F_EMPTY_PATH) < 0)
 		return err_errno(err, errno, "place the cell's own /proc");
+	if (!weakened("proc-covers") && (id < 0 || move_mount(id, "", AT_FDCWD, BOOT_ID, MOVE_MOUNT_F_EMPTY_PATH) < 0) && errno != ENOENT)
+		return err_errno(err, errno, "cover %s", BOOT_ID);
 	for (size_t i = 0; i < ARRAY_LEN(told_by_proc); i++)
 		if ((covers & 1u << i) != 0 && !weakened("proc-covers") && mount("/dev/null", told_by_proc[i], NULL, MS_BIND, NULL) < 0 &&
 			errno != ENOENT)
@@ -117,6 +129,8 @@ int root_private(const struct birth *birth, bool *ret_proc, struct err *err)
 		*err = no_proc;
 		return -1;
 	}
+	if (!*ret_proc && mount("/run", "/proc", NULL, MS_BIND, NULL) < 0) /* empty, as what lies in the root below /proc is not */
+		return err_errno(err, errno, "empty /proc");
 	return proc >= 0 ? place_proc(birth->covers, proc, err) : 0;
 }
 

@@ -59,8 +59,11 @@ static void run_started(struct cell_backend_run *run, uint32_t facts, uint64_t a
 	run->effects = kind->effects && (facts & FACT_SECCOMP_COUNTED) != 0;
 	kind->in_vain = 0;
 	receipt_fill(run->receipt, kind->pool->cgroup, facts, kind->hide, &kind->limits, kind->uid);
+	receipt_user(run->receipt, run->slot->outer != 0 && kind->pool->next_user <= USERS_SPAN);
 	receipt_opened(run->receipt, kind->opened);
 	receipt_doors(run->receipt, kind->listener_count);
+	if (kind->forbidden.len > 0 && run->events.forbidden != NULL)
+		run->events.forbidden(run->events.data, kind->forbidden.data, kind->forbidden.len);
 	run->events.started(run->events.data, at_ns, tty);
 }
 
@@ -228,7 +231,7 @@ static void slot_unborn(struct slot *slot)
 {
 	struct err err;
 
-	while (slot->state == MAKING && kind_listen(slot->kind))
+	while (slot->state == MAKING && slot_listen(slot))
 		;
 	if (slot->state != MAKING)
 		return;
@@ -385,6 +388,7 @@ void slot_rest(struct slot *slot)
 	if (empty <= few)
 		return;
 	fd_close(&slot->stall);
+	slot_close_yard(slot);
 	slot->cgroup = cgroup_slot_free(slot->cgroup); /* the folder stays while the stall is in it: swept at the end */
 }
 
@@ -443,11 +447,15 @@ static int send_make(struct slot *slot, int control, struct err *err)
 	slot->stall = pair[0];
 	fds[1] = theirs = pair[1];
 	size_t count = 2 + (slot->cgroup == NULL ? 0 : cgroup_slot_fds(slot->cgroup, fds + 2, &v2));
+	int yard = slot_yard(slot, err);
+	if (yard < 0)
+		return -1;
 	wire_put_u32(&message, slot->index);
 	wire_put_u32(&message, (fresh_net ? MAKE_FRESH_NET : 0) | (v2 ? MAKE_CGROUP_V2 : 0));
+	wire_put_u32(&message, slot->outer);
 	slot->fresh_net = false;
-	if (wire_send(slot->kind->yard, message.data, message.len, fds, count) < 0)
-		return err_errno(err, errno, "ask for a cell");
+	if (wire_send(yard, message.data, message.len, fds, count) < 0)
+		return users_send_failed("ask for a cell", err);
 	return 0;
 }
 
@@ -522,7 +530,7 @@ static struct slot *slot_new(struct kind *kind)
 
 	slot->kind = kind;
 	slot->index = kind->pool->next_slot++;
-	slot->control = slot->pidfd = slot->stall = -1;
+	slot->control = slot->pidfd = slot->stall = slot->yard = -1;
 	slot->next = kind->slots;
 	kind->slots = slot;
 	return slot;

@@ -177,7 +177,7 @@ static int tell_made(const struct stall *stall, pid_t pid, const int *fds, size_
 	const uint32_t message[] = { htole32(MSG_MADE), htole32(stall->birth->slot), htole32((uint32_t)pid) };
 
 	if (wire_send(stall->yard, message, sizeof(message), fds, count) < 0)
-		return err_errno(err, errno, "hand over a new cell");
+		return users_send_failed("hand over a new cell", err);
 	return 0;
 }
 

@@ -31,6 +31,7 @@
 #include <sys/mount.h>
 #include <sys/prctl.h>
 #include <sys/random.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -100,7 +101,8 @@ struct yard {
 	int proc_view, mounts; /* as in struct birth */
 	struct template t;
 	struct buf bytes; /* what t's strings point into */
-	uint32_t outer_uid, outer_gid, covers;
+	uint32_t outer; /* the user and group outside of the first slot, and of its mounts; 0: our own */
+	uint32_t covers;
 	struct slot *slots;
 	size_t slot_count;
 	bool prepared; /* what its stalls inherit: covers, filters */
@@ -136,21 +138,21 @@ static void network_hasten(const struct yard *yard)
 }
 
 /* By itself, which everybody may for one number, his own, if he forgoes setgroups. */
-static int holder_map(const struct yard *yard, struct err *err)
+static int holder_map(const struct yard *yard, uint32_t outer, struct err *err)
 {
 	char map[64];
 
 	(void)prctl(PR_SET_DUMPABLE, 1, 0, 0, 0); /* a change of user made our files in /proc root's */
 	if (fs_write_value(yard->host_proc, "self/setgroups", "deny", err) < 0)
 		return -1;
-	(void)snprintf(map, sizeof(map), "%u %u 1", yard->t.uid, yard->outer_uid);
+	(void)snprintf(map, sizeof(map), "%u %u 1", yard->t.uid, outer);
 	if (fs_write_value(yard->host_proc, "self/uid_map", map, err) < 0)
 		return -1;
-	(void)snprintf(map, sizeof(map), "%u %u 1", yard->t.gid, yard->outer_gid);
+	(void)snprintf(map, sizeof(map), "%u %u 1", yard->t.gid, outer);
 	return fs_write_value(yard->host_proc, "self/gid_map", map, err);
 }
 
-static int holder_become(const struct yard *yard, pid_t parent, bool user_ns, struct err *err)
+static int holder_become(const struct yard *yard, pid_t parent, uint32_t outer, bool user_ns, struct err *err)
 {
 	die_with(parent);
 	if (unshare(CLONE_NEWNET) < 0)
@@ -160,25 +162,27 @@ static int holder_become(const struct yard *yard, pid_t parent, bool user_ns, st
 	if (!user_ns)
 		return 0;
 	/* kernel quotas (inotify, timers, ...) count against the namespace's owner: not real root */
-	if (yard->outer_uid != 0 &&
-		(setgroups(0, NULL) < 0 || setresgid(yard->outer_gid, yard->outer_gid, yard->outer_gid) < 0 ||
-			setresuid(yard->outer_uid, yard->outer_uid, yard->outer_uid) < 0))
+	if (outer != 0 && (setgroups(0, NULL) < 0 || setresgid(outer, outer, outer) < 0 || setresuid(outer, outer, outer) < 0))
 		return err_errno(err, errno, "become a cell's user");
 	die_with(parent); /* after the change of user, which undoes it */
 	if (unshare(CLONE_NEWUSER) < 0)
 		return err_errno(err, errno, "make a user namespace for a cell");
-	return holder_map(yard, err);
+	if (holder_map(yard, outer, err) < 0)
+		return -1;
+	if (outer == 0)
+		users_cap_inotify(yard->host_proc, 8);
+	return 0;
 }
 
 /* Makes the namespaces of a new slot, sends them, and goes. */
-static _Noreturn void holder_main(const struct yard *yard, pid_t parent, int socket, bool user_ns)
+static _Noreturn void holder_main(const struct yard *yard, pid_t parent, int socket, uint32_t outer, bool user_ns)
 {
 	static const char *const names[] = { "self/ns/net", "self/ns/user" };
 	const size_t count = user_ns ? 2 : 1;
 	struct buf message = { 0 };
 	struct err err = { 0 };
 	int fds[2] = { -1, -1 };
-	int failed = holder_become(yard, parent, user_ns, &err);
+	int failed = holder_become(yard, parent, outer, user_ns, &err);
 
 	for (size_t i = 0; i < count && failed == 0; i++) {
 		fds[i] = openat(yard->host_proc, names[i], O_RDONLY | O_CLOEXEC);
@@ -190,7 +194,7 @@ static _Noreturn void holder_main(const struct yard *yard, pid_t parent, int soc
 }
 
 /* Making a network takes the kernel longest of all. Returns where the namespaces come. */
-static int holder_begin(const struct yard *yard, bool user_ns, struct err *err)
+static int holder_begin(const struct yard *yard, uint32_t outer, bool user_ns, struct err *err)
 {
 	pid_t self = getpid();
 	int pair[2];
@@ -199,7 +203,7 @@ static int holder_begin(const struct yard *yard, bool user_ns, struct err *err)
 		return err_errno(err, errno, "make a socket pair");
 	pid_t pid = fork();
 	if (pid == 0)
-		holder_main(yard, self, pair[1], user_ns);
+		holder_main(yard, self, pair[1], outer, user_ns);
 	int cause = errno;
 	(void)close(pair[1]);
 	if (pid > 0) {
@@ -232,31 +236,31 @@ static int slot_fill(struct slot *slot, int holder, struct err *err)
 	return 0;
 }
 
-static struct slot *slot_get(struct yard *yard, uint32_t index, bool fresh_net, struct err *err)
+struct make { /* a MSG_MAKE */
+	uint32_t index, flags, outer;
+	int fds[WIRE_MAX_FDS]; /* control, the stall's socket, then the cgroup's */
+	size_t count;
+};
+
+static struct slot *slot_get(struct yard *yard, const struct make *make, struct err *err)
 {
-	if (index >= yard->slot_count) {
-		size_t count = index + 16;
+	if (make->index >= yard->slot_count) {
+		size_t count = make->index + 16;
 		yard->slots = xrealloc(yard->slots, count, sizeof(*yard->slots));
 		for (size_t i = yard->slot_count; i < count; i++)
 			yard->slots[i] = (struct slot){ -1, -1 };
 		yard->slot_count = count;
 	}
-	struct slot *slot = &yard->slots[index];
-	if (fresh_net)
+	struct slot *slot = &yard->slots[make->index];
+	if ((make->flags & MAKE_FRESH_NET) != 0)
 		fd_close(&slot->net_ns);
 	if (slot->net_ns >= 0)
 		return slot;
-	int holder = holder_begin(yard, yard->t.user_ns && slot->user_ns < 0, err);
+	int holder = holder_begin(yard, make->outer, yard->t.user_ns && slot->user_ns < 0, err);
 	return holder < 0 || slot_fill(slot, holder, err) < 0 ? NULL : slot;
 }
 
 /* ---- stalls ---- */
-
-struct make { /* a MSG_MAKE */
-	uint32_t index, flags;
-	int fds[WIRE_MAX_FDS]; /* control, the stall's socket, then the cgroup's */
-	size_t count;
-};
 
 /* False when the supervisor is gone; its cells see the same. */
 static bool make_take(const struct yard *yard, struct make *ret, struct err *err)
@@ -269,6 +273,7 @@ static bool make_take(const struct yard *yard, struct make *ret, struct err *err
 	uint32_t kind = wire_get_u32(&reader);
 	ret->index = wire_get_u32(&reader);
 	ret->flags = wire_get_u32(&reader);
+	ret->outer = wire_get_u32(&reader);
 	if (len > 0 && (kind != MSG_MAKE || reader.bad || ret->count < 2 || ret->index > 1u << 20))
 		(void)err_set(err, EPROTO, "the yard got a damaged message");
 	return len > 0;
@@ -318,7 +323,7 @@ static int first_wait(struct yard *yard, int go, struct err *err)
 /* The rest of this process's life. `go`: where it waits for the root; -1: that is built. */
 static _Noreturn void stall_become(struct yard *yard, const struct slot *slot, struct make *make, int go)
 {
-	struct birth birth = { .t = &yard->t, .outer_uid = yard->outer_uid, .outer_gid = yard->outer_gid,
+	struct birth birth = { .t = &yard->t, .outer_uid = make->outer, .outer_gid = make->outer,
 		.control = make->fds[0], .user_ns = slot->user_ns,
 		.filter = &yard->counted, .filter_plain = &yard->plain, .calls = &yard->calls, .slot = make->index, .covers = yard->covers,
 		.sockets = -1, .ruleset = -1, .proc_view = -1, .mounts = -1, .first_cpu = yard->first_cpu };
@@ -352,7 +357,7 @@ static pid_t stall_fork(const struct make *make, uint64_t flags, struct err *err
 
 static int make_stall(struct yard *yard, struct make *make, struct err *err)
 {
-	const struct slot *slot = slot_get(yard, make->index, (make->flags & MAKE_FRESH_NET) != 0, err);
+	const struct slot *slot = slot_get(yard, make, err);
 	pid_t self = getpid(), pid = slot == NULL ? -1 : stall_fork(make, 0, err);
 
 	if (pid == 0) {
@@ -368,8 +373,7 @@ static int filters_build(struct yard *yard, struct err *err)
 	unsigned want = yard->t.pin_cpus > 0 ? FILTER_PINNED : 0;
 
 	want |= yard->t.watch_memory > 0 ? FILTER_NO_HIDDEN_MEMORY : 0;
-	for (size_t i = 0; i < yard->t.mount_count; i++)
-		want |= yard->t.mounts[i].writable ? FILTER_NO_SET_ID : 0;
+	want |= filter_want_of(yard->t.mounts, yard->t.mount_count);
 	calls_set(&yard->t, &yard->calls);
 	if (yard->t.effects && getrandom(&yard->calls.mark, sizeof(yard->calls.mark), 0) != sizeof(yard->calls.mark))
 		return err_errno(err, errno, "draw a random number");
@@ -428,6 +432,22 @@ static int proc_open(struct yard *yard, struct err *err)
 	return yard->host_proc < 0 ? err_errno(err, errno, "open /proc") : 0;
 }
 
+static int views_take(struct yard *yard, const int *views, size_t count, struct err *err)
+{
+	if (count != yard->t.space_count)
+		return err_set(err, EPROTO, "the template's message is damaged");
+	for (size_t i = 0; i < count; i++)
+		yard->t.spaces[i].view = views[i];
+	return 0;
+}
+
+/* The root has mounts of them now: as long as these are open nothing of them is ever given back. */
+static void views_close(struct yard *yard)
+{
+	for (size_t i = 0; i < yard->t.space_count; i++)
+		fd_close(&yard->t.spaces[i].view);
+}
+
 /* In a child of the yard, beside it. What fails is told once it is known for which slot. */
 static _Noreturn void first_main(struct yard *yard, pid_t parent, int holder, int go)
 {
@@ -436,6 +456,7 @@ static _Noreturn void first_main(struct yard *yard, pid_t parent, int holder, in
 	struct err err = { 0 }, failed = { 0 };
 
 	die_with(parent);
+	views_close(yard);
 	(void)!yard_prepare(yard, &failed);
 	if (!make_take(yard, &make, &err))
 		_exit(0);
@@ -463,7 +484,7 @@ static int first_begin(struct yard *yard)
 	pid_t self = getpid();
 	int go[2];
 
-	holder = proc_open(yard, &err) < 0 ? -1 : holder_begin(yard, yard->t.user_ns, &err);
+	holder = proc_open(yard, &err) < 0 ? -1 : holder_begin(yard, yard->outer, yard->t.user_ns, &err);
 	if (holder < 0 || socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, go) < 0)
 		return -1;
 	pid_t pid = fork();
@@ -511,33 +532,51 @@ static int yard_return_proc(struct yard *yard, struct err *err)
 	return yard->mounts < 0 ? err_errno(err, errno, "open the mounts of the cells") : 0;
 }
 
-static int yard_build(struct yard *yard, int memfd, int *ret_first, enum hide_how *ret_hide, struct err *err)
+/* What a cell has in flight counts for its init too, which sends its workspace: so init may have twice as many as its programs. Root,
+ * too, may lack the right to raise limits: then those have half. */
+static void init_gets_more_files(struct template *t)
+{
+	struct rlimit limit;
+	rlim_t want = 2 * t->open_files + 1024;
+
+	if (getrlimit(RLIMIT_NOFILE, &limit) < 0 || limit.rlim_cur >= want)
+		return;
+	struct rlimit more = { want, limit.rlim_max < want ? want : limit.rlim_max };
+	if (setrlimit(RLIMIT_NOFILE, &more) < 0)
+		t->open_files = users_open_files(t->open_files, false, limit.rlim_cur, limit.rlim_cur);
+}
+
+static int yard_build(struct yard *yard, int memfd, const int *views, size_t view_count, int *ret_first, enum hide_how *ret_hide,
+	struct buf *ret_forbidden, struct err *err)
 {
 	int got = wire_from_memfd(memfd, MAX_JOB_BYTES, &yard->bytes, err);
 	(void)close(memfd);
 	if (got < 0)
 		return -1;
 	struct wire_reader reader = { .data = yard->bytes.data, .len = yard->bytes.len };
-	yard->outer_uid = wire_get_u32(&reader);
-	yard->outer_gid = wire_get_u32(&reader);
-	if (template_decode(&yard->t, &reader, err) < 0)
+	yard->outer = wire_get_u32(&reader);
+	if (template_decode(&yard->t, &reader, err) < 0 || views_take(yard, views, view_count, err) < 0)
 		return -1;
+	if (yard->outer != 0)
+		init_gets_more_files(&yard->t);
 	*ret_first = first_begin(yard);
 	fd_close(&yard->host_proc);
 	if (unshare(CLONE_NEWNS) < 0)
 		return err_errno(err, errno, "make a mount namespace");
 	if (mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0)
 		return err_errno(err, errno, "part from the host's mounts");
-	if (proc_open(yard, err) < 0 || root_build(&yard->t, yard->outer_uid, yard->outer_gid, yard->host_proc, ret_hide, err) < 0)
+	if (proc_open(yard, err) < 0 || root_build(&yard->t, yard->outer, yard->outer, yard->host_proc, ret_hide, ret_forbidden, err) < 0)
 		return -1;
-	return root_proc_lent(yard->outer_uid) && !weakened("private-proc") ? yard_return_proc(yard, err) : 0;
+	views_close(yard);
+	return root_proc_lent(yard->outer) && !weakened("private-proc") ? yard_return_proc(yard, err) : 0;
 }
 
-void yard_main(int socket, int memfd)
+void yard_main(int socket, int memfd, const int *views, size_t view_count)
 {
 	struct yard yard = { .socket = socket, .host_proc = -1, .proc_view = -1, .mounts = -1 };
 	own(fd_closep) int first = -1;
-	own(buf_done) struct buf message = { 0 };
+	own(buf_done) struct buf message = { 0 }, forbidden = { 0 };
+	own(fd_closep) int covered = -1;
 	enum hide_how hide = HIDE_NOTHING;
 	struct err err;
 
@@ -545,13 +584,15 @@ void yard_main(int socket, int memfd)
 	(void)umask(022);
 	cpus_look(&yard.cpus);
 	yard.first_cpu = sched_getcpu() < 0 ? 0 : sched_getcpu() % CPU_SETSIZE;
-	if (yard_build(&yard, memfd, &first, &hide, &err) < 0) {
+	if (yard_build(&yard, memfd, views, view_count, &first, &hide, &forbidden, &err) < 0 ||
+		(forbidden.len > 0 && (covered = wire_to_memfd(&forbidden, &err)) < 0)) {
 		yard_fail(&yard, NO_SLOT, &err);
 		_exit(125);
 	}
 	wire_put_u32(&message, MSG_READY);
 	wire_put_u32(&message, hide);
-	(void)!wire_send(socket, message.data, message.len, NULL, 0); /* before any cell is told of */
+	(void)!wire_send(socket, message.data, message.len, &covered, covered >= 0); /* before any cell is told of */
+	fd_close(&covered);
 	first_go(&yard, first);
 	fd_close(&first);
 	yard_serve(&yard);
@@ -572,6 +613,13 @@ static int map_self(uid_t uid, gid_t gid, struct err *err)
 		return -1;
 	(void)snprintf(map, sizeof(map), "0 %u 1", (unsigned)gid);
 	return fs_write_value(AT_FDCWD, "/proc/self/gid_map", map, err);
+}
+
+static void cap_inotify(void)
+{
+	own(fd_closep) int proc = open("/proc", O_PATH | O_DIRECTORY | O_CLOEXEC);
+
+	users_cap_inotify(proc, 2);
 }
 
 /* The supervisor's arguments and environment may hold secrets and tell of the host; a cell can read
@@ -621,8 +669,8 @@ static void forget_shared(void)
 	}
 }
 
-/* fds: the yard's socket, its template. `err`: why there can be no yard, if its code is not 0. */
-static void zygote_serve(int socket, const int fds[2], const struct err *err)
+/* fds: the yard's socket, its template, views of its spaces. `err`: why there can be no yard, if its code is not 0. */
+static void zygote_serve(int socket, const int *fds, size_t count, const struct err *err)
 {
 	struct err failed = *err;
 	pid_t self = getpid(), pid = failed.code == 0 ? fork() : -1;
@@ -630,12 +678,30 @@ static void zygote_serve(int socket, const int fds[2], const struct err *err)
 	if (pid == 0) {
 		die_with(self);
 		(void)close(socket);
-		yard_main(fds[0], fds[1]);
+		yard_main(fds[0], fds[1], fds + 2, count - 2);
 	}
 	if (failed.code == 0 && pid < 0)
 		(void)err_errno(&failed, errno, "start the process that makes cells");
 	if (failed.code != 0)
 		message_send_failed(fds[0], NO_SLOT, &failed);
+}
+
+/* A space, in a child: who makes it has mounts of its own. */
+static void zygote_space(int socket, struct wire_reader *reader, int fd, const struct err *err)
+{
+	uint64_t bytes = wire_get_u64(reader), files = wire_get_u64(reader);
+	struct err failed = *err;
+	pid_t self = getpid(), pid = failed.code == 0 ? fork() : -1;
+
+	if (pid == 0) {
+		die_with(self);
+		(void)close(socket);
+		space_main(fd, bytes, files);
+	}
+	if (failed.code == 0 && pid < 0)
+		(void)err_errno(&failed, errno, "start the process that makes a file system");
+	if (failed.code != 0)
+		message_send_failed(fd, NO_SLOT, &failed);
 }
 
 /* Looked at here, beside the first yard: the supervisor is busier then. */
@@ -655,7 +721,7 @@ static _Noreturn void zygote_main(int socket, bool nest, const cpu_set_t *cpus)
 	struct err err;
 	uid_t uid = geteuid();
 	gid_t gid = getegid();
-	int fds[4];
+	int fds[2 + CELL_MAX_SPACES];
 
 	(void)prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0); /* no cell of a dead yard goes unreaped */
 	if (!weakened("own-session"))
@@ -678,14 +744,18 @@ static _Noreturn void zygote_main(int socket, bool nest, const cpu_set_t *cpus)
 	forget_arguments();
 	forget_shared();
 	err.code = 0;
+	if (nest)
+		users_halve_limits();
 	if (nest && unshare(CLONE_NEWUSER) < 0)
 		(void)err_errno(&err, errno, "make a user namespace: 'hotcell doctor' says what this machine lacks");
 	else if (nest && map_self(uid, gid, &err) < 0)
 		(void)err_wrap(&err, "be root in a user namespace");
+	else if (nest)
+		cap_inotify();
 	for (;;) {
 		static char message[MAX_MESSAGE]; /* on the stack each of its pages would be touched, and so copied */
 		size_t count = 0;
-		ssize_t len = wire_recv(socket, message, sizeof(message), fds, 4, &count, 0);
+		ssize_t len = wire_recv(socket, message, sizeof(message), fds, ARRAY_LEN(fds), &count, 0);
 		struct wire_reader reader = { .data = message, .len = len < 0 ? 0 : (size_t)len };
 		if (len <= 0)
 			break;
@@ -693,8 +763,10 @@ static _Noreturn void zygote_main(int socket, bool nest, const cpu_set_t *cpus)
 			work_anywhere(cpus);
 		told = true;
 		uint32_t kind = wire_get_u32(&reader);
-		if (kind == MSG_TEMPLATE && count == 2)
-			zygote_serve(socket, fds, &err);
+		if (kind == MSG_TEMPLATE && count >= 2)
+			zygote_serve(socket, fds, count, &err);
+		else if (kind == MSG_SPACE && count == 1)
+			zygote_space(socket, &reader, fds[0], &err);
 		else if (kind == MSG_CGROUPS && cgroup == NULL)
 			cgroup = cgroup_decode(&reader);
 		else if (kind == MSG_ABOUT)
