@@ -18,6 +18,7 @@
 
 #include "audit/chain.h"
 #include "base/base64.h"
+#include "base/beneath.h"
 #include "base/utf8.h"
 
 #define TAIL_MAX (CHAIN_LINE_MAX / 2) /* a torn piece and the last line before it */
@@ -38,13 +39,14 @@ struct audit {
 
 static int file_open(const struct audit *audit, struct stat *ret, struct err *err)
 {
-	own(fd_closep) int fd = open(
-		audit->path, O_RDWR | O_CREAT | O_APPEND | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC, 0600);
+	own(freep) char *name = NULL;
+	own(fd_closep) int folder = beneath_parent(audit->path, false, &name, err);
+	own(fd_closep) int fd = folder < 0 ? -1 : beneath_open(folder, name, O_RDWR | O_CREAT | O_APPEND, 0600, err);
 
-	if (fd < 0 || fstat(fd, ret) < 0)
+	if (fd < 0)
+		return err_wrap(err, "open the audit log");
+	if (fstat(fd, ret) < 0)
 		return err_errno(err, errno, "open the audit log '%s'", audit->path);
-	if (!S_ISREG(ret->st_mode))
-		return err_set(err, ERR_USAGE, "the audit log '%s' is not a regular file", audit->path);
 	return fd_take(&fd);
 }
 

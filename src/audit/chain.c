@@ -7,6 +7,7 @@
 #include <sys/stat.h>
 
 #include "base/base64.h"
+#include "base/beneath.h"
 #include "base/fs.h"
 #include "base/json_read.h"
 #include "base/size.h"
@@ -103,13 +104,13 @@ char *audit_head_path(const char *path)
 }
 
 /* It is written over in place: what is read twice is no mixture of two. */
-static int read_settled(const char *path, struct buf *ret, struct err *err)
+static int read_settled(int folder, const char *name, struct buf *ret, struct err *err)
 {
 	for (int tries = 0; tries < 8; tries++) {
 		own(buf_done) struct buf again = {0};
 		ret->len = 0;
-		if (fs_read_small(AT_FDCWD, path, HEAD_FILE_MAX, ret, err) < 0 ||
-			fs_read_small(AT_FDCWD, path, HEAD_FILE_MAX, &again, err) < 0)
+		if (beneath_read(folder, name, HEAD_FILE_MAX, ret, err) < 0 ||
+			beneath_read(folder, name, HEAD_FILE_MAX, &again, err) < 0)
 			return -1;
 		if (ret->len == again.len && (ret->len == 0 || memcmp(ret->data, again.data, ret->len) == 0))
 			break;
@@ -120,9 +121,10 @@ static int read_settled(const char *path, struct buf *ret, struct err *err)
 int chain_head_load(const char *path, struct audit_head *ret, struct err *err)
 {
 	own(buf_done) struct buf text = {0};
-	own(freep) char *beside = audit_head_path(path);
+	own(freep) char *beside = audit_head_path(path), *name = NULL;
+	own(fd_closep) int folder = beneath_parent(beside, false, &name, err);
 
-	if (read_settled(beside, &text, err) < 0)
+	if (folder < 0 || read_settled(folder, name, &text, err) < 0)
 		return err->code == ENOENT || err->code == ERR_LIMIT ? 1 : -1;
 	if (text.len > 0 && text.data[text.len - 1] == '\n')
 		text.data[--text.len] = '\0';
@@ -131,28 +133,34 @@ int chain_head_load(const char *path, struct audit_head *ret, struct err *err)
 
 /* In place, which costs a twentieth of a rename: so few bytes are written whole, whoever kills us. False: it is not there yet,
  * or is something else. */
-static bool head_overwrite(const char *beside, const char *text, size_t len)
+static bool head_overwrite(int folder, const char *name, const char *text, size_t len)
 {
-	own(fd_closep) int fd = open(beside, O_WRONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+	own(fd_closep) int fd = beneath_try(folder, name, O_WRONLY, 0);
 	struct stat st;
 
-	return fd >= 0 && fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && st.st_nlink == 1 && st.st_size > 0 && st.st_size <= (off_t)len &&
+	return fd >= 0 && fstat(fd, &st) == 0 && st.st_nlink == 1 && st.st_size > 0 && st.st_size <= (off_t)len &&
 		pwrite(fd, text, len, 0) == (ssize_t)len;
 }
 
 /* The lock of the log keeps writers apart. */
 int chain_head_store(const char *path, const struct audit_head *head, struct err *err)
 {
-	own(freep) char *beside = audit_head_path(path), *fresh = xfmt("%s.new", beside);
+	own(freep) char *beside = audit_head_path(path), *name = NULL;
+	own(fd_closep) int folder = beneath_parent(beside, false, &name, err);
+	own(freep) char *fresh = folder < 0 ? NULL : xfmt("%s.new", name);
 	char text[AUDIT_HEAD_TEXT + 1];
 
 	audit_head_text(head, text);
 	size_t len = strlen(text);
 	text[len++] = '\n';
-	if (head_overwrite(beside, text, len))
+	if (folder < 0)
+		return -1;
+	if (head_overwrite(folder, name, text, len))
 		return 0;
-	own(fd_closep) int fd = open(fresh, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC, 0600);
-	if (fd < 0 || write(fd, text, len) != (ssize_t)len || rename(fresh, beside) < 0)
+	own(fd_closep) int fd = beneath_open(folder, fresh, O_WRONLY | O_CREAT | O_TRUNC, 0600, err);
+	if (fd < 0)
+		return -1;
+	if (write(fd, text, len) != (ssize_t)len)
 		return err_errno(err, errno ? errno : EIO, "write '%s'", beside);
-	return 0;
+	return beneath_rename(folder, fresh, folder, name, err);
 }

@@ -7,6 +7,7 @@
 #include <sys/stat.h>
 
 #include "audit/chain.h"
+#include "base/beneath.h"
 
 /* ---- lines ---- */
 
@@ -25,8 +26,15 @@ static void lines_done(struct lines *lines)
 
 static int lines_open(struct lines *lines, const char *path, struct err *err)
 {
+	own(freep) char *folder = NULL;
+	own(freep) char *name = beneath_split(path, &folder);
 	struct stat st;
 
+	if (beneath_is_held(folder)) { /* a state folder's own; any other file may be named by a link */
+		own(fd_closep) int state = beneath_root(folder, err);
+		lines->fd = state < 0 ? -1 : beneath_open(state, name, O_RDONLY, 0, err);
+		return lines->fd < 0 ? err_wrap(err, "open the audit log") : 0;
+	}
 	lines->fd = open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
 	if (lines->fd < 0 || fstat(lines->fd, &st) < 0)
 		return err_errno(err, errno, "open the audit log '%s'", path);

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/beneath.h"
 #include "campaign/network.h"
 #include "campaign/work.h"
 
@@ -53,9 +54,12 @@ bool campaign_stopped_by_budget(const struct campaign *campaign)
 	return campaign->out_of_budget && campaign->status.campaign.state == CAMPAIGN_STOPPED;
 }
 
-static void on_spent(void *data, uint64_t run, const char *sentence)
+/* A request that asked for too much is its own affair, as long as others may fit. */
+static void on_spent(void *data, uint64_t run, const char *sentence, bool over)
 {
-	if (run == 0)
+	if (run == 0 && !over)
+		batch_note(data, "budget", 0, "%s", sentence);
+	else if (run == 0)
 		all_spent(data, sentence);
 	else
 		run_spent(data, run, sentence);
@@ -110,6 +114,8 @@ bool campaign_may_go_on(struct campaign *campaign)
 		campaign_say(campaign, "still paused: %s", buf_text(&sentence));
 		return false;
 	}
+	if (campaign->spent != NULL)
+		doors_renew(campaign->doors); /* when it is too little again, that is told again */
 	free(campaign->spent);
 	campaign->spent = NULL;
 	return true;
@@ -132,10 +138,9 @@ static void on_verdict(void *data, uint64_t run, const struct doors_verdict *ver
 static int recording_open(int sessions, uint64_t number)
 {
 	for (int digits = 3; digits <= DIGITS_MAX; digits++) {
-		char name[24];
-		(void)snprintf(name, sizeof(name), "%0*llu", digits, (unsigned long long)number);
-		own(fd_closep) int dir = openat(sessions, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-		int file = dir < 0 ? -1 : openat(dir, NETWORK_EXCHANGES, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+		char name[64];
+		(void)snprintf(name, sizeof(name), "%0*llu/" NETWORK_EXCHANGES, digits, (unsigned long long)number);
+		int file = beneath_try(sessions, name, O_RDONLY, 0);
 		if (file >= 0)
 			return file;
 	}

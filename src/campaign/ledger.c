@@ -264,6 +264,8 @@ struct ledger *ledger_free(struct ledger *ledger)
 		(void)sqlite3_finalize(ledger->statements[i]);
 	(void)sqlite3_close(ledger->db); /* rolls back */
 	free(ledger->path);
+	free(ledger->name);
+	fd_close(&ledger->folder);
 	free(ledger->file);
 	free(ledger->shown);
 	free(ledger);

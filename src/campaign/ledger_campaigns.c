@@ -26,6 +26,12 @@ static char *new_uuid(void)
 		b[14], b[15]);
 }
 
+/* It is shown, and names whose a folder is: of nothing but what new_uuid makes. */
+static bool is_uuid(const char *text)
+{
+	return text && strlen(text) == 36 && strspn(text, "0123456789abcdef-") == 36;
+}
+
 int ledger_campaign_add(struct ledger *ledger, struct campaign_record *campaign, struct err *err)
 {
 	if (plan_name_check(campaign->name, err) < 0)
@@ -57,7 +63,7 @@ static bool makes_sense(const struct campaign_record *campaign)
 {
 	return campaign->plan.runs <= PLAN_MAX_RUNS && campaign->plan.workers <= PLAN_MAX_WORKERS &&
 		campaign->next <= PLAN_MAX_RUNS + 1 && campaign->marked_seq <= campaign->last_seq &&
-		plan_name_check(campaign->name, NULL) == 0;
+		plan_name_check(campaign->name, NULL) == 0 && is_uuid(campaign->uuid);
 }
 
 /* Of the row where the statement stands: id, then the fields. */

@@ -2,10 +2,13 @@
  * write. */
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <time.h>
 
+#include "base/beneath.h"
 #include "base/term.h"
 #include "campaign/ledger_private.h"
 
@@ -19,23 +22,35 @@ static int no_ledger(struct ledger *ledger, struct err *err)
 		ledger->shown);
 }
 
-/* SQLite would refuse a link anywhere in the path, and somebody's home may well be behind one. Only
- * the last step, which somebody else may have put there, must be none. */
+/* SQLite wants a path, refuses a link anywhere in it, and somebody's home may well be behind one: so it is given the real path of
+ * the folder that we hold. What is at the file's name, and at those that SQLite adds, is looked at beneath it. */
 static int find_file(struct ledger *ledger, struct err *err)
 {
-	const char *slash = strrchr(ledger->path, '/');
-	const char *name = slash ? slash + 1 : ledger->path;
-	own(freep) char *folder = xstrdup(slash ? ledger->path : ".");
+	char link[32], real[PATH_MAX];
 
-	if (slash)
-		folder[slash == ledger->path ? 1 : slash - ledger->path] = '\0';
-	own(freep) char *real = realpath(folder, NULL);
-	if (!real && ledger->how != LEDGER_CREATE && (errno == ENOENT || errno == ENOTDIR))
+	ledger->folder = beneath_parent(ledger->path, false, &ledger->name, err);
+	if (ledger->folder < 0 && ledger->how != LEDGER_CREATE && (err->code == ENOENT || err->code == ENOTDIR))
 		return no_ledger(ledger, err);
-	if (!real)
+	if (ledger->folder < 0)
+		return err_wrap(err, "find the folder of the ledger");
+	(void)snprintf(link, sizeof(link), "/proc/self/fd/%d", ledger->folder);
+	ssize_t len = readlink(link, real, sizeof(real) - 1);
+	if (len <= 0)
 		return err_errno(err, errno, "find the folder of the ledger '%s'", ledger->shown);
-	ledger->file = xfmt("%s/%s", strcmp(real, "/") == 0 ? "" : real, name);
+	real[len] = '\0';
+	ledger->file = xfmt("%s/%s", strcmp(real, "/") == 0 ? "" : real, ledger->name);
 	return 0;
+}
+
+/* SQLite opens by the path: whoever has put another folder there meanwhile had it open another file. */
+static int check_place(const struct ledger *ledger, struct err *err)
+{
+	struct stat held, opened;
+
+	if (beneath_stat(ledger->folder, ledger->name, &held) == 0 && lstat(ledger->file, &opened) == 0 && held.st_dev == opened.st_dev &&
+		held.st_ino == opened.st_ino)
+		return 0;
+	return err_set(err, ERR_USAGE, "the ledger '%s' was moved while it was opened: try again", ledger->shown);
 }
 
 /* By ourselves, for the mode: SQLite gives its -wal and -shm files the same. An empty file is an
@@ -43,8 +58,7 @@ static int find_file(struct ledger *ledger, struct err *err)
  * this process has open would drop that connection's locks. */
 static int make_file(struct ledger *ledger, struct err *err)
 {
-	own(fd_closep) int fd =
-		open(ledger->file, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+	own(fd_closep) int fd = beneath_try(ledger->folder, ledger->name, O_RDWR | O_CREAT | O_EXCL, 0600);
 
 	if (fd < 0 && errno != EEXIST)
 		return err_set(err, errno,
@@ -53,11 +67,31 @@ static int make_file(struct ledger *ledger, struct err *err)
 	return 0;
 }
 
+/* What SQLite keeps beside it. A journal is never ours, since use_log has none made, and one can name any other file, which SQLite
+ * removes when it rolls back. */
+static int look_beside(const struct ledger *ledger, struct err *err)
+{
+	static const char *const endings[] = {"-wal", "-shm"};
+	own(freep) char *journal = xfmt("%s-journal", ledger->name);
+	struct stat status;
+
+	if (beneath_stat(ledger->folder, journal, &status) == 0)
+		return err_set(err, ERR_USAGE, "beside the ledger '%s' lies a '%s', which is none of hotcell's: remove it", ledger->shown, journal);
+	for (size_t i = 0; i < ARRAY_LEN(endings); i++) {
+		own(freep) char *name = xfmt("%s%s", ledger->name, endings[i]);
+		if (beneath_stat(ledger->folder, name, &status) == 0 && !S_ISREG(status.st_mode))
+			return beneath_fail(ledger->folder, name, EEXIST, "open", err);
+	}
+	return 0;
+}
+
 static int look_at_file(struct ledger *ledger, struct err *err)
 {
 	struct stat status;
 
-	if (lstat(ledger->file, &status) < 0) {
+	if (look_beside(ledger, err) < 0)
+		return -1;
+	if (beneath_stat(ledger->folder, ledger->name, &status) < 0) {
 		if (errno != ENOENT)
 			return err_errno(err, errno, "look at the ledger '%s'", ledger->shown);
 		return ledger->how == LEDGER_CREATE ? make_file(ledger, err)
@@ -150,11 +184,30 @@ static int check_identity(struct ledger *ledger, bool *ret_empty, struct err *er
 	return format >= 1 ? 0 : ledger_damaged(ledger, "its format is not known", err);
 }
 
+/* Switching to the log is a transaction of the other kind, which has a journal: in memory, so that there is never one beside the
+ * ledger. One that has its log already would lose it by this. */
+static int journal_in_memory(struct ledger *ledger, struct err *err)
+{
+	static const char *const pragmas[] = {"PRAGMA journal_mode", "PRAGMA journal_mode = MEMORY"};
+
+	for (size_t i = 0; i < ARRAY_LEN(pragmas); i++) {
+		own(statement_finalizep) sqlite3_stmt *statement = ledger_prepare(ledger, pragmas[i], err);
+		if (!statement)
+			return -1;
+		/* busy: then the next one says so */
+		if (sqlite3_step(statement) == SQLITE_ROW && strcmp((const char *)sqlite3_column_text(statement, 0), "wal") == 0)
+			return 0;
+	}
+	return 0;
+}
+
 /* Switching to the log is refused at once, not waited for, while another process does the same. */
 static int use_log(struct ledger *ledger, struct err *err)
 {
 	const struct timespec pause = {.tv_nsec = 10000000};
 
+	if (journal_in_memory(ledger, err) < 0)
+		return -1;
 	for (int tries = LEDGER_BUSY_MS / 10;; tries--) {
 		own(statement_finalizep) sqlite3_stmt *statement =
 			ledger_prepare(ledger, "PRAGMA journal_mode = WAL", err);
@@ -230,9 +283,9 @@ static char *file_uri(const char *file)
 static bool log_is_empty(const struct ledger *ledger)
 {
 	struct stat status;
-	own(freep) char *log = xfmt("%s-wal", ledger->file);
+	own(freep) char *log = xfmt("%s-wal", ledger->name);
 
-	return lstat(log, &status) < 0 ? errno == ENOENT : status.st_size == 0;
+	return beneath_stat(ledger->folder, log, &status) < 0 ? errno == ENOENT : status.st_size == 0;
 }
 
 /* Without its -shm file, where none can be made, a database is readable only if SQLite is promised
@@ -287,9 +340,10 @@ struct ledger *ledger_open(const char *path, enum ledger_how how, struct err *er
 	ledger->shown = buf_take(&shown);
 	ledger->path = xstrdup(path);
 	ledger->how = how;
+	ledger->folder = -1;
 	if (find_file(ledger, err) < 0 || look_at_file(ledger, err) < 0)
 		return NULL;
-	if ((how == LEDGER_READ ? open_to_read : open_to_write)(ledger, err) < 0)
+	if ((how == LEDGER_READ ? open_to_read : open_to_write)(ledger, err) < 0 || check_place(ledger, err) < 0)
 		return NULL;
 	return ptr_take(&ledger);
 }

@@ -31,7 +31,9 @@ enum ledger_batch {
 struct ledger {
 	sqlite3 *db;
 	char *path; /* as given */
-	char *file; /* the same with its folder resolved: SQLite follows no link at all */
+	int folder; /* it is in, held */
+	char *name; /* in that */
+	char *file; /* the path with that folder resolved: SQLite follows no link at all */
 	char *shown; /* the path for a sentence: escaped, and not too long */
 	enum ledger_how how;
 	int64_t format; /* of the file: an older one is brought up to date when it is opened to write, and read as it is else */

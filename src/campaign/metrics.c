@@ -144,7 +144,7 @@ static const struct metric metrics[] = {
 	{"door_tokens_total", "counter", "Tokens of language models, as their answers say.", get_door_tokens, "direction",
 		tokens_name, 2},
 	{"door_dollars_total", "counter", "What those tokens cost.", get_door_dollars},
-	{"door_unpriced_total", "counter", "Answers without usage or of a model without a price.", get_door_unpriced},
+	{"door_unpriced_total", "counter", "Answers whose cost is estimated: without usage, cut off, or of a model without a price.", get_door_unpriced},
 	{"orphans", "gauge", "Processes of dead supervisors on this machine.", get_orphans},
 	{"memory_bytes", "gauge", "Memory of all running cells now.", get_memory_now},
 	{"cpu_cores", "gauge", "CPUs in use on this machine, by whomever.", get_cpu_now},

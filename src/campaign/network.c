@@ -43,4 +43,6 @@ void network_text(const struct door_totals *totals, struct buf *ret)
 		buf_fmt(ret, ", %" PRIu64 " tokens", tokens);
 	if (tokens > 0 || count[COUNT_MICRODOLLARS] > 0)
 		buf_fmt(ret, ", %s", network_dollars(count[COUNT_MICRODOLLARS], dollars, sizeof(dollars)));
+	if (count[COUNT_UNPRICED] > 0)
+		buf_fmt(ret, " (%" PRIu64 " estimated)", count[COUNT_UNPRICED]);
 }

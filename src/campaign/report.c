@@ -10,6 +10,7 @@
 
 #include "base/clock.h"
 #include "campaign/report_private.h"
+#include "campaign/session.h"
 
 /* ---- where the sessions are ---- */
 
@@ -54,7 +55,8 @@ static void set_links(struct report *report, const char *page)
 	if (links.len > 0 && links.data[links.len - 1] != '/')
 		buf_char(&links, '/');
 	report->links = links.data ? buf_take(&links) : xstrdup("");
-	report->sessions = open(output, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	struct err none; /* then its parts say that they are not there */
+	report->sessions = sessions_folder(output, false, &none);
 }
 
 void html_session(struct buf *out, const struct report *report, uint64_t number)

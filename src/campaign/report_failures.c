@@ -5,6 +5,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "base/beneath.h"
 #include "campaign/report_private.h"
 #include "redact/redact.h"
 
@@ -13,12 +14,11 @@
 /* The last bytes of a regular file; how long it is, or 0 where there is none. */
 static uint64_t tail_read(int dir, const char *name, char tail[REPORT_TAIL], size_t *ret_len)
 {
-	own(fd_closep) int fd =
-		openat(dir, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+	own(fd_closep) int fd = beneath_try(dir, name, O_RDONLY, 0);
 	struct stat st;
 
 	*ret_len = 0;
-	if (fd < 0 || fstat(fd, &st) < 0 || !S_ISREG(st.st_mode) || st.st_size <= 0)
+	if (fd < 0 || fstat(fd, &st) < 0 || st.st_size <= 0)
 		return 0;
 	off_t from = st.st_size > REPORT_TAIL ? st.st_size - REPORT_TAIL : 0;
 	ssize_t got = pread(fd, tail, REPORT_TAIL, from);
@@ -66,10 +66,8 @@ static bool put_tail(struct buf *out, int dir, const char *name)
 
 static void put_tails(struct buf *out, const struct report *report, const char *session)
 {
-	own(fd_closep) int dir = report->sessions < 0
-		? -1
-		: openat(report->sessions, session,
-			  O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	own(fd_closep) int dir =
+		report->sessions < 0 ? -1 : beneath_try(report->sessions, session, O_RDONLY | O_DIRECTORY, 0);
 
 	if (dir < 0) {
 		buf_str(out, "<p class=note>Its folder is not there any more.</p>\n");

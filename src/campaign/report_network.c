@@ -5,6 +5,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "base/beneath.h"
 #include "base/json_read.h"
 #include "campaign/network.h"
 #include "campaign/report_private.h"
@@ -106,12 +107,11 @@ static void read_lines(const struct buf *text, uint64_t number, struct report_pl
 /* The first bytes of a regular file. */
 static void read_log(int dir, struct buf *ret)
 {
-	own(fd_closep) int fd = openat(dir, NETWORK_LOG, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
-	struct stat st;
+	own(fd_closep) int fd = beneath_try(dir, NETWORK_LOG, O_RDONLY, 0);
 	char chunk[16384];
 	ssize_t got;
 
-	if (fd < 0 || fstat(fd, &st) < 0 || !S_ISREG(st.st_mode))
+	if (fd < 0)
 		return;
 	while (ret->len < FILE_MAX && (got = read(fd, chunk, sizeof(chunk))) > 0)
 		buf_add(ret, chunk, (size_t)got);
@@ -127,7 +127,7 @@ static size_t read_logs(const struct report *report, struct report_places *allow
 		own(buf_done) struct buf text = {0};
 		char session[24];
 		(void)plan_session_name(report->status->campaign.plan.runs, report->networked[i], session, sizeof(session));
-		own(fd_closep) int dir = openat(report->sessions, session, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+		own(fd_closep) int dir = beneath_try(report->sessions, session, O_RDONLY | O_DIRECTORY, 0);
 		if (dir < 0)
 			continue;
 		read_log(dir, &text);
@@ -217,7 +217,7 @@ static void put_sums(struct buf *out, const struct campaign_record *campaign)
 		buf_char(out, ' ');
 		html_count(out, unpriced);
 		buf_str(out, unpriced == 1 ? " answer" : " answers");
-		buf_str(out, " did not say what was used, or came from a model without a price: the sum is a guess.");
+		buf_str(out, " did not say what was used, were cut off, or came from a model without a price: what they cost is an estimate, on the safe side where a budget is set.");
 	}
 	buf_str(out, "</p>\n");
 }

@@ -220,6 +220,7 @@ static void on_printed(void *data, unsigned stream, const char *bytes, size_t le
 	struct worker *worker = data;
 	const struct scrub_words *words = redactor_words(worker->campaign->redactor);
 
+	worker->scrub[stream].even = worker->campaign->policy != NULL && worker->campaign->policy->secret_count > 0;
 	if (len > 0)
 		scrub_take(&worker->scrub[stream], words, bytes, len, out);
 	else

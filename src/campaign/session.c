@@ -10,13 +10,14 @@
 #include <sys/stat.h>
 #include <time.h>
 
+#include "base/beneath.h"
 #include "base/clock.h"
-#include "base/fs.h"
 #include "base/json.h"
 #include "base/term.h"
 #include "campaign/network.h"
 #include "campaign/secrets.h"
 
+#define DEFAULT_FOLDER "fuzz" /* of "fuzz/runs", where --output is not given */
 #define OWNER_FILE ".hotcell-campaign"
 #define MARKER_DRAFT ".marker"
 
@@ -28,8 +29,7 @@ const char *const session_reserved[] = { "stdout.log", "stderr.log", "result.jso
 /* The first name in it; NULL if it is empty. */
 static char *first_entry(int fd)
 {
-	int copy = openat(fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	DIR *dir = copy < 0 ? NULL : fdopendir(copy);
+	DIR *dir = beneath_list(fd, ".");
 	struct dirent *entry;
 	char *found = NULL;
 
@@ -43,10 +43,12 @@ static char *first_entry(int fd)
 
 static int owner_write(int fd, const char *path, const char *uuid, struct err *err)
 {
-	own(fd_closep) int file = openat(fd, OWNER_FILE, O_WRONLY | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
+	own(fd_closep) int file = beneath_open(fd, OWNER_FILE, O_WRONLY | O_CREAT, 0600, err);
 	own(freep) char *text = xfmt("%s\n", uuid);
 
-	if (file < 0 || write(file, text, strlen(text)) != (ssize_t)strlen(text))
+	if (file < 0)
+		return -1;
+	if (write(file, text, strlen(text)) != (ssize_t)strlen(text))
 		return err_errno(err, errno, "write to the folder '%s'", path);
 	return 0;
 }
@@ -67,7 +69,7 @@ static int owner_check(int fd, const char *path, const char *uuid, struct err *e
 
 	if (other == NULL)
 		return owner_write(fd, path, uuid, err);
-	bool read = fs_read_small(fd, OWNER_FILE, 256, &text, &none) == 0;
+	bool read = beneath_read(fd, OWNER_FILE, 256, &text, &none) == 0;
 	if (read && is_owner(&text, uuid))
 		return 0;
 	if (read && text.len == 0 && strcmp(other, OWNER_FILE) == 0) /* who began to take it was killed */
@@ -82,24 +84,73 @@ static int owner_check(int fd, const char *path, const char *uuid, struct err *e
 		buf_text(&shown));
 }
 
-static bool is_link(const char *path)
+/* The way to the folder is the user's own, but for the name that is ours when the user gives none: who may write to the project
+ * may have put a link there. */
+static int above_open(const char *path, bool make, char **ret_last, struct err *err)
+{
+	own(freep) char *folder = NULL, *rest = NULL;
+	own(freep) char *last = beneath_split(path, &folder), *name = beneath_split(folder, &rest), *again = NULL;
+
+	if (strcmp(name, DEFAULT_FOLDER) != 0)
+		return beneath_parent(path, make, ret_last, err);
+	own(fd_closep) int project = beneath_parent(folder, make, &again, err);
+	if (project < 0)
+		return -1;
+	int fd = make ? beneath_mkdirs(project, name, 0755, err) : beneath_open(project, name, O_RDONLY | O_DIRECTORY, 0, err);
+	if (fd >= 0)
+		*ret_last = ptr_take(&last);
+	return fd;
+}
+
+int sessions_folder(const char *path, bool make, struct err *err)
+{
+	own(freep) char *last = NULL;
+	own(fd_closep) int above = above_open(path, make, &last, err);
+
+	if (above < 0)
+		return -1;
+	/* ours alone: what runs printed and left is nobody else's to read */
+	return make ? beneath_mkdirs(above, last, 0700, err) : beneath_open(above, last, O_RDONLY | O_DIRECTORY, 0, err);
+}
+
+int sessions_folder_remove(const char *path)
+{
+	own(freep) char *last = NULL;
+	struct err err;
+	own(fd_closep) int above = above_open(path, false, &last, &err);
+
+	if (above >= 0)
+		return beneath_unlink(above, last, AT_REMOVEDIR);
+	errno = err.code;
+	return -1;
+}
+
+/* Whoever else may rename what is in it could show us sessions that were none. */
+static int check_ours(int fd, const char *path, struct err *err)
 {
 	struct stat st;
 
-	return lstat(path, &st) == 0 && S_ISLNK(st.st_mode);
+	if (fstat(fd, &st) < 0)
+		return err_errno(err, errno, "look at the folder '%s'", path);
+	if (st.st_uid != geteuid())
+		return err_set(err, ERR_USAGE, "the folder '%s' for sessions belongs to another user, who could change them: name another with --output",
+			path);
+	if (st.st_mode & 002)
+		return err_set(err, ERR_USAGE, "the folder '%s' for sessions can be written by everybody: 'chmod o-w' it, or name another with --output",
+			path);
+	return 0;
 }
 
 int sessions_open(const char *path, const char *uuid, int *ret_fd, struct err *err)
 {
-	if (is_link(path))
-		return err_set(err, ERR_USAGE, "'%s' is a symbolic link: name the folder itself with --output", path);
-	if (fs_mkdirs(path, err) < 0) {
+	own(fd_closep) int fd = sessions_folder(path, true, err);
+
+	if (fd < 0) {
 		err->code = err->code == ENOTDIR || err->code == EEXIST ? ERR_USAGE : err->code;
-		return err_wrap(err, "make the folder '%s' for sessions", path);
+		return err_wrap(err, "make the folder for sessions, which --output names");
 	}
-	own(fd_closep) int fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-	if (fd < 0)
-		return err_errno(err, errno, "open the folder '%s' for sessions", path);
+	if (check_ours(fd, path, err) < 0)
+		return -1;
 	/* of several that find it empty at the same time one takes it */
 	if (flock(fd, LOCK_EX) < 0)
 		return err_errno(err, errno, "lock the folder '%s'", path);
@@ -113,11 +164,11 @@ int sessions_open(const char *path, const char *uuid, int *ret_fd, struct err *e
 
 int sessions_lock(int sessions, const char *path, struct err *err)
 {
-	own(fd_closep) int fd = openat(sessions, OWNER_FILE, O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+	own(fd_closep) int fd = beneath_open(sessions, OWNER_FILE, O_RDWR, 0, err);
 	struct flock lock = { .l_type = F_WRLCK };
 
 	if (fd < 0)
-		return err_errno(err, errno, "open '%s/" OWNER_FILE "'", path);
+		return -1;
 	if (fcntl(fd, F_OFD_SETLK, &lock) < 0)
 		return err_set(err, ERR_USAGE, "another hotcell is writing sessions to '%s'", path);
 	return fd_take(&fd);
@@ -125,22 +176,23 @@ int sessions_lock(int sessions, const char *path, struct err *err)
 
 void sessions_disown(const char *path, const char *uuid)
 {
-	own(fd_closep) int fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-	own(buf_done) struct buf text = { 0 };
 	struct err none;
+	own(fd_closep) int fd = sessions_folder(path, false, &none);
+	own(buf_done) struct buf text = { 0 };
 
-	if (fd < 0 || fs_read_small(fd, OWNER_FILE, 256, &text, &none) < 0 || !is_owner(&text, uuid))
+	if (fd < 0 || beneath_read(fd, OWNER_FILE, 256, &text, &none) < 0 || !is_owner(&text, uuid))
 		return;
-	(void)unlinkat(fd, OWNER_FILE, 0);
-	(void)rmdir(path); /* stays if there is anything in it */
+	(void)beneath_unlink(fd, OWNER_FILE, 0);
+	(void)sessions_folder_remove(path); /* stays if there is anything in it */
 }
 
 bool sessions_free(const char *path)
 {
-	own(fd_closep) int fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	struct err none;
+	own(fd_closep) int fd = sessions_folder(path, false, &none);
 
 	if (fd < 0)
-		return errno == ENOENT;
+		return none.code == ENOENT;
 	own(freep) char *entry = first_entry(fd);
 	return entry == NULL;
 }
@@ -149,22 +201,18 @@ bool sessions_free(const char *path)
 
 static int log_open(int dir, const char *name, struct err *err)
 {
-	int fd = openat(dir, name, O_WRONLY | O_CREAT | O_EXCL | O_APPEND | O_CLOEXEC, 0644);
-
-	return fd < 0 ? err_errno(err, errno, "make '%s'", name) : fd;
+	return beneath_open(dir, name, O_WRONLY | O_CREAT | O_EXCL | O_APPEND, 0644, err);
 }
 
 static int folder_make(int sessions, const char *name, struct err *err)
 {
-	if (mkdirat(sessions, name, 0755) == 0)
-		return 0;
-	if (errno != EEXIST)
-		return err_errno(err, errno, "make the session folder '%s'", name);
-	if (fs_remove_tree(sessions, name, err) < 0)
+	int fd = beneath_mkdir(sessions, name, 0755, err);
+
+	if (fd >= 0 || err->code != EEXIST)
+		return fd;
+	if (beneath_remove(sessions, name, err) < 0)
 		return err_wrap(err, "remove what an earlier try left in session '%s'", name);
-	if (mkdirat(sessions, name, 0755) < 0)
-		return err_errno(err, errno, "make the session folder '%s'", name);
-	return 0;
+	return beneath_mkdir(sessions, name, 0755, err);
 }
 
 int session_create(struct session *ret, int sessions, const char *name, struct err *err)
@@ -172,11 +220,9 @@ int session_create(struct session *ret, int sessions, const char *name, struct e
 	own(session_done) struct session session = { .dir = -1, .out = -1, .err = -1 };
 
 	(void)snprintf(session.name, sizeof(session.name), "%s", name);
-	if (folder_make(sessions, name, err) < 0)
-		return -1;
-	session.dir = openat(sessions, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	session.dir = folder_make(sessions, name, err);
 	if (session.dir < 0)
-		return err_errno(err, errno, "open the session folder '%s'", name);
+		return err_wrap(err, "make the session folder '%s'", name);
 	session.out = log_open(session.dir, "stdout.log", err);
 	session.err = session.out < 0 ? -1 : log_open(session.dir, "stderr.log", err);
 	if (session.err < 0)
@@ -202,10 +248,10 @@ void session_done(struct session *session)
 
 static int write_file(int dir, const char *name, const struct buf *text, struct err *err)
 {
-	own(fd_closep) int fd = openat(dir, name, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0644);
+	own(fd_closep) int fd = beneath_open(dir, name, O_WRONLY | O_CREAT | O_TRUNC, 0644, err);
 
 	if (fd < 0)
-		return err_errno(err, errno, "make '%s'", name);
+		return -1;
 	for (size_t done = 0; done < text->len;) {
 		ssize_t wrote = write(fd, text->data + done, text->len - done);
 		if (wrote < 0 && errno != EINTR)
@@ -295,10 +341,10 @@ void session_marker_text(const struct run_record *run, uint64_t timeout_ms, cons
  * would not be known as one. */
 static size_t read_tail(int dir, const char *name, char *ret, size_t max)
 {
-	own(fd_closep) int fd = openat(dir, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+	own(fd_closep) int fd = beneath_try(dir, name, O_RDONLY, 0);
 	struct stat st;
 
-	if (fd < 0 || fstat(fd, &st) < 0 || !S_ISREG(st.st_mode) || st.st_size == 0)
+	if (fd < 0 || fstat(fd, &st) < 0 || st.st_size == 0)
 		return 0;
 	off_t from = st.st_size > (off_t)max ? st.st_size - (off_t)max : 0;
 	ssize_t got = pread(fd, ret, max, from);
@@ -317,7 +363,7 @@ static bool is_marked(int dir)
 	static const enum run_state finals[] = { RUN_SUCCESS, RUN_ERROR, RUN_TIMEOUT };
 
 	for (size_t i = 0; i < ARRAY_LEN(finals); i++)
-		if (faccessat(dir, run_state_marker(finals[i]), F_OK, AT_SYMLINK_NOFOLLOW) == 0)
+		if (beneath_is_file(dir, run_state_marker(finals[i])))
 			return true;
 	return false;
 }
@@ -337,18 +383,18 @@ static int marker_make(int dir, const char *name, const struct run_record *run, 
 	session_marker_text(run, timeout_ms, tail, len, redactor, &text);
 	if (write_file(dir, MARKER_DRAFT, &text, err) < 0)
 		return err_wrap(err, "mark session '%s'", name);
-	if (renameat(dir, MARKER_DRAFT, dir, run_state_marker(run->state)) < 0)
-		return err_errno(err, errno, "mark session '%s'", name);
+	if (beneath_rename(dir, MARKER_DRAFT, dir, run_state_marker(run->state), err) < 0)
+		return err_wrap(err, "mark session '%s'", name);
 	return 0;
 }
 
 static int mark(int sessions, const char *name, bool looks, const struct run_record *run, uint64_t timeout_ms,
 	const struct redactor *redactor, struct err *err)
 {
-	own(fd_closep) int dir = openat(sessions, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	own(fd_closep) int dir = beneath_open(sessions, name, O_RDONLY | O_DIRECTORY, 0, err);
 
 	if (dir < 0)
-		return err_errno(err, errno, "open the session folder '%s'", name);
+		return err_wrap(err, "open the session folder '%s'", name);
 	return looks && is_marked(dir) ? 0 : marker_make(dir, name, run, timeout_ms, redactor, err);
 }
 
@@ -366,5 +412,5 @@ int session_mark_own(int sessions, const char *name, const struct run_record *ru
 
 int session_remove(int sessions, const char *name, struct err *err)
 {
-	return fs_remove_tree(sessions, name, err);
+	return beneath_remove(sessions, name, err);
 }

@@ -24,6 +24,9 @@ extern const char *const session_reserved[]; /* the names above, NULL-terminated
 /* The folder of all sessions. Takes one that is missing or empty, or that this uuid has taken before; any
  * other is an error that says what is in it. `*ret_fd` is the folder. */
 MUST_CHECK int sessions_open(const char *path, const char *uuid, int *ret_fd, struct err *err);
+/* It, whosever it is: opened through no link in its last step, nor in the one before where that is "fuzz", which is ours. */
+MUST_CHECK int sessions_folder(const char *path, bool make, struct err *err);
+int sessions_folder_remove(const char *path); /* if it is empty. -1 with errno */
 /* Held while the descriptor is open: no other supervisor writes there, whatever ledger it has. Else ERR_USAGE. */
 MUST_CHECK int sessions_lock(int sessions, const char *path, struct err *err);
 /* It is no campaign's any more, and goes if it is empty. */

@@ -351,6 +351,8 @@ static void put_network(struct page *page, const struct campaign_status *status)
 		size_text(count[COUNT_RECEIVED], more, sizeof(more)));
 	if (count[COUNT_TOKENS_IN] > 0 || count[COUNT_MICRODOLLARS] > 0)
 		put_part(page, NULL, "%s", network_dollars(count[COUNT_MICRODOLLARS], text, sizeof(text)));
+	if (count[COUNT_UNPRICED] > 0)
+		put_part(page, YELLOW, "%s estimated", count_text(count[COUNT_UNPRICED], text, sizeof(text)));
 	if (budget[0])
 		put_part(page, DIM, "budget %s", budget);
 	line_end(page);

@@ -52,6 +52,16 @@ static bool is_formula(const char *text)
 	return *text && strchr("=+-@\t\r\n", *text);
 }
 
+/* C0 but for tabs and ends of lines, DEL, and C1. */
+static bool is_control(const char *text, int size)
+{
+	unsigned char first = (unsigned char)text[0];
+
+	if (size == 2)
+		return first == 0xc2 && (unsigned char)text[1] < 0xa0;
+	return size == 1 && (first == 0x7f || (first < 0x20 && first != '\t' && first != '\n' && first != '\r'));
+}
+
 static void put_text(struct buf *out, const char *text)
 {
 	buf_char(out, '"');
@@ -63,6 +73,8 @@ static void put_text(struct buf *out, const char *text)
 			buf_str(out, "\"\"");
 		else if (size <= 0)
 			buf_str(out, "\xef\xbf\xbd");
+		else if (is_control(text, size)) /* somebody will print the file on a terminal */
+			buf_fmt(out, "\\x%02x", (unsigned char)text[size - 1]);
 		else
 			buf_add(out, text, (size_t)size);
 		text += size <= 0 ? 1 : size;

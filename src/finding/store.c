@@ -9,8 +9,7 @@
 #include <sys/stat.h>
 
 #include "base/base64.h"
-#include "base/fs.h"
-#include "base/out_file.h"
+#include "base/beneath.h"
 #include "base/own.h"
 
 #define SUFFIX ".json"
@@ -40,7 +39,7 @@ static void load(struct finding_store *store, int folder, const char *name)
 	struct finding read = {0};
 	struct err err = {0};
 
-	if (fs_read_small(folder, name, CAPSULE_MAX, &text, &err) < 0 ||
+	if (beneath_read(folder, name, CAPSULE_MAX, &text, &err) < 0 ||
 		capsule_read(&read, buf_text(&text), text.len, name, &err) < 0) {
 		texts_add(&store->unread, err.text);
 		return;
@@ -54,21 +53,30 @@ static void load(struct finding_store *store, int folder, const char *name)
 	finding_done(&read);
 }
 
+/* The store is a folder of a state folder, which is the one that is held. */
+static int folder_open(const char *folder, bool make, struct err *err)
+{
+	own(freep) char *state = NULL;
+	own(freep) char *last = beneath_split(folder, &state);
+	own(fd_closep) int root = beneath_root(state, err);
+
+	if (root < 0)
+		return -1;
+	return make ? beneath_mkdirs(root, last, 0755, err) : beneath_open(root, last, O_RDONLY | O_DIRECTORY, 0, err);
+}
+
 int store_open(struct finding_store *ret, const char *folder, struct err *err)
 {
-	own(fd_closep) int fd = open(folder, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	own(fd_closep) int fd = folder_open(folder, false, err);
 
 	*ret = (struct finding_store){.folder = xstrdup(folder)};
-	if (fd < 0 && errno == ENOENT)
+	if (fd < 0 && err->code == ENOENT)
 		return 0;
-	int copy = fd < 0 ? -1 : fcntl(fd, F_DUPFD_CLOEXEC, 3);
-	DIR *dir = copy < 0 ? NULL : fdopendir(copy);
+	DIR *dir = fd < 0 ? NULL : beneath_list(fd, ".");
 	if (!dir) {
 		int code = errno;
-		if (copy >= 0)
-			(void)close(copy);
 		store_done(ret);
-		return err_errno(err, code, "open the folder of findings '%s'", folder);
+		return fd < 0 ? err_wrap(err, "open the folder of findings") : err_errno(err, code, "open the folder of findings '%s'", folder);
 	}
 	for (const struct dirent *entry; (entry = readdir(dir)) && ret->count < FINDINGS_MAX;)
 		if (is_capsule_name(entry->d_name))
@@ -107,62 +115,74 @@ const struct finding *store_find(const struct finding_store *store, const char *
 /* ---- writing ---- */
 
 /* The bytes of an input in a file of their own: what a debugger is given. */
-static int put_bytes(const char *folder, const char *name, const char *text, struct err *err)
+static int put_bytes(int folder, const char *name, const char *text, struct err *err)
 {
-	own(freep) char *path = xfmt("%s/%s", folder, name);
 	own(buf_done) struct buf bytes = {0};
 
 	if (!base64_read(text, strlen(text), &bytes))
 		return 0; /* a capsule that somebody made: it is kept as it is */
-	return out_file_write(path, &bytes, true, err);
+	return beneath_write(folder, name, &bytes, 0644, err);
+}
+
+/* Where a run left a core: below the same state folder, most of all. */
+static int core_open(const char *store, const char *from, struct err *err)
+{
+	own(freep) char *state = NULL;
+	own(freep) char *last = beneath_split(store, &state);
+	size_t len = strlen(state);
+
+	if (strncmp(from, state, len) != 0 || from[len] != '/')
+		return beneath_root(from, err);
+	own(fd_closep) int root = beneath_root(state, err);
+	return root < 0 ? -1 : beneath_open(root, from + len + 1, O_RDONLY | O_DIRECTORY, 0, err);
 }
 
 /* Moved, since they may be large. Whoever took them has seen that they are plain files, and nobody else has them any more. */
-static int put_core(const char *from, const char *folder, struct err *err)
+static int put_core(const char *store, const char *from, int folder, struct err *err)
 {
 	static const char *const names[] = {STORE_CORE, STORE_PROGRAM};
+	own(fd_closep) int old = core_open(store, from, err);
 
-	for (size_t i = 0; i < ARRAY_LEN(names); i++) {
-		own(freep) char *old = xfmt("%s/%s", from, names[i]), *new = xfmt("%s/%s", folder, names[i]);
-		if (rename(old, new) < 0)
-			return err_errno(err, errno, "move '%s' to '%s'", old, new);
-	}
+	for (size_t i = 0; i < ARRAY_LEN(names); i++)
+		if (old < 0 || beneath_rename(old, names[i], folder, names[i], err) < 0)
+			return err_wrap(err, "move the core");
 	return 0;
 }
 
 /* FOLDER/ID/ has what cannot be read in a capsule: input, found, report.txt, core and program. */
-static int put_files(const struct finding_store *store, const struct finding *finding, struct err *err)
+static int put_files(const char *shown, int store, const struct finding *finding, struct err *err)
 {
-	own(freep) char *folder = xfmt("%s/%s", store->folder, finding->id), *report = xfmt("%s/" STORE_REPORT, folder);
 	own(buf_done) struct buf text = {0};
 
 	if (!finding->binary)
 		return 0;
-	if (fs_mkdirs(folder, err) < 0 || put_bytes(folder, STORE_INPUT, finding->input, err) < 0 ||
+	own(fd_closep) int folder = beneath_mkdirs(store, finding->id, 0755, err);
+	if (folder < 0 || put_bytes(folder, STORE_INPUT, finding->input, err) < 0 ||
 		(finding->found && put_bytes(folder, STORE_FOUND, finding->found, err) < 0))
 		return -1;
-	if (finding->core_from && put_core(finding->core_from, folder, err) < 0)
+	if (finding->core_from && put_core(shown, finding->core_from, folder, err) < 0)
 		return -1;
-	if (!finding->report && access(report, F_OK) == 0)
+	if (!finding->report && beneath_is_file(folder, STORE_REPORT))
 		return 0; /* what was said when it was found */
 	buf_str(&text, finding->report ? finding->report : "");
 	for (size_t i = 0; !finding->report && i < finding->evidence.count; i++)
 		buf_fmt(&text, "%s\n", finding->evidence.items[i]);
-	return out_file_write(report, &text, true, err);
+	return beneath_write(folder, STORE_REPORT, &text, 0644, err);
 }
 
 int store_put(struct finding_store *store, const struct finding *finding, struct err *err)
 {
-	own(freep) char *path = xfmt("%s/%s" SUFFIX, store->folder, finding->id);
+	own(freep) char *name = xfmt("%s" SUFFIX, finding->id);
 	own(json_done) struct json json = {.pretty = true};
+	own(fd_closep) int folder = folder_open(store->folder, true, err);
 
-	if (fs_mkdirs(store->folder, err) < 0)
+	if (folder < 0)
 		return -1;
 	capsule_write(finding, &json);
 	buf_char(&json.out, '\n');
 	if (json.out.len > CAPSULE_MAX)
 		return err_set(err, ERR_LIMIT, "the capsule of finding %s would be larger than %zu MB", finding->id, CAPSULE_MAX >> 20);
-	return put_files(store, finding, err) < 0 ? -1 : out_file_write(path, &json.out, true, err);
+	return put_files(store->folder, folder, finding, err) < 0 ? -1 : beneath_write(folder, name, &json.out, 0644, err);
 }
 
 /* By way of the capsule: what can be written can be read, and nothing is shared. */
@@ -192,13 +212,13 @@ static void join(struct finding *fresh, const struct finding *old)
 /* What others wrote since the store was opened counts too: above all a suppression, while a campaign runs all night. */
 static void refresh(struct finding_store *store, const char *id)
 {
-	own(fd_closep) int folder = open(store->folder, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	struct err err = {0};
+	own(fd_closep) int folder = folder_open(store->folder, false, &err);
 	own(freep) char *name = xfmt("%s" SUFFIX, id);
 	own(buf_done) struct buf text = {0};
 	struct finding read = {0}, *old = NULL;
-	struct err err = {0};
 
-	if (folder < 0 || fs_read_small(folder, name, CAPSULE_MAX, &text, &err) < 0 ||
+	if (folder < 0 || beneath_read(folder, name, CAPSULE_MAX, &text, &err) < 0 ||
 		capsule_read(&read, buf_text(&text), text.len, name, &err) < 0)
 		return;
 	if (strcmp(read.id, id) != 0) {
@@ -231,16 +251,13 @@ int store_add(struct finding_store *store, const struct finding *finding, bool *
 	*ret_new = !old;
 	if (old)
 		join(&fresh, old);
-	if (store_put(store, &fresh, err) < 0) {
-		finding_done(&fresh);
-		return -1;
-	}
-	free(ptr_take(&fresh.core_from)); /* it is there now */
+	int written = store_put(store, &fresh, err); /* if not, it is known all the same: whoever found it tells of it */
+	free(ptr_take(&fresh.core_from)); /* it is there now, or never will be */
 	if (old)
 		finding_done(old);
 	else
 		old = place(store);
 	*old = fresh;
 	qsort(store->items, store->count, sizeof(*store->items), by_severity);
-	return 0;
+	return written;
 }

@@ -26,7 +26,8 @@ void store_done(struct finding_store *store);
 const struct finding *store_find(const struct finding_store *store, const char *id); /* or its beginning, if only one has it */
 
 /* Adds it, or joins it with what is known: its input takes the place of the old one, which may do it no more; times are
- * counted, a fixed one is open again, a suppression stays. What is known is what the folder has now, whoever wrote it. *ret_new: it was not there. */
+ * counted, a fixed one is open again, a suppression stays. What is known is what the folder has now, whoever wrote it. *ret_new: it was not there.
+ * One that cannot be written is an error, and among the items nevertheless. */
 MUST_CHECK int store_add(struct finding_store *store, const struct finding *finding, bool *ret_new, struct err *err);
 /* Writes a changed one back. */
 MUST_CHECK int store_put(struct finding_store *store, const struct finding *finding, struct err *err);

@@ -10,6 +10,7 @@
 #include <sys/stat.h>
 #include <time.h>
 
+#include "base/runtime.h"
 #include "base/wire.h"
 #include "live/live.h"
 #include "live/proto.h"
@@ -32,13 +33,14 @@ static int live_connect(int folder, const char *name, struct err *err)
 	if (connect(fd, (const struct sockaddr *)&address, sizeof(address)) < 0)
 		return err_errno(err, errno, "reach the supervisor at '%s'", name);
 	if (!live_peer_is_ours(fd))
-		return err_set(err, EPERM, "'%s' belongs to somebody else's process", name);
+		return err_set(err, EPERM, "'%s' belongs to somebody else's process, or to one in a cell or another pid namespace: it is not spoken to",
+			name);
 	return fd_take(&fd);
 }
 
 static int connect_cell(const struct live_cell *cell, struct err *err)
 {
-	own(fd_closep) int folder = live_folder_open(cell->folder, false, err);
+	own(fd_closep) int folder = runtime_folder_open(cell->folder, false, err);
 	if (folder < 0)
 		return -1;
 	int fd = live_connect(folder, cell->socket, err);
@@ -213,7 +215,7 @@ static void ask_socket(const struct asked *asked, int folder, const char *path, 
 static void ask_folder(const struct asked *asked, const char *path)
 {
 	struct err ignored;
-	own(fd_closep) int folder = live_folder_open(path, false, &ignored);
+	own(fd_closep) int folder = runtime_folder_open(path, false, &ignored);
 	if (folder < 0)
 		return;
 	int copy = fcntl(folder, F_DUPFD_CLOEXEC, 3);
@@ -230,7 +232,7 @@ static void ask_folder(const struct asked *asked, const char *path)
 static void ask_all(const struct asked *asked)
 {
 	char *path;
-	for (unsigned i = 0; (path = live_folder(i)); i++) {
+	for (unsigned i = 0; (path = runtime_folder(i)); i++) {
 		if (path[0])
 			ask_folder(asked, path);
 		free(path);

@@ -15,6 +15,7 @@
 #include <sys/stat.h>
 
 #include "base/clock.h"
+#include "base/runtime.h"
 #include "base/wire.h"
 #include "live/proto.h"
 
@@ -387,8 +388,8 @@ static void on_connect(void *data, int fd, uint32_t events)
 static int open_folder(struct live *live, struct err *err)
 {
 	char *path;
-	for (unsigned i = 0; live->folder_fd < 0 && (path = live_folder(i)); i++) {
-		if (path[0] && (live->folder_fd = live_folder_open(path, true, err)) >= 0) {
+	for (unsigned i = 0; live->folder_fd < 0 && (path = runtime_folder(i)); i++) {
+		if (path[0] && (live->folder_fd = runtime_folder_open(path, true, err)) >= 0) {
 			live->path = xfmt("%s/%s", path, live->name);
 			live->folder = ptr_take(&path);
 		}
@@ -424,7 +425,7 @@ static struct live *open_once(struct loop *loop, struct err *err)
 	(void)snprintf(live->name, sizeof(live->name), "%d.sock", (int)getpid());
 	if (open_folder(live, err) < 0 || listen_there(live, err) < 0)
 		return live_free(live);
-	live_folder_sweep(live->folder_fd);
+	runtime_folder_sweep(live->folder_fd);
 	return live;
 }
 

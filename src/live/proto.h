@@ -36,17 +36,9 @@ enum live_what {
 	LIVE_WHAT_COUNT
 };
 
-/* The folders where sockets may be, best first: NULL at the end, "" for one that is not to be used.
- * The caller frees. */
-char *live_folder(unsigned index);
-/* Opens such a folder if it is ours alone: of our user, closed to others, no symbolic link. -1 with
- * ENOENT in err when it is not there and is not to be made. */
-MUST_CHECK int live_folder_open(const char *path, bool make, struct err *err);
-/* Removes the sockets of supervisors that are no more. */
-void live_folder_sweep(int folder);
 /* The address of a socket in an open folder, however long the folder's path is. */
 struct sockaddr_un live_address(int folder, const char *name);
-/* Whether the other side is our user or root. */
+/* Whether the other side is our user or root, and lives in no cell. */
 bool live_peer_is_ours(int fd);
 
 #endif

@@ -276,7 +276,8 @@ static void a_state_folder_is_found_above_or_made_here(void **state)
 	struct err err;
 	char *deep = xfmt("%s/fuzz", world->path), *want = xfmt("%s/.hotcell", world->path), *was = getcwd(NULL, 0);
 
-	assert_int_equal(chdir(world->path), 0);
+	assert_int_equal(chdir(world->path) + setenv("XDG_STATE_HOME", world->path, 1), 0);
+	assert_true(state_is_none(NULL));
 	assert_null(state_folder(NULL, false, &err));
 	assert_int_equal(err.code, ERR_USAGE);
 	char *made = state_folder(NULL, true, &err);

@@ -412,7 +412,7 @@ static void a_store_that_is_not_there_is_empty(void **state)
 
 static void what_is_added_is_there_again(void **state)
 {
-	own(freep) char *path = xfmt("%s/a/findings", (char *)*state);
+	own(freep) char *path = xfmt("%s/findings", (char *)*state);
 	own(store_done) struct finding_store store = {0}, again = {0};
 	own(finding_done) struct finding finding = example("m", "{}");
 	struct err err = {0};

@@ -7,6 +7,7 @@
 #include <cmocka.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -15,6 +16,7 @@
 #include <sys/wait.h>
 
 #include "base/clock.h"
+#include "base/runtime.h"
 #include "base/wire.h"
 #include "fake_backend.h"
 #include "live/live.h"
@@ -152,17 +154,17 @@ static void a_folder_that_is_not_ours_alone_is_refused(void **state)
 	(void)snprintf(path, sizeof(path), "%s/open", world->folder);
 	(void)snprintf(link, sizeof(link), "%s/link", world->folder);
 	assert_int_equal(mkdir(path, 0700), 0);
-	own(fd_closep) int fine = live_folder_open(path, true, &err);
+	own(fd_closep) int fine = runtime_folder_open(path, true, &err);
 	assert_true(fine >= 0);
 	assert_int_equal(symlink(path, link), 0);
-	assert_int_equal(live_folder_open(link, true, &err), -1);
+	assert_int_equal(runtime_folder_open(link, true, &err), -1);
 	assert_int_equal(chmod(path, 0755), 0);
-	assert_int_equal(live_folder_open(path, true, &err), -1);
+	assert_int_equal(runtime_folder_open(path, true, &err), -1);
 	assert_non_null(strstr(err.text, "open to others"));
 	if (geteuid() == 0) {
 		assert_int_equal(chmod(path, 0700), 0);
 		assert_int_equal(chown(path, 12345, 12345), 0);
-		assert_int_equal(live_folder_open(path, true, &err), -1);
+		assert_int_equal(runtime_folder_open(path, true, &err), -1);
 		assert_non_null(strstr(err.text, "12345"));
 	}
 }
@@ -417,6 +419,7 @@ static int ask_exec_and_leave(struct world *world)
 	struct err err = {0};
 	int fds[3] = {0, 1, 2};
 	CHECK(live_exec(mine(world, &list), argv, env, fds, false, &err) >= 0);
+	(void)usleep(100000); /* who is dead before it is heard lives nowhere, and is not heard */
 	return 0;
 }
 
@@ -438,7 +441,7 @@ static int connect_raw(struct world *world)
 	struct err err = {0};
 	(void)snprintf(name, sizeof(name), "%d.sock", (int)getppid());
 	(void)snprintf(path, sizeof(path), "%s/hotcell", world->folder);
-	own(fd_closep) int folder = live_folder_open(path, false, &err);
+	own(fd_closep) int folder = runtime_folder_open(path, false, &err);
 	struct sockaddr_un address = live_address(folder, name);
 	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
 	return connect(fd, (struct sockaddr *)&address, sizeof(address)) < 0 ? -1 : fd;
@@ -496,6 +499,86 @@ static void a_crowd_of_clients_is_bounded(void **state)
 	as_client(*state, ask_crowd);
 }
 
+/* ---- who lives in a cell ---- */
+
+/* Runs it as process 1 of a pid namespace, with our user's id. */
+static int as_in_a_cell(struct world *world, int (*ask)(struct world *world))
+{
+	int status = 0;
+	CHECK(unshare(CLONE_NEWUSER | CLONE_NEWPID) == 0);
+	pid_t pid = fork();
+	if (pid == 0) {
+		alarm(20);
+		_exit(ask(world));
+	}
+	CHECK(pid > 0 && waitpid(pid, &status, 0) == pid);
+	CHECK(WIFEXITED(status));
+	return WEXITSTATUS(status);
+}
+
+static int knock(struct world *world)
+{
+	struct sockaddr_un address = {.sun_family = AF_UNIX};
+	char byte;
+	(void)snprintf(address.sun_path, sizeof(address.sun_path), "%s", live_path(world->live));
+	own(fd_closep) int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+	CHECK(connect(fd, (const struct sockaddr *)&address, sizeof(address)) == 0);
+	CHECK(recv(fd, &byte, 1, 0) == 0); /* hung up before we said a word */
+	return 0;
+}
+
+static int knock_from_a_cell(struct world *world)
+{
+	return as_in_a_cell(world, knock);
+}
+
+static void who_lives_in_a_cell_is_hung_up_on(void **state)
+{
+	as_client(*state, knock_from_a_cell);
+}
+
+/* Listens as a supervisor would, until the folder has a file "heard". */
+static int listen_in_a_cell(struct world *world)
+{
+	own(freep) char *path = xfmt("%s/hotcell/1.sock", world->folder);
+	own(freep) char *heard = xfmt("%s/heard", world->folder);
+	struct sockaddr_un address = {.sun_family = AF_UNIX};
+	(void)snprintf(address.sun_path, sizeof(address.sun_path), "%s", path);
+	own(fd_closep) int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	CHECK(bind(fd, (const struct sockaddr *)&address, sizeof(address)) == 0 && listen(fd, 4) == 0);
+	for (int i = 0; i < 1000 && access(heard, F_OK) < 0; i++)
+		(void)usleep(10000);
+	own(fd_closep) int came = accept4(fd, NULL, NULL, SOCK_CLOEXEC);
+	char byte;
+	CHECK(came >= 0);
+	CHECK(recv(came, &byte, 1, 0) == 0); /* it came, and told us nothing */
+	return 0;
+}
+
+static int ask_the_false_one(struct world *world)
+{
+	struct live_list list;
+	own(freep) char *heard = xfmt("%s/heard", world->folder), *path = xfmt("%s/hotcell/1.sock", world->folder);
+	pid_t pid = fork();
+	int status = 0;
+	if (pid == 0)
+		_exit(as_in_a_cell(world, listen_in_a_cell));
+	for (int i = 0; i < 1000 && access(path, F_OK) < 0; i++)
+		(void)usleep(10000);
+	(void)usleep(50000);
+	live_list(&list);
+	CHECK(list.silent == 1 && list.count == 1); /* the true one is among them */
+	live_list_done(&list);
+	own(fd_closep) int fd = open(heard, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+	CHECK(waitpid(pid, &status, 0) == pid && WIFEXITED(status) && WEXITSTATUS(status) == 0);
+	return 0;
+}
+
+static void a_supervisor_that_lives_in_a_cell_is_told_nothing(void **state)
+{
+	as_client(*state, ask_the_false_one);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, open_world, close_world)
 
 int main(void)
@@ -514,6 +597,8 @@ int main(void)
 		TEST(a_follower_gets_the_last_output_and_the_end),
 		TEST(a_program_can_be_run_in_a_live_cell),
 		TEST(a_client_that_leaves_its_program_is_no_fault),
+		TEST(who_lives_in_a_cell_is_hung_up_on),
+		TEST(a_supervisor_that_lives_in_a_cell_is_told_nothing),
 		TEST(nonsense_is_refused_and_survived),
 		TEST(a_crowd_of_clients_is_bounded),
 	};
