@@ -22,6 +22,7 @@ struct function_target {
 	bool harness; /* it takes bytes already: nothing is generated */
 	bool alone; /* root holds too much (a home, /tmp): the cells see the file and nothing else of it */
 	char *name; /* for people, and in findings: "parser.py:parse" */
+	char *above; /* a folder above root that looks like the project's top, and is not shown unless it is named; NULL: none */
 };
 void function_target_done(struct function_target *target);
 
@@ -34,12 +35,15 @@ void function_targets_done(struct function_targets *targets);
 /* "file.py:function", "crate/path::function", a harness's file, or a folder, whose harnesses are found by their names and what
  * is in them. Errors are ERR_USAGE and say what is missing: the file, the function, a language that is known; the nearest name. */
 MUST_CHECK int function_targets_read(const char *text, struct function_targets *ret, struct err *err);
+/* All of them are of this folder, which the user named (--root), and which must hold them. */
+MUST_CHECK int function_targets_root(struct function_targets *targets, const char *typed, struct err *err);
 /* The colon of such a word that its function is behind; NULL: it names none. */
 const char *function_word_colon(const char *word);
 
 /* Where a language's engine is, if it is not the system's: a virtual environment, a folder with node_modules. Its cells see it. */
 struct function_engine {
 	const char *language, *folder;
+	uint64_t device, inode; /* of the folder when it was chosen: cells are shown no other */
 };
 const char *function_engine(const struct function_engine *engines, const char *language); /* its folder; NULL: the system's */
 
@@ -54,6 +58,10 @@ struct function_progress;
 
 #define FUNCTION_INPUT_MS 10000u /* that one input may take, if nobody says otherwise */
 
+/* Both are memory while they are written to: at most a quarter and half of the machine's, if nobody says otherwise. */
+#define FUNCTION_CORPUS_MAX ((uint64_t)1 << 30)
+#define FUNCTION_BUILD_MAX ((uint64_t)2 << 30)
+
 struct function_options {
 	const struct function_targets *targets;
 	const struct cell_spec *spec; /* of every cell, but for its command and the plan's mounts */
@@ -65,6 +73,8 @@ struct function_options {
 	unsigned workers; /* at once, of all targets together */
 	uint64_t seed; /* 0: the engine's */
 	const char *seed_corpus; /* a folder; NULL: none */
+	uint64_t corpus_max; /* bytes that a target's corpus and crashes may take while it is fuzzed; 0: FUNCTION_CORPUS_MAX */
+	uint64_t build_max; /* bytes that builds may leave; 0: FUNCTION_BUILD_MAX */
 	const char *dict; /* a file in AFL's and libFuzzer's form; NULL: none but ours */
 	enum sanitizer sanitizer;
 	const char *const *build_flags; /* words for the compiler of C and C++; NULL-terminated; NULL: none */
@@ -87,6 +97,9 @@ struct function_options {
 	bool (*stop)(void *data);
 	void *data;
 };
+
+uint64_t function_corpus_max(const struct function_options *options);
+uint64_t function_build_max(const struct function_options *options);
 
 struct worker_progress {
 	size_t target; /* its place */
@@ -114,7 +127,7 @@ struct function_progress {
 	uint64_t ns, execs;
 	uint64_t left_ns; /* to explore; 0: none, or no limit */
 	const char *doing; /* besides the workers: "building", "replaying", "minimising"; NULL: nothing */
-	const char *folder; /* of this run; it goes with it */
+	int folder_fd; /* of this run, which goes with it; open */
 	size_t waiting; /* crashes that are not confirmed yet */
 	const struct worker_progress *workers;
 	size_t worker_count;
@@ -173,7 +186,7 @@ struct function_result {
 	struct finding_texts gone; /* the same of those that are suppressed, and stay so */
 	uint64_t ns; /* that all of it took */
 	bool fuzzed; /* something was really executed */
-	bool lost; /* an input ended its process, and is not known: a gap says so */
+	bool lost; /* an input ended its process, and is not known, or the disk was full: a gap says so */
 	bool missing; /* an engine is not there: the problem says which */
 	bool stopped;
 };
@@ -192,14 +205,14 @@ const struct cell_spec *function_serve_spec(const struct function_serve *serve);
 struct function_serve *function_serve_free(struct function_serve *serve); /* removes what was built; NULL is fine; returns NULL */
 void function_serve_freep(struct function_serve **serve);
 
-/* The commands that fuzz the first target, for a shell or another program, with what they need in `folder`, which is made. */
+/* The commands that fuzz the first target, for a shell or another program, with what they need in `folder`, which is open as `folder_fd`. */
 struct function_commands {
 	struct finding_texts build, run; /* words; build may be empty */
 	struct finding_texts environment; /* K=V, beside what there is */
 	char *cwd, *corpus, *crashes;
 };
 MUST_CHECK int function_export(
-	const struct function_options *options, const char *folder, struct function_commands *ret, struct err *err);
+	const struct function_options *options, const char *folder, int folder_fd, struct function_commands *ret, struct err *err);
 void function_commands_done(struct function_commands *commands);
 
 /* A finding's input, given to the first target so many times, each in a fresh cell. With `core`, `found` is called with the

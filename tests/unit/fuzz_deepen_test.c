@@ -9,6 +9,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "base/beneath.h"
 #include "base/fs.h"
 #include "fuzz/function/deepen.h"
 #include "fuzz/function/run.h"
@@ -269,10 +270,11 @@ static void what_a_dead_run_left_is_removed_and_what_lives_is_not(void **state)
 
 	(void)state;
 	assert_non_null(mkdtemp(above));
-	own(freep) char *dead = xfmt("%s/abcdef", above), *below = xfmt("%s/abcdef/0/work", above),
-			*other = xfmt("%s/a-folder-of-others", above);
-	assert_int_equal(fs_mkdirs(below, &err), 0);
-	assert_int_equal(fs_mkdirs(other, &err), 0);
+	own(freep) char *dead = xfmt("%s/fuzz/abcdef", above), *other = xfmt("%s/fuzz/a-folder-of-others", above);
+	own(fd_closep) int root = beneath_root(above, &err);
+	own(fd_closep) int work = beneath_mkdirs(root, "fuzz/abcdef/0/work", 0755, &err);
+	own(fd_closep) int others = beneath_mkdirs(root, "fuzz/a-folder-of-others", 0755, &err);
+	assert_true(work >= 0 && others >= 0);
 	assert_int_equal(run_folder_open(above, &first, &first_fd, &err), 0);
 	assert_int_equal(run_folder_open(above, &second, &second_fd, &err), 0);
 	assert_int_equal(stat(dead, &st), -1);

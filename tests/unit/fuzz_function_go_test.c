@@ -102,7 +102,7 @@ static char *registered(const char *text, const char *function, bool harness, st
 	assert_string_equal(plan.files[1].name, "target.sh");
 	assert_non_null(strstr(plan.files[1].text, "DIR='d'\n"));
 	assert_int_equal(plan.cover.count, 0);
-	assert_null(plan.libraries);
+	assert_int_equal(plan.parts.count, 0);
 	return xstrdup(plan.files[0].text);
 }
 

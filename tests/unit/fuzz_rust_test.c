@@ -9,10 +9,18 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "base/beneath.h"
 #include "base/fs.h"
 #include "fuzz/function/run.h"
 #include "fuzz/function/rust_host.h"
 #include "fuzz/function/rust_text.h"
+
+static int folders_make(const char *path, struct err *err)
+{
+	own(fd_closep) int fd = beneath_root_make(path, 0755, NULL, err);
+
+	return fd < 0 ? -1 : 0;
+}
 
 #define TEST(name) cmocka_unit_test(name)
 
@@ -247,7 +255,7 @@ static int world_make(void **state)
 		{"src/deep/mod.rs", "mod most;"}, {"src/deep/most.rs", "struct T;\nimpl T { fn h(x: u8) {} }\n"}, {"src/bin/tool.rs", "fn i(x: u8) {}"},
 		{"lone.rs", "fn j(x: u8) {}"}, {"fuzz/Cargo.toml", "[package]\nname = \"my-fuzz\"\n"},
 		{"fuzz/fuzz_targets/one.rs", "fuzz_target!(|data: &[u8]| {});"}, {"main/Cargo.toml", "[package]\nname = \"m\"\n"},
-		{"main/src/main.rs", "mod part;\nfn main() {}\n"}, {"main/src/part.rs", "fn k(x: u8) {}"}};
+		{".git/HEAD", ""}, {"main/src/main.rs", "mod part;\nfn main() {}\n"}, {"main/src/part.rs", "fn k(x: u8) {}"}};
 	struct err err;
 
 	(void)snprintf(world.folder, sizeof(world.folder), "/tmp/rust-test.XXXXXX");
@@ -256,7 +264,7 @@ static int world_make(void **state)
 	for (size_t i = 0; i < ARRAY_LEN(files); i++) {
 		own(freep) char *path = xfmt("%s/%s", world.folder, files[i].name), *folder = xstrdup(path);
 		*strrchr(folder, '/') = '\0';
-		if (fs_mkdirs(folder, &err) < 0)
+		if (folders_make(folder, &err) < 0)
 			return -1;
 		FILE *file = fopen(path, "w");
 		if (!file || fputs(files[i].text, file) < 0 || fclose(file) != 0)

@@ -5,6 +5,7 @@
 #include <sys/stat.h>
 
 #include "base/base64.h"
+#include "base/beneath.h"
 #include "base/term.h"
 #include "fuzz/function/run.h"
 
@@ -59,10 +60,10 @@ void core_prepare(struct fuzzing *it, size_t index)
 /* A file that the target may have left. Nobody but its owner is to read it: it has memory in it. */
 static bool is_plain(int dir, const char *name)
 {
-	own(fd_closep) int fd = openat(dir, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+	own(fd_closep) int fd = beneath_try(dir, name, O_RDONLY, 0);
 	struct stat st;
 
-	return fd >= 0 && fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && st.st_nlink == 1 && st.st_size > 0 && st.st_size <= CORE_MAX &&
+	return fd >= 0 && fstat(fd, &st) == 0 && st.st_nlink == 1 && st.st_size > 0 && st.st_size <= CORE_MAX &&
 		fchmod(fd, 0600) == 0;
 }
 
@@ -70,9 +71,8 @@ static bool put_input(struct place *place, const char *name, const struct findin
 {
 	own(buf_done) struct buf input = {0};
 
-	(void)unlinkat(place->fds[PLACE_INPUT], name, 0);
-	(void)unlinkat(place->fds[PLACE_CORE], STORE_CORE, 0);
-	(void)unlinkat(place->fds[PLACE_CORE], STORE_PROGRAM, 0);
+	(void)beneath_unlink(place->fds[PLACE_INPUT], name, 0);
+	space_clear(place, PLACE_CORE);
 	if (!base64_read(finding->input, strlen(finding->input), &input))
 		return err_set(err, ERR_USAGE, "its input is none") == 0;
 	return place_write(place->fds[PLACE_INPUT], name, buf_text(&input), input.len, err) == 0;
@@ -97,6 +97,8 @@ static const char *trace(struct fuzzing *it, struct place *place, const char *na
 	const char *why = ended ? ends[job.exit_code] : "its cell was ended before it was taken";
 	*ret_cut = ended && job.exit_code == END_CUT;
 	job_end(&job);
+	if (!why && !space_take(it, place, PLACE_CORE, CORE_MAX * 2))
+		why = "what was left is too large, or cannot be copied";
 	if (!why && !(is_plain(place->fds[PLACE_CORE], STORE_CORE) && is_plain(place->fds[PLACE_CORE], STORE_PROGRAM)))
 		why = "what was left is no plain file, or too large";
 	return why;

@@ -11,13 +11,13 @@
 #include <sys/stat.h>
 #include <time.h>
 
-#include "base/fs.h"
+#include "base/beneath.h"
 #include "base/json_read.h"
-#include "base/out_file.h"
 #include "base/sha256.h"
 #include "base/term.h"
 
 #define ABOUT "about.json"
+#define CORPORA "corpus"
 #define CORPORA_MAX 10000u
 #define LOCK_TRIES 400
 #define NUMBER_MAX (INT64_MAX / 2)
@@ -70,7 +70,7 @@ void corpus_identify(const char *state, const struct function_target *target, st
 
 char *corpus_folder(const char *state, const char *id)
 {
-	return xfmt("%s/corpus/%s", state, id);
+	return xfmt("%s/" CORPORA "/%s", state, id);
 }
 
 char *corpus_file(const char *state, const struct corpus_about *about)
@@ -175,16 +175,6 @@ static int by_name(const void *a, const void *b)
 	return strcmp(a, b);
 }
 
-static DIR *dir_open(int fd)
-{
-	int copy = openat(fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	DIR *dir = copy < 0 ? NULL : fdopendir(copy);
-
-	if (!dir)
-		fd_close(&copy);
-	return dir;
-}
-
 void corpus_names_add(struct corpus_names *names, const char *name)
 {
 	if (names->count == names->room) {
@@ -202,7 +192,7 @@ void corpus_names_sort(struct corpus_names *names)
 
 void corpus_names_read(int fd, struct corpus_names *ret)
 {
-	DIR *dir = dir_open(fd);
+	DIR *dir = beneath_list(fd, ".");
 
 	*ret = (struct corpus_names){0};
 	for (struct dirent *entry; dir && (entry = readdir(dir)) && ret->count < 2 * CORPUS_FILES_MAX;)
@@ -232,7 +222,7 @@ static void measure(int fd, struct corpus_about *about)
 	about->count = about->bytes = 0;
 	corpus_names_read(fd, &names);
 	for (size_t i = 0; i < names.count; i++) {
-		if (fstatat(fd, names.list[i], &st, AT_SYMLINK_NOFOLLOW) < 0 || !S_ISREG(st.st_mode))
+		if (beneath_stat(fd, names.list[i], &st) < 0 || !S_ISREG(st.st_mode))
 			continue;
 		about->count++;
 		about->bytes += (uint64_t)st.st_size;
@@ -241,14 +231,12 @@ static void measure(int fd, struct corpus_about *about)
 
 int corpus_open(const char *state, const char *id, int *ret, struct err *err)
 {
-	own(freep) char *folder = corpus_folder(state, id);
+	own(freep) char *path = xfmt(CORPORA "/%s", id);
+	own(fd_closep) int root = beneath_root(state, err);
 
-	*ret = open(folder, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-	if (*ret >= 0 || errno == ENOENT)
+	*ret = root < 0 ? -1 : beneath_open(root, path, O_RDONLY | O_DIRECTORY, 0, err);
+	if (*ret >= 0 || err->code == ENOENT)
 		return 0;
-	if (errno == ENOTDIR || errno == ELOOP)
-		return err_set(err, ERR_USAGE, "'%s' is no folder: move it away", folder);
-	(void)err_errno(err, errno, "open '%s'", folder);
 	err->code = ERR_USAGE;
 	return -1;
 }
@@ -268,7 +256,7 @@ static int about_load(int fd, const char *id, struct corpus_about *ret, struct e
 {
 	own(buf_done) struct buf text = {0};
 
-	if (fs_read_small(fd, ABOUT, CORPUS_ABOUT_MAX, &text, err) < 0 ||
+	if (beneath_read(fd, ABOUT, CORPUS_ABOUT_MAX, &text, err) < 0 ||
 		corpus_about_read(buf_text(&text), text.len, ABOUT, ret, err) < 0)
 		return -1;
 	if (strcmp(ret->id, id) == 0)
@@ -280,12 +268,10 @@ static int about_load(int fd, const char *id, struct corpus_about *ret, struct e
 
 static void corpora_add(struct corpora *ret, int above, const char *name)
 {
-	own(fd_closep) int fd = openat(above, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-	struct corpus_about about = {0};
 	struct err err = {0};
+	own(fd_closep) int fd = beneath_open(above, name, O_RDONLY | O_DIRECTORY, 0, &err);
+	struct corpus_about about = {0};
 
-	if (fd < 0)
-		(void)err_errno(&err, errno, "open");
 	if (fd < 0 || about_load(fd, name, &about, &err) < 0) {
 		own(buf_done) struct buf line = {0};
 		term_line(name, strlen(name), 60, &line);
@@ -308,15 +294,15 @@ static int by_target(const void *a, const void *b)
 
 int corpora_read(const char *state, struct corpora *ret, struct err *err)
 {
-	own(freep) char *above = xfmt("%s/corpus", state);
-	own(fd_closep) int fd = open(above, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	own(fd_closep) int root = beneath_root(state, err);
+	own(fd_closep) int fd = root < 0 ? -1 : beneath_open(root, CORPORA, O_RDONLY | O_DIRECTORY, 0, err);
 
 	*ret = (struct corpora){0};
-	if (fd < 0 && errno == ENOENT)
-		return 0;
-	DIR *dir = fd < 0 ? NULL : dir_open(fd);
+	if (fd < 0)
+		return err->code == ENOENT ? 0 : -1;
+	DIR *dir = beneath_list(fd, ".");
 	if (!dir)
-		return err_errno(err, errno, "open the folder of corpora '%s'", above);
+		return err_errno(err, errno, "list the corpora of '%s'", state);
 	for (struct dirent *entry; (entry = readdir(dir)) && ret->count + ret->unread.count < CORPORA_MAX;)
 		if (entry->d_name[0] != '.')
 			corpora_add(ret, fd, entry->d_name);
@@ -357,18 +343,17 @@ static int lock(int fd, const char *folder, struct err *err)
 	return err_set(err, ERR_LOST, "'%s' is held by another hotcell; try again when that is done", folder);
 }
 
-static int about_put(const char *folder, struct corpus_about *about, struct err *err)
+static int about_put(int fd, struct corpus_about *about, struct err *err)
 {
-	own(freep) char *path = xfmt("%s/" ABOUT, folder);
 	own(json_done) struct json json = {.pretty = true};
 
 	corpus_about_write(about, &json);
 	buf_char(&json.out, '\n');
-	return out_file_write(path, &json.out, true, err);
+	return beneath_write(fd, ABOUT, &json.out, 0644, err);
 }
 
 /* What the file says is only when, and by how many: what it is of is told, and what is in it is counted. */
-static int about_update(int fd, const char *folder, const struct corpus_about *about, unsigned runs, struct err *err)
+static int about_update(int fd, const struct corpus_about *about, unsigned runs, struct err *err)
 {
 	own(corpus_about_done) struct corpus_about old = {0};
 	struct corpus_about now = *about; /* borrows its texts */
@@ -381,23 +366,20 @@ static int about_update(int fd, const char *folder, const struct corpus_about *a
 		now.runs += old.runs;
 	}
 	measure(fd, &now);
-	return about_put(folder, &now, err);
+	return about_put(fd, &now, err);
 }
 
 int corpus_keep(const char *state, const struct corpus_about *about, int from, unsigned depth,
 	const struct corpus_names *instead, unsigned runs, struct corpus_taken *ret, struct err *err)
 {
-	own(freep) char *folder = corpus_folder(state, about->id);
+	own(freep) char *folder = corpus_folder(state, about->id), *path = xfmt(CORPORA "/%s", about->id);
 	own(corpus_names_done) struct corpus_names names = {0};
 	struct corpus_about now = {0};
 
 	*ret = (struct corpus_taken){0};
-	if (fs_mkdirs(folder, err) < 0)
-		return -1;
-	own(fd_closep) int to = open(folder, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-	if (to < 0)
-		return err_errno(err, errno, "open '%s'", folder);
-	if (lock(to, folder, err) < 0)
+	own(fd_closep) int root = beneath_root(state, err);
+	own(fd_closep) int to = root < 0 ? -1 : beneath_mkdirs(root, path, 0755, err);
+	if (to < 0 || lock(to, folder, err) < 0)
 		return -1;
 	measure(to, &now);
 	const struct corpus_caps caps = {.files = now.count < CORPUS_FILES_MAX ? CORPUS_FILES_MAX - now.count : 0,
@@ -408,6 +390,6 @@ int corpus_keep(const char *state, const struct corpus_about *about, int from, u
 		return -1;
 	for (size_t i = 0; instead && i < instead->count; i++)
 		if (!corpus_names_have(&names, instead->list[i]))
-			(void)unlinkat(to, instead->list[i], 0);
-	return about_update(to, folder, about, runs, err);
+			(void)beneath_unlink(to, instead->list[i], 0);
+	return about_update(to, about, runs, err);
 }

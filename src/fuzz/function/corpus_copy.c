@@ -6,6 +6,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "base/beneath.h"
 #include "base/sha256.h"
 #include "base/term.h"
 #include "fuzz/corpus.h"
@@ -67,7 +68,7 @@ static const char *kind_text(mode_t mode)
 /* What is opened is looked at again: the name may have been given to something else in between. */
 static bool read_input(int dir, const char *name, struct buf *ret, char *why, size_t why_size)
 {
-	own(fd_closep) int fd = openat(dir, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+	own(fd_closep) int fd = beneath_try(dir, name, O_RDONLY, 0);
 	char part[16384];
 	struct stat st;
 
@@ -106,7 +107,7 @@ static int write_all(int fd, const struct buf *bytes)
 /* Whole under its name or not at all; whoever was first keeps it. 0: it was not there; 1: it was; -1 with errno. */
 static int put_input(int dir, const char *name, const struct buf *bytes)
 {
-	own(fd_closep) int fd = openat(dir, ".", O_TMPFILE | O_WRONLY | O_CLOEXEC, 0644);
+	own(fd_closep) int fd = beneath_try(dir, ".", O_TMPFILE | O_WRONLY, 0644);
 	char held[40], part[40];
 
 	if (fd >= 0) {
@@ -117,14 +118,14 @@ static int put_input(int dir, const char *name, const struct buf *bytes)
 	}
 	/* a file system without files that have no name */
 	(void)snprintf(part, sizeof(part), ".part-%d", (int)getpid());
-	(void)unlinkat(dir, part, 0);
+	(void)beneath_unlink(dir, part, 0);
 	errno = 0;
-	fd = openat(dir, part, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0644);
+	fd = beneath_try(dir, part, O_WRONLY | O_CREAT | O_EXCL, 0644);
 	if (fd < 0)
 		return -1;
 	int rc = write_all(fd, bytes) < 0 || (linkat(dir, part, dir, name, 0) < 0 && errno != EEXIST) ? -1 : 0;
 	int code = errno;
-	(void)unlinkat(dir, part, 0);
+	(void)beneath_unlink(dir, part, 0);
 	errno = code;
 	return rc == 0 && code == EEXIST ? 1 : rc;
 }
@@ -157,7 +158,10 @@ static int copy_one(struct copying *it, int dir, const char *name)
 		leave_out(it, name, "is not what its name says");
 		return 0;
 	}
-	if (fstatat(it->to, hex, &there, AT_SYMLINK_NOFOLLOW) == 0) {
+	bool known = beneath_stat(it->to, hex, &there) == 0;
+	if (known && !S_ISREG(there.st_mode))
+		return beneath_fail(it->to, hex, EEXIST, "write the input", it->err);
+	if (known) {
 		it->ret->known++;
 		if (it->caps->names)
 			corpus_names_add(it->caps->names, hex);
@@ -184,12 +188,12 @@ static int copy_entry(struct copying *it, int dir, const char *name, unsigned de
 {
 	struct stat st;
 
-	if (fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
+	if (beneath_stat(dir, name, &st) < 0)
 		return 0; /* it is gone */
 	if (S_ISREG(st.st_mode))
 		return copy_one(it, dir, name);
 	own(fd_closep) int below =
-		S_ISDIR(st.st_mode) && depth ? openat(dir, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC) : -1;
+		S_ISDIR(st.st_mode) && depth ? beneath_try(dir, name, O_RDONLY | O_DIRECTORY, 0) : -1;
 	if (below >= 0)
 		return copy_folder(it, below, depth - 1);
 	leave_out(it, name, S_ISDIR(st.st_mode) && depth ? "cannot be read" : kind_text(st.st_mode));
@@ -198,11 +202,10 @@ static int copy_entry(struct copying *it, int dir, const char *name, unsigned de
 
 static int copy_folder(struct copying *it, int folder, unsigned depth)
 {
-	int copy = openat(folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC), rc = 0;
-	DIR *dir = copy < 0 ? NULL : fdopendir(copy);
+	DIR *dir = beneath_list(folder, ".");
+	int rc = 0;
 
 	if (!dir) {
-		fd_close(&copy);
 		leave_out(it, ".", "cannot be read");
 		return 0;
 	}

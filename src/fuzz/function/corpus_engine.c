@@ -7,6 +7,7 @@
 #include <fcntl.h>
 #include <string.h>
 
+#include "base/beneath.h"
 #include "base/clock.h"
 #include "fuzz/function/run.h"
 
@@ -60,14 +61,11 @@ static uint64_t merge_ms(const struct fuzzing *it)
 /* As many as it takes to decide. */
 static size_t count_files(int folder)
 {
-	int copy = openat(folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	DIR *dir = copy < 0 ? NULL : fdopendir(copy);
+	DIR *dir = beneath_list(folder, ".");
 	size_t count = 0;
 
-	if (!dir) {
-		fd_close(&copy);
+	if (!dir)
 		return 0;
-	}
 	for (struct dirent *entry; count < MERGE_LEAST && (entry = readdir(dir));)
 		count += entry->d_name[0] != '.';
 	(void)closedir(dir);
@@ -80,8 +78,9 @@ void place_keep(struct fuzzing *it, struct place *place)
 	own(buf_done) struct buf why = {0};
 	struct err err = {0};
 
-	if (place->fds[PLACE_CORPUS] < 0 || !place->begun_ns)
+	if (place->fds[PLACE_CORPUS] < 0 || !place->begun_ns || place->kept)
 		return;
+	place->kept = true;
 	bool worth = !it->stopped && !place->out && place->plan.stats == STATS_LIBFUZZER &&
 		count_files(place->fds[PLACE_CORPUS]) >= MERGE_LEAST;
 	bool merged = worth && merge(it, place, merge_ms(it), &why) && count_files(place->fds[PLACE_MERGED]) > 0;
@@ -129,7 +128,7 @@ static int take_folders(struct place *place, const struct corpus_work *work, str
 	if (corpus_copy(place->fds[PLACE_CORPUS], place->fds[PLACE_MERGED], &had, &old, err) < 0)
 		return -1;
 	for (size_t i = 0; i < place->had.count; i++)
-		(void)unlinkat(place->fds[PLACE_CORPUS], place->had.list[i], 0);
+		(void)beneath_unlink(place->fds[PLACE_CORPUS], place->had.list[i], 0);
 	for (size_t i = 0; i < work->from_count; i++) {
 		const struct corpus_caps caps = {
 			.files = CORPUS_FILES_MAX, .bytes = CORPUS_BYTES_MAX, .depth = SEED_DEPTH};
@@ -175,10 +174,15 @@ int corpus_work(const struct function_options *options, const struct corpus_work
 	struct cell_pool *pool, struct corpus_worked *ret, struct err *err)
 {
 	own(function_result_done) struct function_result result = {0};
+	struct function_options roomy = *options;
 	own(fuzzing_done) struct fuzzing it = {
-		.options = options, .loop = loop, .pool = pool, .result = &result, .started_ns = clock_now()};
+		.options = &roomy, .loop = loop, .pool = pool, .result = &result, .started_ns = clock_now()};
 
 	*ret = (struct corpus_worked){0};
+	/* what it has, what is left of it, and each folder; a corpus of small files takes more than its bytes */
+	uint64_t room = (work->from_count + 4) * CORPUS_BYTES_MAX;
+	if (function_corpus_max(options) < room)
+		roomy.corpus_max = room;
 	if (fuzzing_open(&it, err) < 0)
 		return -1;
 	fuzzing_prepare(&it, 0);

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "base/beneath.h"
 #include "base/clock.h"
 #include "base/term.h"
 #include "fuzz/function/lcov.h"
@@ -38,13 +39,13 @@ static void take(struct fuzzing *it, struct place *place, bool late)
 	struct stat st;
 
 	if (late) {
-		bool part = fstatat(place->fds[PLACE_WORK], LEFT, &st, AT_SYMLINK_NOFOLLOW) == 0 && S_ISREG(st.st_mode) && st.st_size;
+		bool part = beneath_stat(work_folder(it, place), LEFT, &st) == 0 && S_ISREG(st.st_mode) && st.st_size;
 		fuzzing_gap(it, "the coverage of %s was %smeasured within %u s%s", place->target->name, part ? "only partly " : "not ",
 			cover_seconds(it->options), it->options->coverage == COVER_WHOLE ? "" : "; --coverage takes longer");
 		if (!part)
 			return;
 	}
-	if (!place_read(place->fds[PLACE_WORK], LEFT, LCOV_MAX, &text)) {
+	if (!place_read(work_folder(it, place), LEFT, LCOV_MAX, &text)) {
 		fuzzing_gap(it, "the coverage of %s was measured, and nothing, or more than %zu MB, was left of it", place->target->name,
 			LCOV_MAX >> 20);
 		return;
@@ -78,9 +79,10 @@ static void cover_one(struct fuzzing *it, struct place *place)
 	/* engines begin with it, and keep no file of it; the corpus was copied to where it is kept already */
 	if (place_write(place->fds[PLACE_CORPUS], "empty", "", 0, &err) < 0)
 		err = (struct err){0};
-	(void)unlinkat(place->fds[PLACE_WORK], LEFT, 0); /* what a build left is no measurement */
-	if (job_start(&job, it, place, &spec, &err) < 0) {
+	(void)beneath_unlink(place->fds[PLACE_WORK], LEFT, 0); /* what a build left is no measurement */
+	if (work_lend(it, place, &err) < 0 || job_start(&job, it, place, &spec, &err) < 0) {
 		fuzzing_gap(it, "the coverage of %s was not measured: %s", place->target->name, err.text);
+		(void)!work_return(it, place, false, &err);
 		return;
 	}
 	if (job_wait(&job)) {
@@ -91,6 +93,7 @@ static void cover_one(struct fuzzing *it, struct place *place)
 			gap_of(it, place, &job);
 	}
 	job_end(&job);
+	(void)!work_return(it, place, false, &err);
 }
 
 void cover_all(struct fuzzing *it)

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/base64.h"
+#include "base/beneath.h"
 #include "base/clock.h"
 #include "base/term.h"
 #include "fuzz/function/run.h"
@@ -99,15 +100,12 @@ static bool is_input(const char *name, size_t *ret_len)
 void crash_look(struct fuzzing *it, size_t index)
 {
 	struct place *place = &it->places[index];
-	int copy = openat(place->fds[PLACE_CRASHES], ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	DIR *dir = copy < 0 ? NULL : fdopendir(copy);
+	DIR *dir = beneath_list(place->fds[PLACE_CRASHES], ".");
 	unsigned seen = 0;
 	size_t len;
 
-	if (!dir) {
-		fd_close(&copy);
+	if (!dir)
 		return;
-	}
 	for (struct dirent *entry; it->pending_count < PENDING_MAX && seen++ < LOOK_MAX && (entry = readdir(dir));) {
 		if (!is_input(entry->d_name, &len) || place->taken.count >= TAKEN_MAX || texts_have(&place->taken, entry->d_name))
 			continue;
@@ -308,7 +306,7 @@ static void confirm(struct fuzzing *it, const struct crash *crash)
 
 	if (is_met(it, crash->place, crash->end, buf_text(&crash->report), crash->report.len))
 		return;
-	(void)unlinkat(place->fds[PLACE_INPUT], name, 0);
+	(void)beneath_unlink(place->fds[PLACE_INPUT], name, 0);
 	if (place_write(place->fds[PLACE_INPUT], name, buf_text(&crash->input), crash->input.len, &err) < 0) {
 		fuzzing_gap(it, "%s: an input was not tried again: %s", place->target->name, err.text);
 		return;

@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/beneath.h"
 #include "base/clock.h"
 #include "fuzz/function/deepen.h"
 #include "fuzz/function/run.h"
@@ -110,20 +111,17 @@ static bool is_new(struct learned *learned, const char *name)
 
 static void learn(struct place *place)
 {
-	int copy = openat(place->fds[PLACE_CORPUS], ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	DIR *dir = copy < 0 ? NULL : fdopendir(copy);
+	DIR *dir = beneath_list(place->fds[PLACE_CORPUS], ".");
 	unsigned seen = 0, fresh = 0;
 
-	if (!dir) {
-		fd_close(&copy);
+	if (!dir)
 		return;
-	}
 	for (struct dirent *entry; fresh < NEW_MAX && seen++ < LOOK_MAX && (entry = readdir(dir));) {
 		own(buf_done) struct buf input = {0};
 		if (*entry->d_name == '.' || !is_new(place->learned, entry->d_name))
 			continue;
 		fresh++;
-		if (place_read(copy, entry->d_name, DEEPEN_INPUT_MAX, &input))
+		if (place_read(dirfd(dir), entry->d_name, DEEPEN_INPUT_MAX, &input))
 			deepen_learn(place->learned->deepen, buf_text(&input), input.len);
 	}
 	(void)closedir(dir);
@@ -142,7 +140,7 @@ static void batch_clear(struct fuzzing *it, struct deepening *at)
 
 	for (size_t i = 0; i < at->trial_count; i++) {
 		trial_name(i, name);
-		(void)unlinkat(it->places[at->place].fds[PLACE_INPUT], name, 0);
+		(void)beneath_unlink(it->places[at->place].fds[PLACE_INPUT], name, 0);
 	}
 	for (size_t i = 0; i < at->deep_count; i++)
 		deep_done(&at->deeps[i]);

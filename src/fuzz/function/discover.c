@@ -7,9 +7,11 @@
 #include <sys/stat.h>
 
 #include "base/fs.h"
+#include "base/homes.h"
 #include "base/term.h"
 #include "fuzz/function/c_text.h"
 #include "fuzz/function/language.h"
+#include "fuzz/function/reach.h"
 #include "fuzz/function/rust_host.h"
 
 #define ENTRIES_MAX 200000u /* of a folder */
@@ -24,6 +26,7 @@ void function_target_done(struct function_target *target)
 	free(target->file);
 	free(target->function);
 	free(target->name);
+	free(target->above);
 	*target = (struct function_target){0};
 }
 
@@ -36,18 +39,6 @@ void function_targets_done(struct function_targets *targets)
 }
 
 /* ---- where it is ---- */
-
-static bool is_too_much(const char *folder)
-{
-	static const char *const shared[] = {"/", "/tmp", "/var/tmp", "/home", "/root", "/usr", "/etc", "/var", NULL};
-	const char *home = getenv("HOME");
-	size_t len = strlen(folder);
-
-	for (size_t i = 0; shared[i]; i++)
-		if (strcmp(folder, shared[i]) == 0)
-			return true;
-	return home && strncmp(home, folder, len) == 0 && (home[len] == '\0' || home[len] == '/');
-}
 
 static bool has_file(const char *folder, const char *name)
 {
@@ -65,27 +56,49 @@ static bool has_root(const struct language *language, const char *folder)
 	return false;
 }
 
-/* The project's top, if a file marks one above; else the folder of the file, or of its package. Where folders of one project are
- * marked, too, the outermost: in Rust of all, and else of those that lie directly in one another. */
-static char *root_of(const struct language *language, const char *file)
+/* The nearest folder above that is marked; NULL: there is none. */
+static char *marked_above(const struct language *language, const char *folder)
 {
-	own(freep) char *top = xstrdup(file), *at = NULL, *found = NULL;
+	own(freep) char *at = xstrdup(folder);
+
+	for (; *at && !folder_is_shared(at); *strrchr(at, '/') = '\0')
+		if (has_root(language, at))
+			return ptr_take(&at);
+	return NULL;
+}
+
+/* The folder of a file, or of its package. */
+static char *package_of(const struct language *language, const char *file, const struct reach *reach)
+{
+	own(freep) char *top = xstrdup(file);
 
 	*strrchr(top, '/') = '\0';
-	while (language == &language_python && *top && has_file(top, "__init__.py"))
+	while (language == &language_python && *top && strcmp(top, reach->limit) != 0 && has_file(top, "__init__.py"))
 		*strrchr(top, '/') = '\0';
-	at = xstrdup(top);
-	for (; *at && !is_too_much(at); *strrchr(at, '/') = '\0') {
-		if (has_root(language, at)) {
+	return *top && reach_allows(reach, top) ? ptr_take(&top) : xstrdup(reach->own);
+}
+
+/* The project's top, if a file marks one above; else the folder of the file, or of its package. Where folders of one project are
+ * marked, too, the outermost: in Rust of all, and else of those that lie directly in one another. Never one that may not be
+ * shown (reach.h); *ret_above is a folder above that looks like the top all the same, NULL if none does. */
+static char *root_of(const struct language *language, const char *file, const char *named, char **ret_above)
+{
+	own(reach_done) struct reach reach = {0};
+	own(freep) char *top = NULL, *at = NULL, *found = NULL;
+
+	reach_find(file, named, &reach);
+	top = package_of(language, file, &reach);
+	at = xstrdup(strcmp(top, "/") == 0 ? "" : top);
+	for (; *at && reach_is_below(reach.limit, at) && !folder_is_shared(at); *strrchr(at, '/') = '\0') {
+		if (reach_allows(&reach, at) && has_root(language, at)) {
 			free(found);
 			found = xstrdup(at);
 		}
 		if (found && (language->nested == NESTED_NOT || (language->nested == NESTED_CLOSE && strcmp(found, at) != 0)))
 			break;
 	}
-	if (found)
-		return ptr_take(&found);
-	return *top ? ptr_take(&top) : xstrdup("/");
+	*ret_above = found ? NULL : marked_above(language, top);
+	return found ? ptr_take(&found) : ptr_take(&top);
 }
 
 /* ---- names ---- */
@@ -268,9 +281,21 @@ static int cxx_resolve(
 
 /* ---- targets ---- */
 
-static void target_add(struct function_targets *ret, const struct language *language, const char *root, const char *path,
+/* Where a target is. */
+struct spot {
+	char *root, *above;
+};
+
+static void spot_done(struct spot *spot)
+{
+	free(spot->root);
+	free(spot->above);
+}
+
+static void target_add(struct function_targets *ret, const struct language *language, const struct spot *spot, const char *path,
 	const char *function, bool harness)
 {
+	const char *root = spot->root;
 	size_t len = strcmp(root, "/") == 0 ? 0 : strlen(root);
 	const char *slash = strrchr(path, '/');
 
@@ -283,17 +308,18 @@ static void target_add(struct function_targets *ret, const struct language *lang
 		.file = xstrdup(path + len + 1),
 		.function = xstrdup(function),
 		.harness = harness,
-		.alone = is_too_much(root),
+		.alone = folder_is_shared(root),
+		.above = spot->above ? xstrdup(spot->above) : NULL,
 		.name = harness && !language->many ? xstrdup(slash + 1) : xfmt("%s:%s", slash + 1, function),
 	};
 }
 
 /* The only one of a file, or all. */
-static void harnesses_add(struct function_targets *ret, const struct language *language, const char *root, const char *path,
+static void harnesses_add(struct function_targets *ret, const struct language *language, const struct spot *spot, const char *path,
 	const struct names *names)
 {
 	for (size_t i = 0; i < (language->many ? names->harnesses.count : 1); i++)
-		target_add(ret, language, root, path, names->harnesses.items[i], true);
+		target_add(ret, language, spot, path, names->harnesses.items[i], true);
 }
 
 static int not_yet(const struct language *language, struct err *err)
@@ -326,7 +352,8 @@ static const char *kind_of(mode_t mode)
 	return S_ISFIFO(mode) ? "a FIFO" : S_ISSOCK(mode) ? "a socket" : S_ISDIR(mode) ? "a folder" : "a device";
 }
 
-static int read_one(const char *typed, const char *function, struct function_targets *ret, struct err *err)
+/* `named`: the folder that was named, if it is not the file. */
+static int read_one(const char *typed, const char *function, const char *named, struct function_targets *ret, struct err *err)
 {
 	const struct language *language = language_of_file(typed);
 	own(freep) char *path = realpath(typed, NULL), *whole = NULL;
@@ -362,11 +389,12 @@ static int read_one(const char *typed, const char *function, struct function_tar
 		return err_set(err, ERR_USAGE, "'%s' holds no harness; name a function of it, as %s:%s", buf_text(&name), buf_text(&name),
 			buf_text(&first));
 	}
-	own(freep) char *root = root_of(language, path);
+	own(spot_done) struct spot spot = {0};
+	spot.root = root_of(language, path, named, &spot.above);
 	if (!harness || (function && language->many))
-		target_add(ret, language, root, path, function, harness);
+		target_add(ret, language, &spot, path, function, harness);
 	else
-		harnesses_add(ret, language, root, path, &names);
+		harnesses_add(ret, language, &spot, path, &names);
 	return 0;
 }
 
@@ -404,10 +432,14 @@ static int look_at(void *data, int dir, const char *name, const char *path, stru
 	struct err unread = {0};
 	if (read_names(language, dir, name, &names, &text, &unread) < 0 || !names.harnesses.count)
 		return 0; /* what cannot be read is no harness of ours */
-	own(freep) char *root = root_of(language, whole);
+	own(spot_done) struct spot spot = {0};
+	spot.root = root_of(language, whole, folder->root, &spot.above);
 	/* what is named may be a part of the project, or more of it than what marks it says */
-	bool more = language->own_root || (language->nested == NESTED_CLOSE && strlen(root) < strlen(folder->root));
-	harnesses_add(folder->ret, language, more ? root : folder->root, whole, &names);
+	if (!language->own_root && !(language->nested == NESTED_CLOSE && strlen(spot.root) < strlen(folder->root))) {
+		free(spot.root);
+		spot.root = xstrdup(folder->root);
+	}
+	harnesses_add(folder->ret, language, &spot, whole, &names);
 	return 0;
 }
 
@@ -432,8 +464,8 @@ static int read_folder(const char *typed, struct function_targets *ret, struct e
 		err->code = ERR_USAGE;
 		return -1;
 	}
-	if (is_too_much(root))
-		return err_set(err, ERR_USAGE, "'%s' is more than one project: name the folder of one", buf_text(&name));
+	if (folder_is_shared(root))
+		return err_set(err, ERR_USAGE, "'%s' is a home or a shared folder: name the folder of one project", buf_text(&name));
 	static const char *const skipped[] = {".git", ".hotcell", "build", "node_modules", "vendor", NULL};
 	struct folder folder = {root, ret};
 	if (fs_each_file(dir, skipped, ENTRIES_MAX, look_at, NULL, &folder, err) < 0) {
@@ -467,13 +499,46 @@ int function_targets_read(const char *text, struct function_targets *ret, struct
 	struct stat st;
 
 	if (stat(text, &st) == 0)
-		return S_ISDIR(st.st_mode) ? read_folder(text, ret, err) : read_one(text, NULL, ret, err);
+		return S_ISDIR(st.st_mode) ? read_folder(text, ret, err) : read_one(text, NULL, NULL, ret, err);
 	const char *colon = function_word_colon(text);
 	if (!colon || colon == text)
-		return read_one(text, NULL, ret, err);
+		return read_one(text, NULL, NULL, ret, err);
 	own(freep) char *file = NULL, *function = NULL;
-	if (colon[-1] == ':')
-		return rust_crate_read(text, &file, &function, err) < 0 ? -1 : read_one(file, function, ret, err);
+	if (colon[-1] == ':') {
+		own(freep) char *crate = xfmt("%.*s", (int)(strstr(text, "::") - text), text), *folder = realpath(crate, NULL);
+		return rust_crate_read(text, &file, &function, err) < 0 ? -1 : read_one(file, function, folder, ret, err);
+	}
 	file = xfmt("%.*s", (int)(colon - text), text);
-	return read_one(file, colon + 1, ret, err);
+	return read_one(file, colon + 1, NULL, ret, err);
+}
+
+int function_targets_root(struct function_targets *targets, const char *typed, struct err *err)
+{
+	own(freep) char *root = realpath(typed, NULL);
+	own(buf_done) struct buf name = {0};
+	struct stat st;
+
+	shown(typed, &name);
+	if (!root || stat(root, &st) < 0 || !S_ISDIR(st.st_mode)) {
+		(void)err_errno(err, root ? ENOTDIR : errno, "--root '%s'", buf_text(&name));
+		err->code = ERR_USAGE;
+		return -1;
+	}
+	if (folder_is_shared(root))
+		return err_set(err, ERR_USAGE, "--root '%s' is a home or a shared folder: name the folder of one project", buf_text(&name));
+	for (size_t i = 0; i < targets->count; i++) {
+		struct function_target *target = &targets->list[i];
+		own(freep) char *path = xfmt("%s/%s", target->root, target->file);
+		if (!reach_is_below(root, path))
+			return err_set(err, ERR_USAGE, "--root '%s' does not hold the target %.100s: name a folder above it", buf_text(&name),
+				target->name);
+		free(target->root);
+		free(target->file);
+		free(target->above);
+		target->root = xstrdup(root);
+		target->file = xstrdup(path + strlen(root) + 1);
+		target->above = NULL;
+		target->alone = false;
+	}
+	return 0;
 }

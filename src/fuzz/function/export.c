@@ -23,17 +23,18 @@ void function_commands_done(struct function_commands *commands)
 }
 
 int function_export(
-	const struct function_options *options, const char *folder, struct function_commands *ret, struct err *err)
+	const struct function_options *options, const char *folder, int folder_fd, struct function_commands *ret, struct err *err)
 {
 	const struct function_target *target = &options->targets->list[0];
 	struct function_options bare = *options;
-	struct place place = {.target = target, .language = language_find(target->language)};
+	struct place place = {.target = target, .language = language_find(target->language), .cache_fd = -1};
 	own(function_result_done) struct function_result result = {0}; /* its remarks are for nobody */
 	struct fuzzing it = {.options = &bare,
 		.result = &result,
 		.places = &place,
 		.place_count = 1,
 		.folder = (char *)folder,
+		.folder_fd = folder_fd,
 		.deadline_ns = UINT64_MAX};
 	own(texts_done) struct finding_texts flags = {0};
 

@@ -3,20 +3,15 @@
  * of plain types: others are made by their types when it runs (go_data.go), which is slower. */
 #include "fuzz/function/language.h"
 
-#include <fcntl.h>
 #include <inttypes.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
-#include "base/fs.h"
 #include "base/term.h"
 #include "fuzz/function/go_text.h"
 
 #define LIST(...) ((const char *const[]){__VA_ARGS__, NULL})
 #define MEMORY ((uint64_t)2 << 30)
 #define STACK_MAX ((uint64_t)64 << 20) /* Go's own limit, 1 GB, is more than a cell has, and takes long to tell of */
-#define MODULE_MAX ((size_t)1 << 20)
 #define SCRIPT "go_target.sh"
 
 #define EMBEDDED(name) extern const char name[], name##_end[]
@@ -210,25 +205,6 @@ static char *register_text(
 
 /* ---- the plan ---- */
 
-/* Of the host, where the module names others and has not got them: the only way to them, since a cell has no network. */
-static char *module_cache(const struct function_target *target)
-{
-	const char *given = getenv("GOMODCACHE"), *path = getenv("GOPATH"), *home = getenv("HOME");
-	own(freep) char *module = xfmt("%s/go.mod", target->root), *vendor = xfmt("%s/vendor/modules.txt", target->root);
-	own(buf_done) struct buf text = {0};
-	struct err err = {0};
-	struct stat st;
-
-	if (fs_read_small(AT_FDCWD, module, MODULE_MAX, &text, &err) < 0 || !memmem(buf_text(&text), text.len, "require", 7) ||
-		access(vendor, F_OK) == 0)
-		return NULL;
-	own(freep) char *folder = given && *given ? xstrdup(given)
-		: path && *path                   ? xfmt("%.*s/pkg/mod", (int)strcspn(path, ":"), path)
-						  : xfmt("%s/go/pkg/mod", home && *home ? home : "/nonexistent");
-	own(freep) char *real = realpath(folder, NULL);
-	return real && stat(real, &st) == 0 && S_ISDIR(st.st_mode) ? ptr_take(&real) : NULL;
-}
-
 static uint64_t go_memory(const struct function_options *options)
 {
 	uint64_t memory = options->spec ? options->spec->limits.memory : 0;
@@ -290,8 +266,9 @@ static int go_plan(const struct function_target *target, const struct function_o
 	if (options->coverage != COVER_NONE)
 		texts_add_all(&ret->cover, LIST("sh", FUNCTION_WORK "/" SCRIPT, "cover"));
 	put_environment(options, ret);
-	ret->libraries = module_cache(target);
-	ret->cache = "go";
+	parts_of_go(target->root, &ret->parts);
+	parts_seed(options->state, "go", &ret->parts);
+	ret->cache = parts_cache("go", target->root);
 	ret->memory = MEMORY;
 	ret->goes_on = true;
 	return 0;

@@ -121,6 +121,13 @@ begin_build() {
 	GOTMPDIR=$WORK/tmp
 	export GOCACHE GOTMPDIR
 	mkdir -p $GOTMPDIR
+	if [ -d /cache.seed ]; then # read-only: what is there is used, and what is new is the project's
+		mkdir -p $GOCACHE
+		cp -rsn /cache.seed/. $GOCACHE/ 2>/dev/null || :
+		for name in trim.txt testexpire.txt; do
+			[ ! -L $GOCACHE/$name ] || rm -f $GOCACHE/$name
+		done
+	fi
 }
 
 build() {

@@ -4,14 +4,10 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <linux/openat2.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <sys/syscall.h>
 
+#include "base/beneath.h"
 #include "base/clock.h"
-#include "base/fs.h"
-#include "base/out_file.h"
 #include "base/sha256.h"
 #include "fuzz/function/lcov.h"
 #include "fuzz/cover_history.h"
@@ -117,23 +113,11 @@ void cover_history_compare(const struct cover_history *before, struct cover_hist
 
 bool cover_source_read(const char *root, const char *name, struct buf *ret, char ret_sha256[65])
 {
-	struct open_how how = {.flags = O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC,
-		.resolve = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS};
 	own(fd_closep) int top = open(root, O_PATH | O_DIRECTORY | O_CLOEXEC);
-	struct stat st;
-	char part[16384];
+	struct err err;
 
-	if (top < 0 || !coverage_is_source(name, strlen(name)))
+	if (top < 0 || !coverage_is_source(name, strlen(name)) || beneath_read(top, name, FUNCTION_SOURCE_MAX, ret, &err) < 0)
 		return false;
-	own(fd_closep) int fd = (int)syscall(SYS_openat2, top, name, &how, sizeof(how));
-	if (fd < 0 || fstat(fd, &st) < 0 || !S_ISREG(st.st_mode) || st.st_size < 0 ||
-		(uint64_t)st.st_size > FUNCTION_SOURCE_MAX)
-		return false;
-	for (ssize_t got; (got = read(fd, part, sizeof(part))) != 0;) {
-		if (got < 0 || ret->len + (size_t)got > FUNCTION_SOURCE_MAX)
-			return false;
-		buf_add(ret, part, (size_t)got);
-	}
 	sum_hex(buf_text(ret), ret->len, ret_sha256);
 	return true;
 }
@@ -150,7 +134,7 @@ static int load_at(int dir, const char *name, struct cover_history *ret, struct 
 	own(buf_done) struct buf text = {0};
 
 	*ret = (struct cover_history){0};
-	if (fs_read_small(dir, name, COVER_HISTORY_MAX, &text, err) < 0 ||
+	if (beneath_read(dir, name, COVER_HISTORY_MAX, &text, err) < 0 ||
 		cover_history_read(ret, buf_text(&text), text.len, name, err) < 0)
 		return -1;
 	memcpy(ret->id, name, COVER_ID_LEN);
@@ -159,25 +143,26 @@ static int load_at(int dir, const char *name, struct cover_history *ret, struct 
 
 int cover_history_load(const char *state, const char *id, struct cover_history *ret, struct err *err)
 {
-	own(freep) char *folder = xfmt("%s/" FOLDER, state), *name = xfmt("%s" SUFFIX, id);
-	own(fd_closep) int dir = open(folder, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	own(freep) char *name = xfmt("%s" SUFFIX, id);
+	own(fd_closep) int root = beneath_root(state, err);
+	own(fd_closep) int dir = root < 0 ? -1 : beneath_open(root, FOLDER, O_RDONLY | O_DIRECTORY, 0, err);
 
 	*ret = (struct cover_history){0};
-	if (dir < 0)
-		return err_errno(err, errno, "open '%s'", folder);
-	return load_at(dir, name, ret, err);
+	return dir < 0 ? -1 : load_at(dir, name, ret, err);
 }
 
 int cover_history_save(const char *state, const struct cover_history *history, struct err *err)
 {
-	own(freep) char *folder = xfmt("%s/" FOLDER, state), *path = xfmt("%s/%s" SUFFIX, folder, history->id);
+	own(freep) char *name = xfmt("%s" SUFFIX, history->id);
 	own(json_done) struct json json = {0};
 
 	cover_history_write(history, &json);
 	buf_char(&json.out, '\n');
 	if (json.out.len > COVER_HISTORY_MAX)
 		return err_set(err, ERR_LIMIT, "it would take more than %zu MB", COVER_HISTORY_MAX >> 20);
-	return fs_mkdirs(folder, err) < 0 ? -1 : out_file_write(path, &json.out, true, err);
+	own(fd_closep) int root = beneath_root(state, err);
+	own(fd_closep) int folder = root < 0 ? -1 : beneath_mkdirs(root, FOLDER, 0755, err);
+	return folder < 0 ? -1 : beneath_write(folder, name, &json.out, 0644, err);
 }
 
 static int by_name(const void *a, const void *b)
@@ -190,19 +175,15 @@ static int by_name(const void *a, const void *b)
 
 int cover_histories_open(const char *state, struct cover_histories *ret, struct err *err)
 {
-	own(freep) char *folder = xfmt("%s/" FOLDER, state);
-	own(fd_closep) int fd = open(folder, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	own(fd_closep) int root = beneath_root(state, err);
+	own(fd_closep) int fd = root < 0 ? -1 : beneath_open(root, FOLDER, O_RDONLY | O_DIRECTORY, 0, err);
 
 	*ret = (struct cover_histories){0};
-	if (fd < 0 && errno == ENOENT)
-		return 0;
-	int copy = fd < 0 ? -1 : fcntl(fd, F_DUPFD_CLOEXEC, 3);
-	DIR *dir = copy < 0 ? NULL : fdopendir(copy);
-	if (!dir) {
-		int code = errno;
-		fd_close(&copy);
-		return err_errno(err, code, "open the folder of functions '%s'", folder);
-	}
+	if (fd < 0)
+		return err->code == ENOENT ? 0 : err_wrap(err, "open the folder of functions");
+	DIR *dir = beneath_list(fd, ".");
+	if (!dir)
+		return err_errno(err, errno, "list the functions of '%s'", state);
 	for (const struct dirent *entry; (entry = readdir(dir)) && ret->count + ret->unread.count < COVER_HISTORIES_MAX;) {
 		const char *dot = strchr(entry->d_name, '.');
 		struct cover_history one;

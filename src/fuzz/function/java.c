@@ -270,7 +270,7 @@ static const struct language_need needs[] = {
 static const struct language_need engine_needs[] = {
 	{"Jazzer", LIST("sh", "-c", "ls " FUNCTION_ENGINE "/jazzer-[0-9]*.jar " FUNCTION_ENGINE "/jazzer-api-*.jar"),
 		"for each in jazzer jazzer-api; do mvn -q dependency:copy -Dartifact=com.code-intelligence:$each:" VERSION
-		" -DoutputDirectory=.hotcell/engines/java; done, or --engine java=DIR"},
+		" -DoutputDirectory=$HOME/.local/share/hotcell/engines/java; done, or --engine java=DIR"},
 	{0},
 };
 

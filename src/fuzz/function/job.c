@@ -106,7 +106,54 @@ static void environment_add(
 	}
 }
 
-static size_t mounts_add(const struct place *place, const struct job_spec *spec, struct cell_mount *list,
+/* A folder of the place's: in its space; or on the host, and no other that may be at its path by then. */
+static struct cell_mount folder_mount(const struct place *place, enum place_folder folder, const char *target, bool writable)
+{
+	struct cell_mount mount = {place->folders[folder], target, writable};
+
+	if (place_in_space(place, folder))
+		return (struct cell_mount){place_folder_names[folder], target, writable, place->space};
+	cell_mount_pin(&mount, place->fds[folder]);
+	return mount;
+}
+
+static void mounts_add_folders(const struct fuzzing *it, const struct place *place, const struct job_spec *spec, struct cell_mount *list,
+	size_t *count)
+{
+	if (spec->build || spec->cover)
+		list[(*count)++] = (struct cell_mount){place_folder_names[PLACE_WORK], FUNCTION_WORK, true, it->lent};
+	else
+		list[(*count)++] = folder_mount(place, PLACE_WORK, FUNCTION_WORK, false);
+	if (spec->engine) {
+		list[(*count)++] = folder_mount(place, PLACE_CORPUS, FUNCTION_WORK "/corpus", true);
+		list[(*count)++] = folder_mount(place, PLACE_CRASHES, FUNCTION_WORK "/crashes", true);
+	}
+	if (spec->cover || spec->merge)
+		list[(*count)++] = folder_mount(place, PLACE_CORPUS, FUNCTION_WORK "/corpus", false);
+	if (spec->small) {
+		list[(*count)++] = folder_mount(place, PLACE_INPUT, FUNCTION_WORK "/input", false);
+		list[(*count)++] = folder_mount(place, PLACE_OUT, FUNCTION_WORK "/out", true);
+	}
+	if (spec->core)
+		list[(*count)++] = (struct cell_mount){place_folder_names[PLACE_CORE], FUNCTION_WORK "/core", true, place->space};
+	if (spec->merge)
+		list[(*count)++] = folder_mount(place, PLACE_MERGED, FUNCTION_WORK "/merged", true);
+}
+
+/* The folder that was chosen, if it is one of those. */
+static struct cell_mount engine_mount(const struct fuzzing *it, const struct place *place)
+{
+	struct cell_mount mount = {place->plan.engine, FUNCTION_ENGINE, false};
+
+	for (const struct function_engine *engine = it->options->engines; engine && engine->language; engine++)
+		if (strcmp(engine->folder, place->plan.engine) == 0) {
+			mount.device = engine->device;
+			mount.inode = engine->inode;
+		}
+	return mount;
+}
+
+static size_t mounts_add(const struct fuzzing *it, const struct place *place, const struct job_spec *spec, struct cell_mount *list,
 	char **ret_source, char **ret_target)
 {
 	const struct function_target *target = place->target;
@@ -115,31 +162,11 @@ static size_t mounts_add(const struct place *place, const struct job_spec *spec,
 	*ret_source = target->alone ? xfmt("%s/%s", target->root, target->file) : xstrdup(target->root);
 	*ret_target = target->alone ? xfmt(FUNCTION_ROOT "/%s", target->file) : xstrdup(FUNCTION_ROOT);
 	list[count++] = (struct cell_mount){.source = *ret_source, .target = *ret_target};
-	list[count++] = (struct cell_mount){place->folders[PLACE_WORK], FUNCTION_WORK, spec->build || spec->cover};
-	if (spec->engine) {
-		list[count++] = (struct cell_mount){place->folders[PLACE_CORPUS], FUNCTION_WORK "/corpus", true};
-		list[count++] = (struct cell_mount){place->folders[PLACE_CRASHES], FUNCTION_WORK "/crashes", true};
-	}
-	if (spec->cover)
-		list[count++] = (struct cell_mount){place->folders[PLACE_CORPUS], FUNCTION_WORK "/corpus", false};
-	if (spec->small) {
-		list[count++] = (struct cell_mount){place->folders[PLACE_INPUT], FUNCTION_WORK "/input", false};
-		list[count++] = (struct cell_mount){place->folders[PLACE_OUT], FUNCTION_WORK "/out", true};
-	}
-	if (spec->core)
-		list[count++] = (struct cell_mount){place->folders[PLACE_CORE], FUNCTION_WORK "/core", true};
-	if (spec->merge) {
-		list[count++] = (struct cell_mount){place->folders[PLACE_CORPUS], FUNCTION_WORK "/corpus", false};
-		list[count++] = (struct cell_mount){place->folders[PLACE_MERGED], FUNCTION_WORK "/merged", true};
-	}
-	if (spec->words == &place->plan.build && place->plan.libraries)
-		list[count++] = (struct cell_mount){place->plan.libraries, FUNCTION_LIBRARIES, false};
+	mounts_add_folders(it, place, spec, list, &count);
 	if (spec->words == &place->plan.build && place->cache)
-		list[count++] = (struct cell_mount){place->cache, FUNCTION_CACHE, true};
+		list[count++] = (struct cell_mount){"cache", FUNCTION_CACHE, true, it->cache};
 	if (place->plan.engine)
-		list[count++] = (struct cell_mount){place->plan.engine, FUNCTION_ENGINE, false};
-	if (place->plan.packages)
-		list[count++] = (struct cell_mount){place->plan.packages, FUNCTION_PACKAGES, false};
+		list[count++] = engine_mount(it, place);
 	return count;
 }
 
@@ -150,10 +177,14 @@ void job_cell_build(struct job_cell *ret, const struct fuzzing *it, const struct
 	bool bare = it->options->bare;
 
 	*ret = (struct job_cell){.spec = *it->options->spec};
-	size_t count = bare ? 0 : mounts_add(place, spec, own_mounts, &ret->source, &ret->target);
-	ret->mounts = xcalloc(count + ret->spec.mount_count + 1, sizeof(*ret->mounts));
+	size_t count = bare ? 0 : mounts_add(it, place, spec, own_mounts, &ret->source, &ret->target);
+	size_t parts = !bare && (spec->build || spec->cover) ? place->shown.count : 0;
+	ret->mounts = xcalloc(count + parts + ret->spec.mount_count + 1, sizeof(*ret->mounts));
 	if (count)
 		memcpy(ret->mounts, own_mounts, count * sizeof(*ret->mounts));
+	if (parts)
+		memcpy(ret->mounts + count, place->shown.mounts, parts * sizeof(*ret->mounts));
+	count += parts;
 	if (ret->spec.mount_count)
 		memcpy(ret->mounts + count, ret->spec.mounts, ret->spec.mount_count * sizeof(*ret->mounts));
 	words_add_texts(it, place, &argv, spec->words);
@@ -171,6 +202,10 @@ void job_cell_build(struct job_cell *ret, const struct fuzzing *it, const struct
 	ret->spec.limits.timeout_ms = spec->timeout_ms;
 	ret->spec.limits.output = OUTPUT_MAX;
 	ret->spec.limits.memory = engine_memory(it, place);
+	if ((spec->build || spec->cover) && !bare && !it->options->memory_fixed)
+		ret->spec.limits.memory += function_build_max(it->options); /* what it writes is memory, too */
+	else if (spec->engine && !bare && !it->options->memory_fixed)
+		ret->spec.limits.memory += function_corpus_max(it->options);
 	ret->spec.limits.nice = it->options->nice;
 	ret->spec.tmp_exec = ret->spec.tmp_exec || place->plan.runs_from_tmp;
 }

@@ -6,6 +6,7 @@
 #include <time.h>
 
 #include "base/base64.h"
+#include "base/beneath.h"
 #include "base/clock.h"
 #include "fuzz/function/run.h"
 
@@ -122,7 +123,7 @@ static bool write_input(struct known *known, const struct finding *old, struct b
 		fuzzing_gap(known->it, "%s was not tried again: its input is none", old->id);
 		return false;
 	}
-	(void)unlinkat(known->place->fds[PLACE_INPUT], old->id, 0);
+	(void)beneath_unlink(known->place->fds[PLACE_INPUT], old->id, 0);
 	if (place_write(known->place->fds[PLACE_INPUT], old->id, buf_text(ret), ret->len, &err) == 0)
 		return true;
 	fuzzing_gap(known->it, "%s was not tried again: %s", old->id, err.text);

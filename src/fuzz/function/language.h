@@ -4,6 +4,7 @@
 #define HOTCELL_FUZZ_FUNCTION_LANGUAGE_H
 
 #include "fuzz/function.h"
+#include "fuzz/function/parts.h"
 
 #define FUNCTION_SOURCE_MAX ((size_t)4 << 20) /* bytes of a file that are looked at */
 
@@ -47,10 +48,9 @@ struct function_plan {
 	struct finding_texts merge; /* words that libFuzzer can start itself again by, to merge and to minimise; empty: replay or run */
 	struct finding_texts cover; /* words; the corpus' folder follows; leaves lcov in FUNCTION_WORK/coverage.info; empty: it cannot */
 	struct finding_texts environment; /* K=V */
-	char *libraries; /* on the host, seen by the build as FUNCTION_LIBRARIES, read-only; NULL: none */
-	const char *cache; /* a folder below the state's cache, which builds alone see, as FUNCTION_CACHE, and write; NULL: none */
+	struct parts parts; /* of a cache of the host's, read-only; what builds or measures alone sees them */
+	char *cache; /* a folder below the state's cache, which builds alone see, as FUNCTION_CACHE, and write; NULL: none */
 	char *engine; /* on the host, seen as FUNCTION_ENGINE; set before the language plans, which may set another; NULL: none */
-	char *packages; /* likewise, seen as FUNCTION_PACKAGES; NULL: none */
 	const struct language_need *needs; /* beside its language's; ends likewise; NULL: none */
 	bool build_proves; /* it takes all that running takes: what is missing is asked for only if it fails */
 	enum stats_kind stats;

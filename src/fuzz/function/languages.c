@@ -119,7 +119,7 @@ void function_plan_done(struct function_plan *plan)
 	texts_done(&plan->serve);
 	texts_done(&plan->environment);
 	free(plan->engine);
-	free(plan->libraries);
-	free(plan->packages);
+	free(plan->cache);
+	parts_done(&plan->parts);
 	*plan = (struct function_plan){0};
 }

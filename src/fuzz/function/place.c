@@ -5,6 +5,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "base/beneath.h"
 #include "base/fs.h"
 #include "base/sha256.h"
 #include "fuzz/function/deepen.h"
@@ -15,24 +16,13 @@
 #define FULL_FILES 200000u
 #define DICT_MAX ((size_t)4 << 20)
 
-static const char *const folder_names[] = {
-	[PLACE_WORK] = "work",
-	[PLACE_CORPUS] = "corpus",
-	[PLACE_CRASHES] = "crashes",
-	[PLACE_INPUT] = "input",
-	[PLACE_OUT] = "out",
-	[PLACE_MERGED] = "merged",
-	[PLACE_CORE] = "core",
-};
-_Static_assert(sizeof(folder_names) / sizeof(*folder_names) == PLACE_FOLDER_COUNT, "a folder has no name");
-
 int place_write(int dir, const char *name, const void *bytes, size_t len, struct err *err)
 {
-	own(fd_closep) int fd = openat(dir, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0644);
+	own(fd_closep) int fd = beneath_open(dir, name, O_WRONLY | O_CREAT | O_EXCL, 0644, err);
 	const char *at = bytes;
 
 	if (fd < 0)
-		return err_errno(err, errno, "write '%s'", name);
+		return -1;
 	while (len) {
 		ssize_t put = write(fd, at, len);
 		if (put < 0 && errno == EINTR)
@@ -47,11 +37,11 @@ int place_write(int dir, const char *name, const void *bytes, size_t len, struct
 
 bool place_read(int dir, const char *name, size_t max, struct buf *ret)
 {
-	own(fd_closep) int fd = openat(dir, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+	own(fd_closep) int fd = beneath_try(dir, name, O_RDONLY, 0);
 	struct stat st;
 	char part[16384];
 
-	if (fd < 0 || fstat(fd, &st) < 0 || !S_ISREG(st.st_mode) || st.st_size < 0 || (uint64_t)st.st_size > max)
+	if (fd < 0 || fstat(fd, &st) < 0 || st.st_size < 0 || (uint64_t)st.st_size > max)
 		return false;
 	for (ssize_t got; (got = read(fd, part, sizeof(part))) != 0;) {
 		if (got < 0 || ret->len + (size_t)got > max)
@@ -61,29 +51,53 @@ bool place_read(int dir, const char *name, size_t max, struct buf *ret)
 	return true;
 }
 
-static int folder_open(const char *path, int *ret, struct err *err)
+/* Where a cell has another folder mounted in its work; where there are no cells, a link to it. */
+static int mount_point_make(const struct fuzzing *it, const struct place *place, const char *name, struct err *err)
 {
-	if (fs_mkdirs(path, err) < 0)
-		return -1;
-	*ret = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-	return *ret < 0 ? err_errno(err, errno, "open '%s'", path) : 0;
+	own(freep) char *beside = xfmt("../%s", name);
+
+	if (!it->options->bare) {
+		own(fd_closep) int fd = beneath_mkdirs(place->fds[PLACE_WORK], name, 0755, err);
+		return fd < 0 ? -1 : 0;
+	}
+	return symlinkat(beside, place->fds[PLACE_WORK], name) < 0 ? err_errno(err, errno, "make '%s'", name) : 0;
+}
+
+int place_points(const struct fuzzing *it, const struct place *place, struct err *err)
+{
+	for (int i = 0; i < PLACE_FOLDER_COUNT; i++) {
+		if (i != PLACE_WORK && mount_point_make(it, place, place_folder_names[i], err) < 0)
+			return -1;
+	}
+	return 0;
+}
+
+static int cache_make(const struct fuzzing *it, struct place *place, struct err *err)
+{
+	own(freep) char *path = place->plan.cache ? xfmt("cache/%s", place->plan.cache) : NULL;
+
+	if (!path)
+		return 0;
+	own(fd_closep) int root = beneath_root(it->options->state, err);
+	place->cache_fd = root < 0 ? -1 : beneath_mkdirs(root, path, 0755, err);
+	place->cache = xfmt("%s/%s", it->options->state, path);
+	return place->cache_fd < 0 ? -1 : 0;
 }
 
 static int folders_make(struct fuzzing *it, struct place *place, size_t index, struct err *err)
 {
+	if (place_space_open(it, place, err) < 0)
+		return -1;
 	for (int i = 0; i < PLACE_FOLDER_COUNT; i++) {
-		place->folders[i] = xfmt("%s/%zu/%s", it->folder, index, folder_names[i]);
-		if (folder_open(place->folders[i], &place->fds[i], err) < 0)
-			return -1;
-		if (i == PLACE_WORK)
+		own(freep) char *path = xfmt("%zu/%s", index, place_folder_names[i]);
+		if (place_in_space(place, i))
 			continue;
-		own(freep) char *mount_point = xfmt("%s/%s", place->folders[PLACE_WORK], folder_names[i]);
-		own(freep) char *beside = xfmt("../%s", folder_names[i]);
-		if (it->options->bare ? symlink(beside, mount_point) < 0 && err_errno(err, errno, "make '%s'", mount_point) < 0
-				      : fs_mkdirs(mount_point, err) < 0)
+		place->folders[i] = xfmt("%s/%s", it->folder, path);
+		place->fds[i] = beneath_mkdirs(it->folder_fd, path, 0755, err);
+		if (place->fds[i] < 0)
 			return -1;
 	}
-	return 0;
+	return place_points(it, place, err);
 }
 
 /* ---- what it begins with ---- */
@@ -96,7 +110,8 @@ static int inputs_take(struct fuzzing *it, struct place *place, int from, bool n
 	own(buf_done) struct buf told = {0};
 
 	if (corpus_copy(from, place->fds[PLACE_CORPUS], &caps, &taken, err) < 0)
-		return err_wrap(err, "%s", what);
+		return place->space && err->code == ENOSPC ? err_set(err, ENOSPC, "%s is larger than --corpus-max", what)
+							   : err_wrap(err, "%s", what);
 	if (corpus_taken_tell(&taken, &told))
 		fuzzing_gap(it, "%s: %s", what, buf_text(&told));
 	return 0;
@@ -146,23 +161,21 @@ static int seeds_take(struct fuzzing *it, struct place *place, const struct buf 
 /* A seed that makes the target fail would do so whenever an engine begins. */
 bool place_drop(struct place *place, const struct buf *input)
 {
-	int copy = openat(place->fds[PLACE_CORPUS], ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	DIR *dir = copy < 0 ? NULL : fdopendir(copy);
+	DIR *dir = beneath_list(place->fds[PLACE_CORPUS], ".");
 	bool dropped = false;
 	struct stat st;
 
-	if (!dir) {
-		fd_close(&copy);
+	if (!dir)
 		return false;
-	}
+	int copy = dirfd(dir);
 	for (struct dirent *entry; (entry = readdir(dir));) {
 		own(buf_done) struct buf other = {0};
-		if (fstatat(copy, entry->d_name, &st, AT_SYMLINK_NOFOLLOW) < 0 || !S_ISREG(st.st_mode) ||
+		if (beneath_stat(copy, entry->d_name, &st) < 0 || !S_ISREG(st.st_mode) ||
 			(uint64_t)st.st_size != input->len)
 			continue;
 		if (place_read(copy, entry->d_name, INPUT_MAX, &other) && other.len == input->len &&
 			memcmp(buf_text(&other), buf_text(input), input->len) == 0)
-			dropped = unlinkat(copy, entry->d_name, 0) == 0 || dropped;
+			dropped = beneath_unlink(copy, entry->d_name, 0) == 0 || dropped;
 	}
 	(void)closedir(dir);
 	return dropped;
@@ -200,6 +213,16 @@ bool place_is_changed(struct fuzzing *it, struct place *place, char **ret_sum)
 
 /* ---- all of it ---- */
 
+static int place_show_parts(const struct fuzzing *it, struct place *place, size_t index, struct err *err)
+{
+	own(freep) char *name = xfmt("%zu", index), *folder = xfmt("%s/%s", it->folder, name);
+	own(fd_closep) int dir = beneath_open(it->folder_fd, name, O_RDONLY | O_DIRECTORY, 0, err);
+
+	if (dir < 0)
+		return -1;
+	return parts_show(&place->plan.parts, folder, dir, &place->shown, err);
+}
+
 int place_open(struct fuzzing *it, size_t index, struct err *err)
 {
 	struct place *place = &it->places[index];
@@ -214,12 +237,9 @@ int place_open(struct fuzzing *it, size_t index, struct err *err)
 		place->language->plan(target, it->options, buf_text(&text), text.len, &place->plan, err) < 0)
 		return -1;
 	place->sum = sum_of(&text);
-	if (place->plan.cache) {
-		place->cache = xfmt("%s/cache/%s", it->options->state, place->plan.cache);
-		if (fs_mkdirs(place->cache, err) < 0)
-			return -1;
-	}
-	if (folders_make(it, place, index, err) < 0 || place_check_bare(it, place, err) < 0 || seeds_take(it, place, &text, err) < 0)
+	if (cache_make(it, place, err) < 0 || folders_make(it, place, index, err) < 0 || place_check_bare(it, place, err) < 0 || seeds_take(it, place, &text, err) < 0)
+		return -1;
+	if (!it->options->bare && place_show_parts(it, place, index, err) < 0)
 		return -1;
 	for (size_t i = 0; i < place->plan.file_count; i++) {
 		const struct plan_file *file = &place->plan.files[i];
@@ -233,7 +253,10 @@ int place_open(struct fuzzing *it, size_t index, struct err *err)
 void place_done(struct place *place)
 {
 	function_plan_done(&place->plan);
+	place_space_close(place);
 	free(place->cache);
+	fd_close(&place->cache_fd);
+	parts_shown_done(&place->shown);
 	for (int i = 0; i < PLACE_FOLDER_COUNT; i++) {
 		free(place->folders[i]);
 		fd_close(&place->fds[i]);
@@ -250,31 +273,24 @@ void place_done(struct place *place)
 
 /* Files at the top of a folder, as `du` counts them. What is below folders that it made counts for nothing, and is bounded by
  * the number of files that it may open at once only: so a folder is as bad as too much. */
-static bool folder_is_full(int fd)
+bool folder_is_full(int fd)
 {
-	own(fd_closep) int copy = openat(fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	DIR *dir = copy < 0 ? NULL : fdopendir(copy);
+	DIR *dir = beneath_list(fd, ".");
 	uint64_t bytes = 0, files = 0;
 	bool folder = false;
 	struct stat st;
 
 	if (!dir)
 		return false;
-	(void)fd_take(&copy);
 	for (struct dirent *entry; !folder && files <= FULL_FILES && bytes <= FULL_BYTES && (entry = readdir(dir));) {
 		if (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0)
 			continue;
 		files++;
-		if (fstatat(dirfd(dir), entry->d_name, &st, AT_SYMLINK_NOFOLLOW) == 0) {
+		if (beneath_stat(dirfd(dir), entry->d_name, &st) == 0) {
 			bytes += (uint64_t)st.st_blocks * 512;
 			folder = S_ISDIR(st.st_mode);
 		}
 	}
 	(void)closedir(dir);
 	return folder || bytes > FULL_BYTES || files > FULL_FILES;
-}
-
-bool place_is_full(const struct place *place)
-{
-	return folder_is_full(place->fds[PLACE_CORPUS]) || folder_is_full(place->fds[PLACE_CRASHES]);
 }

@@ -95,7 +95,7 @@ static void tell(struct fuzzing *it, uint64_t now)
 		.worker_count = it->worker_count,
 		.left_ns = left_ns(it, now),
 		.doing = it->doing,
-		.folder = it->folder,
+		.folder_fd = it->folder_fd,
 		.waiting = it->pending_count,
 		.targets = it->result->totals,
 		.target_count = it->place_count,
@@ -138,8 +138,8 @@ static void tell(struct fuzzing *it, uint64_t now)
 static void watch_sizes(struct fuzzing *it)
 {
 	for (size_t i = 0; i < it->place_count; i++)
-		if (!it->places[i].out && it->places[i].begun_ns && place_is_full(&it->places[i]))
-			fuzzing_problem(it, i, "it wrote more than 1 GB, 200,000 files or a folder into its corpus or its crashes");
+		place_full_tell(it, i);
+	disk_watch(it);
 }
 
 void fuzzing_tick(struct fuzzing *it)
@@ -171,11 +171,13 @@ bool fuzzing_do(
 	struct fuzzing *it, size_t index, const struct finding_texts *words, bool build, uint64_t timeout_ms, struct buf *said)
 {
 	const struct job_spec spec = {.words = words, .build = build, .timeout_ms = timeout_ms};
+	struct place *place = &it->places[index];
 	struct job job;
 	struct err err = {0};
 
-	if (job_start(&job, it, &it->places[index], &spec, &err) < 0) {
+	if ((build && work_lend(it, place, &err) < 0) || job_start(&job, it, place, &spec, &err) < 0) {
 		buf_str(said, err.text);
+		(void)!work_return(it, place, false, &err);
 		return false;
 	}
 	const char *before = it->doing;
@@ -188,6 +190,12 @@ bool fuzzing_do(
 		buf_fmt(said, "it took longer than %" PRIu64 " s\n", timeout_ms / 1000);
 	buf_add(said, buf_text(&job.said), job.said.len);
 	job_end(&job);
+	if (!good)
+		work_full_tell(it, said);
+	if (build && work_return(it, place, good, &err) < 0) {
+		buf_fmt(said, "%s\n", err.text);
+		good = false;
+	}
 	return good;
 }
 
@@ -288,6 +296,8 @@ void fuzzing_prepare(struct fuzzing *it, size_t index)
 		tell_passed_over(it, &it->places[index]);
 	if (it->options->core && !it->places[index].out && !it->stopped)
 		core_prepare(it, index);
+	if (index + 1 == it->place_count || it->stopped)
+		cache_return(it);
 }
 
 /* ---- the whole ---- */
@@ -297,8 +307,8 @@ int fuzzing_open(struct fuzzing *it, struct err *err)
 	const struct function_options *options = it->options;
 	size_t count = options->targets->count;
 
-	own(freep) char *above = xfmt("%s/fuzz", options->state);
-	if (run_folder_open(above, &it->folder, &it->folder_fd, err) < 0)
+	it->lent_work = -1;
+	if (run_folder_open(options->state, &it->folder, &it->folder_fd, err) < 0)
 		return -1;
 	it->places = xcalloc(count, sizeof(*it->places));
 	it->place_count = it->result->target_count = count;
@@ -311,6 +321,7 @@ int fuzzing_open(struct fuzzing *it, struct err *err)
 		it->places[i].language = language_find(it->places[i].target->language);
 		for (int k = 0; k < PLACE_FOLDER_COUNT; k++)
 			it->places[i].fds[k] = -1;
+		it->places[i].cache_fd = -1;
 	}
 	return 0;
 }
@@ -326,10 +337,11 @@ void fuzzing_done(struct fuzzing *it)
 	free(it->shown);
 	for (size_t i = 0; i < it->pending_count; i++)
 		crash_done(&it->pending[i]);
+	cache_return(it);
 	for (size_t i = 0; i < it->place_count; i++)
 		place_done(&it->places[i]);
 	free(it->places);
-	if (it->folder && fs_remove_tree(AT_FDCWD, it->folder, &err) < 0)
+	if (it->folder && run_folder_remove(it->options->state, it->folder, &err) < 0)
 		fuzzing_gap(it, "'%s' could not be removed: %s", it->folder, err.text);
 	if (it->folder)
 		fd_close(&it->folder_fd);

@@ -1,8 +1,9 @@
 /* Fuzzing functions: what its parts share.
  *
  * A place is a target with its folders and its plan; a job is one command of a plan in a cell; a worker is a job that fuzzes.
- * A place has four folders. What is built is shown read-only to everything but the build, so that a target cannot change what
- * it is judged by; corpus and crashes are written by the engine and read by us as a stranger's; inputs are ours. */
+ * What is built is shown read-only to everything but the build, so that a target cannot change what it is judged by; corpus and
+ * crashes are written by the engine and read by us as a stranger's; inputs are ours. What cells can write to is a file system with
+ * a size (space.c). */
 #ifndef HOTCELL_FUZZ_FUNCTION_RUN_H
 #define HOTCELL_FUZZ_FUNCTION_RUN_H
 
@@ -26,8 +27,13 @@ struct place {
 	char *folders[PLACE_FOLDER_COUNT]; /* on the host; absolute */
 	int fds[PLACE_FOLDER_COUNT]; /* -1: none */
 	char *cache; /* the plan's, on the host; NULL: none */
+	int cache_fd; /* it, open: the build's cell is given no other; -1: none */
+	struct cell_space *space; /* what cells write, but for what is built: place_in_space; NULL: it is on the host */
+	struct parts_shown shown; /* the plan's parts */
 	bool dict;
 	bool out; /* it cannot be fuzzed, or no more: its problem is told */
+	bool full; /* for it has written all that it may */
+	bool kept; /* its corpus is in the state already */
 	struct finding_texts taken; /* names in crashes/ that were looked at */
 	struct finding_texts met; /* ids of what is confirmed, or was tried in vain */
 	bool skips; /* the inputs that libFuzzer begins with make it fail, and are left out */
@@ -86,8 +92,13 @@ struct fuzzing {
 	struct crash pending[PENDING_MAX];
 	size_t pending_count;
 	struct deepening *deepening; /* inputs that nest deeper; NULL: none were tried yet */
+	struct cell_space *lent, *cache; /* what a build or a measurement writes to; what builds keep. NULL: nothing is built */
+	const struct place *cached; /* whose project's builds keep it */
+	int lent_work; /* the first one's PLACE_WORK */
+	uint64_t built_bytes, built_files; /* that builds left so far */
+	bool disk_told;
 	char *folder; /* of this run, below the state */
-	int folder_fd; /* locked as long as the run lives */
+	int folder_fd; /* locked as long as the run lives; all of the run's folders are opened beneath it */
 	uint64_t started_ns, begun_ns, deadline_ns, looked_ns, sized_ns, told_ns;
 	uint64_t starts; /* of engines */
 	uint64_t shown_execs; /* told last: what is about right never goes back, until all is known */
@@ -102,17 +113,42 @@ struct fuzzing {
 
 /* ---- place.c: folders ---- */
 
-/* A folder of a run, below `above`, locked as long as *ret_fd is open. What runs that were killed left there is removed. */
-MUST_CHECK int run_folder_open(const char *above, char **ret, int *ret_fd, struct err *err);
+/* A folder of a run, below the state's "fuzz", locked as long as *ret_fd is open. What runs that were killed left there is removed. */
+MUST_CHECK int run_folder_open(const char *state, char **ret, int *ret_fd, struct err *err);
+MUST_CHECK int run_folder_remove(const char *state, const char *folder, struct err *err);
 MUST_CHECK int place_open(struct fuzzing *it, size_t index, struct err *err);
 void place_done(struct place *place);
 /* Whether its file is not what it was; told once. *ret_sum, where it is wanted: the file's now; the caller frees. */
 bool place_is_changed(struct fuzzing *it, struct place *place, char **ret_sum);
 bool place_drop(struct place *place, const struct buf *input); /* from the corpus; false: it was not there */
-bool place_is_full(const struct place *place); /* it has written more than it may */
+bool folder_is_full(int fd); /* of the host's: too much by name. What has none is not seen */
+/* Folders that are there only to be mounted on, or what stands for them where there are no cells. */
+MUST_CHECK int place_points(const struct fuzzing *it, const struct place *place, struct err *err);
 MUST_CHECK int place_write(int dir, const char *name, const void *bytes, size_t len, struct err *err);
 /* A file that a stranger left: regular, no link, at most `max` bytes; false: it is none such. */
 bool place_read(int dir, const char *name, size_t max, struct buf *ret);
+
+/* ---- space.c: what cells write to ---- */
+
+/* Whether it is a folder in the place's space. */
+bool place_in_space(const struct place *place, enum place_folder folder);
+extern const char *const place_folder_names[PLACE_FOLDER_COUNT];
+MUST_CHECK int place_space_open(struct fuzzing *it, struct place *place, struct err *err);
+void place_space_close(struct place *place);
+void place_weight_tell(struct fuzzing *it, const struct place *place); /* what it wrote is memory: a gap, if that is much */
+void place_full_tell(struct fuzzing *it, size_t place); /* among its problems, if it is full */
+void place_release(struct fuzzing *it, struct place *place); /* one that is full and has no engine any more: keeps and empties it */
+/* For what builds or measures: its PLACE_WORK is lent to it, to be written to. */
+MUST_CHECK int work_lend(struct fuzzing *it, struct place *place, struct err *err);
+void work_full_tell(const struct fuzzing *it, struct buf *said); /* a sentence, if all that was lent is used up */
+int work_folder(const struct fuzzing *it, const struct place *place); /* where it writes to now */
+/* What it left takes the place of what was there, if `keep`, which is lent no more in any case. */
+MUST_CHECK int work_return(struct fuzzing *it, struct place *place, bool keep, struct err *err);
+void cache_return(struct fuzzing *it); /* when all is built */
+void space_clear(struct place *place, enum place_folder folder); /* of both */
+/* From the place's space to its folder on the host, of the same name. False: it was too much, or cannot be. */
+bool space_take(struct fuzzing *it, struct place *place, enum place_folder folder, uint64_t bytes);
+void disk_watch(struct fuzzing *it); /* ends the run before the state's disk is full, whoever fills it */
 
 /* ---- bare.c: where there are no cells ---- */
 

@@ -56,15 +56,14 @@ static void put_word(struct buf *out, const char *name, const char *value)
 	buf_str(out, "'\n");
 }
 
-static char *settings(const struct function_target *target, const struct function_options *options, bool made)
+static char *settings(
+	const struct function_target *target, const struct function_options *options, const struct rust_place *place, bool made)
 {
-	own(rust_place_done) struct rust_place place = {0};
 	struct buf out = {0};
 
-	rust_place_find(target, &place);
 	put_word(&out, "file", target->file);
-	put_word(&out, "manifest", place.manifest);
-	put_word(&out, "root", place.root);
+	put_word(&out, "manifest", place->manifest);
+	put_word(&out, "root", place->root);
 	put_word(&out, "made", made ? "yes" : "no");
 	put_word(&out, "sanitizer", options->sanitizer == SANITIZER_ADDRESS ? "address" : "none");
 	return buf_take(&out);
@@ -127,8 +126,11 @@ static int rust_plan(const struct function_target *target, const struct function
 	}
 	if (!ret->engine)
 		ret->engine = rust_toolchain();
-	ret->packages = rust_packages();
-	plan_file_add(ret, "target.sh", settings(target, options, !target->harness));
+	own(rust_place_done) struct rust_place place = {0};
+	own(freep) char *registry = rust_registry();
+	rust_place_find(target, &place);
+	parts_of_rust(target->root, place.manifest, registry, &ret->parts);
+	plan_file_add(ret, "target.sh", settings(target, options, &place, !target->harness));
 	plan_file_add(ret, "expect", expected(options));
 	put_file(ret, "rust_build.sh", rust_build_sh, rust_build_sh_end);
 	put_file(ret, "rust_harness.rs", rust_harness_rs, rust_harness_rs_end);

@@ -1,11 +1,13 @@
 #include "fuzz/function/rust_host.h"
 
+#include <dirent.h>
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 
 #include "base/fs.h"
+#include "base/homes.h"
 #include "base/term.h"
 #include "fuzz/function/language.h"
 
@@ -28,18 +30,55 @@ static bool is_folder(const char *path)
 
 /* ---- the toolchain ---- */
 
+/* Its libraries, for at least one kind of machine: a program that is called rustc alone may be anybody's, in any folder. */
+static bool has_libraries(const char *folder)
+{
+	own(freep) char *above = xfmt("%s/lib/rustlib", folder);
+	DIR *dir = opendir(above);
+	bool found = false;
+
+	for (struct dirent *entry; dir && !found && (entry = readdir(dir));) {
+		own(freep) char *lib = xfmt("%s/%s/lib", above, entry->d_name);
+		found = *entry->d_name != '.' && is_folder(lib);
+	}
+	if (dir)
+		(void)closedir(dir);
+	return found;
+}
+
+/* All of it is shown to cells: so a toolchain is in it, and nothing else. */
+static bool has_nothing_else(const char *folder)
+{
+	static const char *const parts[] = {".", "..", "bin", "etc", "lib", "lib64", "libexec", "share", "src", "doc",
+		"nix-support", ".brew", ".bottle", NULL};
+	DIR *dir = opendir(folder);
+	bool clean = dir;
+
+	for (struct dirent *entry; clean && (entry = readdir(dir));) {
+		own(freep) char *path = xfmt("%s/%s", folder, entry->d_name);
+		size_t i = 0;
+		while (parts[i] && strcmp(parts[i], entry->d_name) != 0)
+			i++;
+		clean = parts[i] || !is_folder(path); /* licences, and lists of what was installed */
+	}
+	if (dir)
+		(void)closedir(dir);
+	return clean;
+}
+
 static bool is_toolchain(const char *folder)
 {
 	own(freep) char *rustc = xfmt("%s/bin/rustc", folder);
 
-	return is_file(rustc) && access(rustc, X_OK) == 0;
+	return is_file(rustc) && access(rustc, X_OK) == 0 && !folder_is_homelike(folder) && has_libraries(folder) && has_nothing_else(folder);
 }
 
 static char *home_folder(const char *variable, const char *name)
 {
 	const char *set = getenv(variable), *home = getenv("HOME");
 
-	return set && *set ? xstrdup(set) : xfmt("%s/%s", home && *home ? home : "/nonexistent", name);
+	/* what is relative would be found in the project, whose own it must not be to say what is mounted */
+	return set && *set == '/' ? xstrdup(set) : xfmt("%s/%s", home && *home == '/' ? home : "/nonexistent", name);
 }
 
 /* "key = "value"" on a line of its own. */
@@ -107,8 +146,9 @@ char *rust_toolchain(void)
 	for (const char *at = path ? path : ""; *at; at += strspn(at, ":")) {
 		size_t len = strcspn(at, ":");
 		own(freep) char *rustc = xfmt("%.*s/rustc", (int)len, at);
+		bool relative = *at != '/';
 		at += len;
-		if (access(rustc, X_OK) < 0)
+		if (relative || access(rustc, X_OK) < 0)
 			continue;
 		char *found = toolchain_of(rustc, &system);
 		if (found || system)
@@ -117,9 +157,9 @@ char *rust_toolchain(void)
 	return access("/usr/bin/rustc", X_OK) == 0 ? NULL : toolchain_of_rustup();
 }
 
-char *rust_packages(void)
+char *rust_registry(void)
 {
-	own(freep) char *home = home_folder("CARGO_HOME", ".cargo"), *folder = xfmt("%s/registry/src", home);
+	own(freep) char *home = home_folder("CARGO_HOME", ".cargo"), *folder = xfmt("%s/registry", home);
 
 	return is_folder(folder) ? realpath(folder, NULL) : NULL;
 }

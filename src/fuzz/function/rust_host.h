@@ -8,8 +8,8 @@
 /* The folder of the toolchain that the user's `rustc` is of, where a cell does not see it anyway; NULL: /usr's, or
  * none. */
 char *rust_toolchain(void);
-/* The folder that cargo keeps the sources of fetched crates in; NULL: there is none. */
-char *rust_packages(void);
+/* The folder that cargo keeps fetched crates in; NULL: there is none. */
+char *rust_registry(void);
 
 struct rust_place {
 	char *manifest; /* the folder of its Cargo.toml below the target's root, "." for that itself; "-": it is of no

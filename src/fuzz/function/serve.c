@@ -62,6 +62,7 @@ struct function_serve *function_serve_open(
 		return NULL;
 	const struct job_spec spec = {
 		.words = &serve->it.places[0].plan.serve, .timeout_ms = options->spec->limits.timeout_ms};
+	place_space_close(&serve->it.places[0]); /* it is shown nothing of that */
 	job_cell_build(&serve->cell, &serve->it, &serve->it.places[0], &spec);
 	serve->it.pool = NULL; /* the caller's may end before us */
 	serve->it.loop = NULL;

@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/beneath.h"
 #include "base/clock.h"
 #include "base/term.h"
 #include "fuzz/function/power.h"
@@ -238,7 +239,7 @@ static bool take_artifact(struct fuzzing *it, struct worker *worker)
 
 	if (!*name || !place_read(place->fds[PLACE_CRASHES], name, INPUT_MAX, &input))
 		return false;
-	(void)unlinkat(place->fds[PLACE_CRASHES], name, 0);
+	(void)beneath_unlink(place->fds[PLACE_CRASHES], name, 0);
 	crash_add(it, worker->place, end == ENGINE_DONE ? ENGINE_CRASH : end, &input, buf_text(&job->said), job->said.len);
 	place->short_runs = job->stats.now.begun || place_drop(place, &input) ? 0 : place->short_runs + 1;
 	if (place->short_runs)
@@ -270,6 +271,8 @@ static void worker_judge(struct fuzzing *it, struct worker *worker, uint64_t now
 	const struct job *job = &worker->job;
 	char what[120];
 
+	if (job->outcome == CELL_OOM)
+		place_weight_tell(it, place);
 	if (job->outcome == CELL_SETUP_FAILED) {
 		problem_said(it, worker, "its cell could not be made");
 	} else if (take_artifact(it, worker)) {
@@ -298,7 +301,9 @@ static void worker_end(struct fuzzing *it, struct worker *worker, uint64_t now)
 	place->fuzzed_ns += now - worker->started_ns;
 	place->running--;
 	worker->busy = false;
+	place_full_tell(it, worker->place);
 	job_end(&worker->job);
+	place_release(it, place);
 }
 
 /* ---- all of them ---- */
