@@ -105,30 +105,38 @@ static int child_main(void *data)
 	return fails(start, "execute it from memory");
 }
 
-/* The caller's environment, but for a variable that would take the sandbox away unseen: here that is said in the program. */
+/* Variables that change what a cell is or may do: here the program says that. Whoever sets its variables must not. */
+static bool is_left_out(const char *pair)
+{
+	static const char off[] = "FUZZING_DISABLE_SANDBOX=", ours[] = "HOTCELL_";
+
+	return strncmp(pair, off, sizeof(off) - 1) == 0 || strncmp(pair, ours, sizeof(ours) - 1) == 0;
+}
+
 static char **environment(void)
 {
-	static const char left_out[] = "FUZZING_DISABLE_SANDBOX=";
 	size_t count = 0, kept = 0;
 
 	while (environ && environ[count])
 		count++;
 	char **copy = calloc(count + 1, sizeof(*copy));
 	for (size_t i = 0; copy && i < count && environ[i]; i++)
-		if (strncmp(environ[i], left_out, sizeof(left_out) - 1) != 0)
+		if (!is_left_out(environ[i]))
 			copy[kept++] = environ[i];
 	return copy;
 }
 
-int child_start(struct child *child, int image, char *const *argv, const char *folder, const int fds[CHILD_FDS],
-	struct hotcell_error *error)
+int child_start(struct child *child, int image, const char *folder, const int fds[CHILD_FDS], struct hotcell_error *error)
 {
+	static char program[] = "hotcell", words[] = "--words-fd=5";
+	static char *const argv[] = {program, words, NULL};
 	own(freep) char **envp = environment();
 	struct start start = {.image = image, .argv = argv, .envp = envp, .folder = folder, .fds = fds, .parent = getpid()};
 	char *stack = envp ? mmap(NULL, STACK_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_STACK, -1, 0)
 			   : MAP_FAILED;
 	sigset_t all, before;
 
+	_Static_assert(CHILD_WORDS == 5, "the words above say so");
 	*child = (struct child){.pidfd = -1};
 	if (stack == MAP_FAILED)
 		return api_fail(error, HOTCELL_E_SYSTEM, "there is no memory to start hotcell with");

@@ -44,8 +44,9 @@ struct hotcell_job {
 
 /* ---- the child ---- */
 
-/* Its descriptors, in their order. What it says is apart from what the cell prints. */
-enum { CHILD_IN, CHILD_OUT, CHILD_SAID, CHILD_JSON, CHILD_ERR, CHILD_FDS };
+/* Its descriptors, in their order. What it says is apart from what the cell prints; what it is told is in memory, since
+ * every user of the machine could read a command line. */
+enum { CHILD_IN, CHILD_OUT, CHILD_SAID, CHILD_JSON, CHILD_ERR, CHILD_WORDS, CHILD_FDS };
 
 struct child {
 	int pidfd;
@@ -57,8 +58,8 @@ struct child {
 int high_fd(int fd); /* takes the descriptor */
 int memory_fd(const char *name, unsigned flags);
 
-/* Starts the program with these words in `folder` (NULL: here). -1: an error; then there is no child. */
-MUST_CHECK int child_start(struct child *child, int image, char *const *argv, const char *folder, const int fds[CHILD_FDS],
+/* Starts the program in `folder` (NULL: here); its words are in fds[CHILD_WORDS]. -1: an error; then there is no child. */
+MUST_CHECK int child_start(struct child *child, int image, const char *folder, const int fds[CHILD_FDS],
 	struct hotcell_error *error);
 void child_signal(const struct child *child, int number);
 void child_wait(struct child *child); /* for its end, and lets go of it */

@@ -65,7 +65,7 @@ static int open_fds(struct doing *doing, struct hotcell_error *error)
 			;
 		else if (i == CHILD_IN && doing->job->input >= 0)
 			doing->fds[i] = fcntl(doing->job->input, F_DUPFD_CLOEXEC, CHILD_FDS);
-		else if (i == CHILD_IN || (!cell && i != CHILD_SAID))
+		else if (i == CHILD_IN || (!cell && i != CHILD_SAID && i != CHILD_WORDS))
 			doing->fds[i] = high_fd(open("/dev/null", O_RDWR | O_CLOEXEC));
 		else
 			doing->fds[i] = memory_fd("hotcell-output", 0);
@@ -88,8 +88,8 @@ static int add_words(struct words *all, const char *const *more)
 static int words_of(const struct hotcell_job *job, struct words *ret)
 {
 	static const char *const run[] = {
-		"hotcell", "run", "--quiet", "--json-file=/proc/self/fd/3", "--stderr=/proc/self/fd/4", NULL};
-	static const char *const fuzz[] = {"hotcell", "fuzz", "function", "--quiet", "--json", "--stats-json", NULL};
+		"run", "--quiet", "--json-file=/proc/self/fd/3", "--stderr=/proc/self/fd/4", NULL};
+	static const char *const fuzz[] = {"fuzz", "function", "--quiet", "--json", "--stats-json", NULL};
 	static const char *const dashes[] = {"--", NULL};
 	bool cell = job->kind == HOTCELL_RUN;
 
@@ -97,6 +97,24 @@ static int words_of(const struct hotcell_job *job, struct words *ret)
 	if (add_words(ret, cell ? run : fuzz) < 0 || add_words(ret, (const char *const *)job->options.list) < 0 ||
 		(cell && add_words(ret, dashes) < 0) || add_words(ret, (const char *const *)job->words.list) < 0)
 		return -1;
+	return 0;
+}
+
+/* One after another, with the NUL behind each. */
+static int write_words(const struct words *words, int fd, struct hotcell_error *error)
+{
+	for (size_t i = 0; i < words->count; i++) {
+		const char *at = words->list[i];
+		for (size_t left = strlen(at) + 1; left;) {
+			ssize_t put = write(fd, at, left);
+			if (put < 0 && errno == EINTR)
+				continue;
+			if (put <= 0)
+				return api_errno(error, put < 0 ? errno : ENOSPC, "hand hotcell its words");
+			at += put;
+			left -= (size_t)put;
+		}
+	}
 	return 0;
 }
 
@@ -309,7 +327,7 @@ static struct hotcell_result *finish(struct doing *doing, struct hotcell_error *
 
 static struct hotcell_result *run(struct hotcell_job *job, struct hotcell_error *error)
 {
-	own(doing_done) struct doing doing = {.job = job, .fds = {-1, -1, -1, -1, -1}, .told = -1, .began = now_ms()};
+	own(doing_done) struct doing doing = {.job = job, .fds = {-1, -1, -1, -1, -1, -1}, .told = -1, .began = now_ms()};
 	own(words_free) struct words words = {0};
 
 	if (words_of(job, &words) < 0) {
@@ -317,7 +335,8 @@ static struct hotcell_result *run(struct hotcell_job *job, struct hotcell_error 
 		return NULL;
 	}
 	if (open_fds(&doing, error) < 0 ||
-		child_start(&doing.child, job->hotcell->image, words.list, job->folder, doing.fds, error) < 0)
+		write_words(&words, doing.fds[CHILD_WORDS], error) < 0 ||
+		child_start(&doing.child, job->hotcell->image, job->folder, doing.fds, error) < 0)
 		return NULL;
 	if (job->kind != HOTCELL_RUN)
 		fd_close(&doing.fds[CHILD_OUT]); /* its end is seen by this */

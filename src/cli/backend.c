@@ -27,10 +27,15 @@ static bool is_yes(const char *text)
 			strcasecmp(text, "yes") == 0);
 }
 
+bool backend_is_off(void)
+{
+	return is_yes(getenv("FUZZING_DISABLE_SANDBOX"));
+}
+
 int backend_choose(const struct run_options *options, const char **ret, struct err *err)
 {
 	*ret = cell_backends[0];
-	if (is_yes(getenv("FUZZING_DISABLE_SANDBOX")))
+	if (backend_is_off())
 		*ret = "none";
 	if (options->backend)
 		*ret = options->backend;

@@ -6,6 +6,7 @@
 
 /* Flag before environment before default. Errors have code ERR_USAGE. */
 MUST_CHECK int backend_choose(const struct run_options *options, const char **ret, struct err *err);
+bool backend_is_off(void); /* by the environment: FUZZING_DISABLE_SANDBOX */
 void backend_warn_none(void); /* on stderr: there is no sandbox, and it cannot be missed */
 
 #endif

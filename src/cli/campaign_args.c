@@ -46,9 +46,11 @@ bool campaign_place_is_new(const char *given)
 
 	if (given || (variable && *variable))
 		return false;
+	if (state_is_none(NULL))
+		return true;
 	own(freep) char *state = state_folder(NULL, false, &err);
 	own(freep) char *path = state ? state_ledger(state) : NULL;
-	return path ? lstat(path, &st) < 0 : lstat(STATE_FOLDER, &st) < 0;
+	return path && lstat(path, &st) < 0;
 }
 
 /* ---- words ---- */

@@ -8,6 +8,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/beneath.h"
 #include "base/buf.h"
 #include "base/fs.h"
 #include "campaign/state.h"
@@ -36,10 +37,10 @@ static int await(int from, pid_t child, const char *name, const char *log)
 	return 0;
 }
 
-static void become_child(const char *log)
+static void become_child(int folder)
 {
 	int null = open("/dev/null", O_RDWR | O_CLOEXEC);
-	int out = open(log, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW, 0600);
+	int out = beneath_try(folder, "log", O_WRONLY | O_CREAT | O_APPEND, 0600);
 
 	(void)setsid();
 	(void)signal(SIGHUP, SIG_IGN);
@@ -52,13 +53,19 @@ static void become_child(const char *log)
 
 bool detach(const char *state, const char *name, int *ret_ready, int *ret_code)
 {
-	own(freep) char *folder = state_campaign(state, name);
-	own(freep) char *log = xfmt("%s/log", folder);
+	own(freep) char *shown = state_campaign(state, name);
+	own(freep) char *log = xfmt("%s/log", shown);
 	struct err err = {0};
+	own(fd_closep) int folder = state_campaign_open(state, name, true, &err);
+	struct stat st;
 	int tell[2];
 
 	*ret_ready = -1;
-	if (fs_mkdirs(folder, &err) < 0) {
+	if (folder >= 0 && beneath_stat(folder, "log", &st) == 0 && !S_ISREG(st.st_mode)) {
+		(void)beneath_fail(folder, "log", EEXIST, "open", &err);
+		fd_close(&folder);
+	}
+	if (folder < 0) {
 		*ret_code = cli_fail(&err);
 		return true;
 	}
@@ -70,7 +77,7 @@ bool detach(const char *state, const char *name, int *ret_ready, int *ret_code)
 	pid_t child = fork();
 	if (child == 0) {
 		(void)close(tell[0]);
-		become_child(log);
+		become_child(folder);
 		*ret_ready = tell[1];
 		return false;
 	}

@@ -9,6 +9,7 @@
 #include <sys/resource.h>
 #include <sys/stat.h>
 
+#include "base/beneath.h"
 #include "base/fs.h"
 #include "base/size.h"
 #include "base/term.h"
@@ -21,6 +22,7 @@
 #include "cli/run_text.h"
 
 #define DEFAULT_OUTPUT "fuzz/runs"
+#define STDIN_FILE "stdin"
 #define STDIN_MAX (UINT64_C(1) << 30)
 #define WORKER_PROCESSES 4 /* a slot's own, an init, the program, and one more */
 #define WORKER_FILES 24
@@ -210,12 +212,11 @@ int draft_replay(const struct campaign_words *words, int *ret, struct err *err)
 {
 	const char *folder = words->options.run.doors.replay;
 
-	*ret = folder ? open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
+	*ret = folder ? sessions_folder(folder, false, err) : -1;
 	if (!folder || *ret >= 0)
 		return 0;
-	(void)err_errno(err, errno, "--network-replay: open the folder '%s'", folder);
 	err->code = ERR_USAGE;
-	return -1;
+	return err_wrap(err, "--network-replay");
 }
 
 /* ---- what no run shall see ---- */
@@ -276,30 +277,26 @@ int draft_hide(struct run_spec *built, const char *state, struct err *err)
 
 static int copy_stdin(const char *state, const struct campaign_record *record, const char *from, struct err *err)
 {
-	own(freep) char *folder = state_campaign(state, record->name);
-	own(freep) char *path = xfmt("%s/stdin", folder);
 	own(fd_closep) int in = stdin_open(from, err);
+	own(fd_closep) int folder = in < 0 ? -1 : state_campaign_open(state, record->name, true, err);
+	own(fd_closep) int out = folder < 0 ? -1 : beneath_open(folder, STDIN_FILE, O_WRONLY | O_CREAT | O_TRUNC, 0600, err);
 
-	if (in < 0 || fs_mkdirs(folder, err) < 0)
+	if (out < 0)
 		return -1;
-	own(fd_closep) int out = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0600);
 	char chunk[65536];
 	ssize_t got = -1;
-	while (out >= 0 && (got = read(in, chunk, sizeof(chunk))) > 0)
+	while ((got = read(in, chunk, sizeof(chunk))) > 0)
 		if (write(out, chunk, (size_t)got) != got)
 			break;
-	return out < 0 || got != 0 ? err_errno(err, errno, "keep a copy of '%s' in '%s'", from, path) : 0;
+	return got != 0 ? err_errno(err, errno, "keep a copy of '%s' for campaign '%s'", from, record->name) : 0;
 }
 
 int draft_stdin(const char *state, const char *name, int *ret, struct err *err)
 {
-	own(freep) char *folder = state_campaign(state, name);
-	own(freep) char *path = xfmt("%s/stdin", folder);
+	own(fd_closep) int folder = state_campaign_open(state, name, false, err);
 
-	*ret = open(path, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
-	if (*ret < 0 && errno != ENOENT)
-		return err_errno(err, errno, "open '%s'", path);
-	return 0;
+	*ret = folder < 0 ? -1 : beneath_open(folder, STDIN_FILE, O_RDONLY, 0, err);
+	return *ret < 0 && err->code != ENOENT ? -1 : 0;
 }
 
 static int choose_name(struct ledger *ledger, struct campaign_record *record, struct err *err)
@@ -327,9 +324,12 @@ static void choose_output(struct campaign_record *record, bool given)
 
 void draft_foresee(struct campaign_record *record, const struct campaign_words *words)
 {
-	struct err err;
-	own(freep) char *state = state_folder(words->options.state, false, &err);
+	struct err err = {0};
+	own(freep) char *state = state_is_none(words->options.state) ? NULL : state_folder(words->options.state, false, &err);
 	own(freep) char *path = state ? state_ledger(state) : NULL;
+
+	if (err.code)
+		cli_say("the campaign could not be started here: %s", err.text);
 	own(ledger_freep) struct ledger *ledger = path ? ledger_open(path, LEDGER_READ, &err) : NULL;
 
 	if (ledger)
@@ -399,12 +399,9 @@ int draft_register(const char *state, struct campaign_record *record, const stru
 
 void draft_forget(const char *state, const struct campaign_record *record)
 {
-	own(freep) char *campaigns = xfmt("%s/campaigns", state);
-	own(fd_closep) int dir = open(campaigns, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	struct err err;
 
-	if (dir >= 0)
-		(void)!fs_remove_tree(dir, record->name, &err);
+	(void)!state_campaign_remove(state, record->name, &err);
 	if (record->uuid)
 		sessions_disown(record->output, record->uuid);
 }

@@ -6,8 +6,9 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "base/fs.h"
+#include "base/beneath.h"
 #include "base/size.h"
+#include "campaign/session.h"
 
 #define OWNER_FILE ".hotcell-campaign"
 #define OWNER_MAX 256
@@ -15,16 +16,15 @@
 
 int campaign_files_open(const struct campaign_record *campaign, int *ret_fd, struct err *err)
 {
-	own(fd_closep) int fd =
-		open(campaign->output, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	own(fd_closep) int fd = sessions_folder(campaign->output, false, err);
 	own(buf_done) struct buf owner = {0};
 	struct err unread = {0};
 
-	if (fd < 0 && (errno == ENOENT || errno == ENOTDIR || errno == ELOOP))
-		return 0;
+	if (fd < 0 && (err->code == ENOENT || err->code == ENOTDIR || err->code == ERR_USAGE))
+		return 0; /* none, or a link, which is not followed */
 	if (fd < 0)
-		return err_errno(err, errno, "open the folder '%s' of the sessions", campaign->output);
-	if (fs_read_small(fd, OWNER_FILE, OWNER_MAX, &owner, &unread) < 0)
+		return err_wrap(err, "open the folder of the sessions");
+	if (beneath_read(fd, OWNER_FILE, OWNER_MAX, &owner, &unread) < 0)
 		return 0;
 	size_t len = strlen(campaign->uuid);
 	if (len == 0 || strncmp(buf_text(&owner), campaign->uuid, len) != 0 || strcmp(buf_text(&owner) + len, "\n") != 0)
@@ -52,21 +52,10 @@ static void dir_closep(DIR **dir)
 		(void)closedir(*dir);
 }
 
-static DIR *dir_open(int at, const char *name)
-{
-	own(fd_closep) int fd =
-		openat(at, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
-	DIR *dir = fd < 0 ? NULL : fdopendir(fd);
-
-	if (dir)
-		(void)fd_take(&fd);
-	return dir;
-}
-
 int campaign_files_each(int sessions, const struct campaign_record *campaign, campaign_file_fn *fn, void *data,
 	struct err *err)
 {
-	own(dir_closep) DIR *dir = dir_open(sessions, ".");
+	own(dir_closep) DIR *dir = beneath_list(sessions, ".");
 	struct dirent *entry;
 
 	if (!dir)
@@ -83,7 +72,7 @@ int campaign_files_each(int sessions, const struct campaign_record *campaign, ca
 /* Deeper than SIZE_DEPTH is not looked at: what a cell left may be nested as deep as its disk allowed. */
 static bool size_below(int at, const char *name, unsigned depth, uint64_t *budget, uint64_t *ret_bytes)
 {
-	own(dir_closep) DIR *dir = dir_open(at, name);
+	own(dir_closep) DIR *dir = beneath_list(at, name);
 	struct dirent *entry;
 	bool whole = true;
 
@@ -94,7 +83,7 @@ static bool size_below(int at, const char *name, unsigned depth, uint64_t *budge
 		if (*budget == 0)
 			return false;
 		(*budget)--;
-		if (fstatat(dirfd(dir), entry->d_name, &st, AT_SYMLINK_NOFOLLOW) < 0)
+		if (beneath_stat(dirfd(dir), entry->d_name, &st) < 0)
 			continue;
 		*ret_bytes += (uint64_t)st.st_blocks * 512;
 		if (S_ISDIR(st.st_mode))
@@ -108,7 +97,7 @@ bool campaign_files_size(int sessions, const char *name, uint64_t *budget, uint6
 	struct stat st;
 
 	*ret_bytes = 0;
-	if (fstatat(sessions, name, &st, AT_SYMLINK_NOFOLLOW) == 0)
+	if (beneath_stat(sessions, name, &st) == 0)
 		*ret_bytes = (uint64_t)st.st_blocks * 512;
 	return size_below(sessions, name, 0, budget, ret_bytes);
 }
@@ -116,9 +105,9 @@ bool campaign_files_size(int sessions, const char *name, uint64_t *budget, uint6
 int campaign_files_finish(int sessions, const struct campaign_record *campaign, bool *ret_left, struct err *err)
 {
 	*ret_left = false;
-	if (unlinkat(sessions, OWNER_FILE, 0) < 0 && errno != ENOENT)
+	if (beneath_unlink(sessions, OWNER_FILE, 0) < 0 && errno != ENOENT)
 		return err_errno(err, errno, "remove '%s' from '%s'", OWNER_FILE, campaign->output);
-	if (rmdir(campaign->output) == 0 || errno == ENOENT)
+	if (sessions_folder_remove(campaign->output) == 0 || errno == ENOENT)
 		return 0;
 	if (errno == ENOTEMPTY || errno == EEXIST)
 		*ret_left = true;

@@ -3,7 +3,10 @@
 #include <errno.h>
 #include <string.h>
 
+#include "base/fs.h"
+#include "base/term.h"
 #include "cli/config.h"
+#include "cli/fuzz_options.h"
 #include "cli/hide.h"
 #include "cli/profile_options.h"
 #include "cli/verbs.h"
@@ -113,6 +116,100 @@ static int parse(struct campaign_words *words, struct err *err)
 	return failed;
 }
 
+/* ---- what a file may say ---- */
+
+static bool is_one_of(const char *word, const char *const *names, size_t count)
+{
+	for (size_t i = 0; i < count; i++)
+		if (strncmp(word, names[i], strlen(names[i])) == 0)
+			return true;
+	return false;
+}
+
+/* Whether a new folder would be made below this one, reached through no link that leads out, and not in what is hidden from cells. */
+static bool is_made_here(const char *path)
+{
+	own(freep) char *part = xstrdup(path);
+
+	if (strstr(path, "..") || fs_is_hidden(cell_default_hide, NULL, path + strspn(path, "/")))
+		return false;
+	while (!path_is_here(part, strlen(part))) {
+		char *slash = strrchr(part, '/');
+		if (access(part, F_OK) == 0 || slash == part)
+			return false;
+		if (!slash)
+			return true;
+		*slash = '\0';
+	}
+	return true;
+}
+
+/* SRC:DST:rw of what is not this project's own, or is hidden from cells elsewhere: hooks of a repository, keys, a state. */
+static bool writes_elsewhere(const char *mount)
+{
+	size_t len = strcspn(mount, ":"), all = strlen(mount);
+	own(freep) char *source = xfmt("%.*s", (int)len, mount), *real = realpath(source, NULL);
+
+	if (all < 3 || strcmp(mount + all - 3, ":rw") != 0)
+		return false;
+	return !real || !path_is_here(source, len) || fs_is_hidden(cell_default_hide, NULL, real + 1);
+}
+
+/* A file may have come with a clone, and to name it is not to have read it: that it runs a program in cells is what everybody expects, that
+ * it runs a shell outside of them, or writes outside of this folder, is not. */
+static bool needs_trust(const char *word)
+{
+	static const char *const names[] = {"--on-alert=", "--no-sandbox", "--backend=none", "--no-default-hide"};
+	const char *value = strchr(word, '=');
+
+	if (strncmp(word, "--output=", 9) == 0)
+		return !is_made_here(value + 1);
+	if (strncmp(word, "--mount=", 8) == 0)
+		return writes_elsewhere(value + 1);
+	return is_one_of(word, names, ARRAY_LEN(names));
+}
+
+/* What is not the project's own: folders and files elsewhere, the user's variables, doors. */
+static bool opens(const char *word)
+{
+	static const char *const names[] = {"--pass-env=", "--secret-env=", "--allow=", "--service=", "--secret-door=", "--upstream-proxy=",
+		"--resolver=", "--image=", "--no-default-hide", "--uid=", "--profile="};
+	static const char *const paths[] = {"--mount=", "--stdin=", "--network-replay=", "--prices=", "--audit="};
+	const char *value = strchr(word, '=');
+
+	if (is_one_of(word, paths, ARRAY_LEN(paths)))
+		return !path_is_here(value + 1, *(word + 2) == 'm' ? strcspn(value + 1, ":") : strlen(value + 1));
+	return strcmp(word, "--image=host") != 0 && is_one_of(word, names, ARRAY_LEN(names));
+}
+
+static int check_file(const struct config_words *config, const char *file, const struct cli_args *typed, struct err *err)
+{
+	own(buf_done) struct buf shown = {0}, opened = {0};
+	bool trusted = false;
+
+	for (size_t i = 0; i < typed->given.count; i++)
+		trusted = trusted || strcmp(typed->given.items[i], "--trust") == 0;
+	term_line(file, strlen(file), 120, &shown);
+	for (size_t i = 0; i < config->count; i++) {
+		const char *word = config->words[i];
+		if (!trusted && needs_trust(word)) {
+			own(buf_done) struct buf what = {0};
+			term_line(word + 2, strlen(word + 2), 120, &what);
+			return err_set(err, ERR_USAGE,
+				"'%s' sets '%s', which runs or writes outside the sandbox: check the file, then add --trust, or pass the option "
+				"yourself",
+				buf_text(&shown), buf_text(&what));
+		}
+		if (opens(word)) {
+			buf_str(&opened, opened.len ? ", " : "");
+			term_line(word + 2, strcspn(word + 2, ","), 120, &opened); /* after it a door may have a credential */
+		}
+	}
+	if (opened.len) /* with --quiet, too: nobody has read the file yet */
+		cli_say("'%s' gives its cells access to: %s", buf_text(&shown), buf_text(&opened));
+	return 0;
+}
+
 int campaign_words_build(struct campaign_words *ret, const char *file, const struct cli_args *typed, struct err *err)
 {
 	*ret = (struct campaign_words){0};
@@ -120,6 +217,10 @@ int campaign_words_build(struct campaign_words *ret, const char *file, const str
 		struct config_words config = {0};
 		if (config_read(&verb_campaign_run, file, &config, err) < 0)
 			return -1;
+		if (check_file(&config, file, typed, err) < 0) {
+			config_words_done(&config);
+			return -1;
+		}
 		for (size_t i = 0; i < config.count; i++)
 			word_add(ret, config.words[i]);
 		ret->file_command = ptr_take(&config.command);
@@ -219,6 +320,24 @@ static int check_env(const struct campaign_words *words, const struct campaign_r
 				record->name, name);
 	}
 	return 0;
+}
+
+int campaign_words_look(struct campaign_words *ret, const struct campaign_record *record, struct err *err)
+{
+	*ret = (struct campaign_words){0};
+	for (size_t at = 0; at < record->words_len; at += strlen(record->words + at) + 1)
+		word_add(ret, record->words + at);
+	return parse_words(ret, err) < 0 ? err_wrap(err, "the ledger's command line of campaign '%s'", record->name) : 0;
+}
+
+char *campaign_words_outside(const struct campaign_words *words, size_t nth)
+{
+	const struct campaign_options *options = &words->options;
+	bool bare = options->run.no_sandbox || (options->run.backend && strcmp(options->run.backend, "none") == 0);
+
+	if (bare && nth == 0)
+		return xstrdup("every run: it has no sandbox");
+	return options->on_alert && nth == (bare ? 1 : 0) ? xfmt("--on-alert=%s", options->on_alert) : NULL;
 }
 
 int campaign_words_load(struct campaign_words *ret, const struct campaign_record *record, const char *file,

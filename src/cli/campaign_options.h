@@ -16,7 +16,7 @@ struct campaign_options {
 	uint64_t runs, workers, retries, rate, stop_after_failures, seed;
 	const char *name, *state, *on_alert, *on_budget;
 	struct cli_list alerts;
-	bool resume, dry_run, detach, plain;
+	bool resume, dry_run, detach, plain, trust;
 };
 void campaign_options_defaults(void *options);
 
@@ -33,12 +33,17 @@ struct campaign_words {
 	int profile_words; /* the first of argv, which are its */
 };
 
-/* The file's (NULL: none) and then the user's own: what is typed wins. */
+/* The file's (NULL: none) and then the user's own: what is typed wins. What of a file runs on this machine and in no cell is taken with
+ * --trust only; what else of this machine it opens to the cells is said. */
 MUST_CHECK int campaign_words_build(struct campaign_words *ret, const char *file, const struct cli_args *typed,
 	struct err *err);
 /* As the ledger has it, and then the user's own; --env from the file too, if one is named. */
 MUST_CHECK int campaign_words_load(struct campaign_words *ret, const struct campaign_record *record,
 	const char *file, const struct cli_args *typed, struct err *err);
+/* As the ledger has it and nothing else: for those who look at what a resume would do. No profile is read, no --env asked for. */
+MUST_CHECK int campaign_words_look(struct campaign_words *ret, const struct campaign_record *record, struct err *err);
+/* What runs on this machine and in no cell: the nth, as an option; NULL: there are no more. The caller frees. */
+char *campaign_words_outside(const struct campaign_words *words, size_t nth);
 /* Fills the record's words, env_names, plan and limits. */
 void campaign_words_save(const struct campaign_words *words, struct campaign_record *record);
 void campaign_words_done(struct campaign_words *words);

@@ -64,14 +64,7 @@ int campaign_remove_folder(const struct campaign_record *campaign, bool *ret_lef
 
 static int folder_remove(const struct campaign_place *place, const char *name, struct err *err)
 {
-	own(freep) char *folder = state_campaign(place->state, name);
-	char *slash = strrchr(folder, '/');
-
-	*slash = '\0';
-	own(fd_closep) int parent = open(folder, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-	if (parent < 0)
-		return errno == ENOENT ? 0 : err_errno(err, errno, "open '%s'", folder);
-	return fs_remove_tree(parent, slash + 1, err) < 0 ? err_wrap(err, "remove '%s/%s'", folder, name) : 0;
+	return state_campaign_remove(place->state, name, err) < 0 ? err_wrap(err, "remove the folder of campaign '%s'", name) : 0;
 }
 
 int campaign_remove_rows(const struct campaign_place *place, const struct campaign_record *campaign, struct err *err)
@@ -83,14 +76,12 @@ int campaign_remove_rows(const struct campaign_place *place, const struct campai
 
 bool campaign_remove_is_half_done(const struct campaign_place *place, const char *name)
 {
-	own(freep) char *folder = state_campaign(place->state, name);
 	own(campaign_record_done) struct campaign_record campaign = {0};
 	struct err err = {0};
-	struct stat st;
 
 	/* Any other error than that there is none tells nothing. */
 	return ledger_campaign_get(place->ledger, name, &campaign, &err) < 0 && err.code == ERR_USAGE &&
-		lstat(folder, &st) == 0;
+		state_campaign_is_there(place->state, name);
 }
 
 int campaign_remove_rest(const struct campaign_place *place, const char *name, struct err *err)

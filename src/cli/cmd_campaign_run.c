@@ -12,6 +12,7 @@
 #include <sys/wait.h>
 
 #include "campaign/state.h"
+#include "cli/backend.h"
 #include "cli/campaign_args.h"
 #include "cli/campaign_detach.h"
 #include "cli/campaign_options.h"
@@ -303,6 +304,8 @@ static int work(const char *state, const struct campaign_record *record, const s
 	setup.stop_on_budget = stops_on_budget(&words->options, typed->detach);
 	own(freep) char *shown = draft_shown(record->output);
 	it.shown = shown;
+	if (strcmp(setup.backend, "none") == 0) /* whoever resumes it may not have begun it */
+		backend_warn_none();
 	if (typed->detach && detach(state, record->name, &ready, &code))
 		return code;
 	int taken = take_credentials(&built, &policy, record, &err);
@@ -325,6 +328,8 @@ static int dry_run(const struct campaign_record *record, const struct campaign_w
 
 	if (draft_spec(&built, words, &backend, &err) < 0 || draft_doors(&policy, &built, words, backend, &err) < 0)
 		return cli_fail(&err);
+	if (strcmp(backend, "none") == 0)
+		backend_warn_none();
 	return draft_print(record, &built.spec, &policy, backend, words->options.run.stdin_file, shown, words->options.run.json);
 }
 
@@ -566,6 +571,8 @@ static const struct cli_option run_table[] = {
 	WORK_OPTIONS,
 	{.name = "resume", .kind = CLI_FLAG, ALSO_INTO(resume), .not_in_file = true,
 	 .help = "go on with the campaign of that --name, or the newest that is not done"},
+	{.name = "trust", .kind = CLI_FLAG, ALSO_INTO(trust), .not_in_file = true,
+	 .help = "take from FILE also what runs on this machine: on-alert, no-sandbox, backend"},
 	{.name = "dry-run", .kind = CLI_FLAG, ALSO_INTO(dry_run), .not_in_file = true,
 	 .help = "print each run's plan; start nothing"},
 	{.name = "json", .kind = CLI_FLAG, INTO(json), .not_in_file = true,

@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 #include <time.h>
 
+#include "base/beneath.h"
 #include "base/fs.h"
 #include "base/size.h"
 #include "base/term.h"
@@ -35,6 +36,7 @@ struct picked {
 	char *state;
 	struct corpus_about about;
 	char *typed; /* as `fuzz function` takes it */
+	bool outside; /* it is by its id, and lies elsewhere */
 };
 
 static void picked_done(struct picked *picked)
@@ -60,6 +62,22 @@ static int no_corpus(const char *word, struct err *err)
 	return err_set(err, ERR_USAGE, "there is no corpus of '%s', or more than one; 'hotcell corpus list' has them", buf_text(&shown));
 }
 
+static bool is_below(const char *folder, const char *path)
+{
+	own(freep) char *above = realpath(folder, NULL);
+	size_t len = above ? strlen(above) : 0;
+
+	return len > 1 && strncmp(path, above, len) == 0 && path[len] == '/';
+}
+
+/* What a corpus says it is of stands in a file of the state: it leads to the project and to where the user is, and no further. */
+static bool is_ours(const char *state, const char *path)
+{
+	own(freep) char *project = xfmt("%s/..", state), *whole = path ? realpath(path, NULL) : NULL;
+
+	return !whole || is_below(project, whole) || is_below(".", whole); /* one that is not there is told of */
+}
+
 static int pick_id(struct picked *it, const char *word, struct err *err)
 {
 	own(corpora_done) struct corpora all = {0};
@@ -74,6 +92,7 @@ static int pick_id(struct picked *it, const char *word, struct err *err)
 	it->about.file = xstrdup(found->file);
 	it->about.function = xstrdup(found->function);
 	own(freep) char *path = corpus_file(it->state, found);
+	it->outside = !is_ours(it->state, path);
 	it->typed = found->harness ? xstrdup(path ? path : found->file) : xfmt("%s:%s", path ? path : found->file, found->function);
 	return 0;
 }
@@ -237,12 +256,12 @@ static int export_run(void *data, const struct cli_args *args)
 	own(fd_closep) int from = -1;
 	if (open_corpus(&it, args->words[0], &from, &err) < 0)
 		return cli_fail(&err);
-	if (fs_mkdirs(args->words[1], &err) < 0) {
+	own(fd_closep) int to = beneath_root_make(args->words[1], 0755, NULL, &err);
+	if (to < 0) {
 		err.code = ERR_USAGE;
 		return cli_fail(&err);
 	}
-	own(fd_closep) int to = open_folder(args->words[1], &err);
-	if (to < 0 || corpus_copy(from, to, &caps, &taken, &err) < 0)
+	if ( corpus_copy(from, to, &caps, &taken, &err) < 0)
 		return cli_fail(&err);
 	return tell_taken(&it, &taken, "exported", options->json);
 }
@@ -303,6 +322,9 @@ static int engine_open(struct engine_run *it, const struct function_cli *cli, co
 	own(fd_closep) int there = -1;
 	if (!make && open_corpus(&it->picked, args->words[0], &there, err) < 0)
 		return -1;
+	if (it->picked.outside)
+		return err_set(err, ERR_USAGE, "the corpus '%.40s' is of a file outside of this project: name the target as FILE:FUNCTION instead",
+			args->words[0]);
 	char *const words[] = {it->picked.typed, NULL};
 	if (function_setup_build(&it->setup, cli, words, args, err) < 0 || function_setup_open(&it->setup, err) < 0)
 		return -1;
@@ -411,11 +433,14 @@ static const struct cli_option engine_table[] = {
 		.choices = "address undefined memory none", .fallback = "address and undefined", .help = "what C and C++ are built with"},
 	{.name = "cflag", .value = "FLAG", .kind = CLI_LIST, OWN(build_flags),
 		.help = "a word for the compiler and the linker of C and C++ (-DNAME, -Isrc, -lz), seen from the project's top; may be given again"},
-	{.name = "venv", .value = "DIR", .kind = CLI_TEXT, OWN(venv), .hint = CLI_HINT_FOLDER, .fallback = "$VIRTUAL_ENV, or ./.venv, or none",
+	{.name = "venv", .value = "DIR", .kind = CLI_TEXT, OWN(venv), .hint = CLI_HINT_FOLDER, .fallback = "$VIRTUAL_ENV, or none",
 		.help = "the Python environment that has Atheris and what the target imports"},
 	{.name = "engine", .value = "LANGUAGE=DIR", .kind = CLI_LIST, OWN(engines),
-		.fallback = "LANGUAGE in .hotcell/engines or ~/.local/share/hotcell/engines",
+		.fallback = "LANGUAGE in ~/.local/share/hotcell/engines",
 		.help = "the folder that a language's engine is installed in; repeatable"},
+	{.name = "root", .value = "DIR", .kind = CLI_TEXT, OWN(root), .hint = CLI_HINT_FOLDER,
+		.fallback = "the project's folder, not above its repository or the current folder",
+		.help = "the folder that the target's cells are shown, read-only; it holds the target"},
 	{.name = "memory", .letter = 'm', .value = "SIZE", .kind = CLI_SIZE, OWN(run.limits.memory), .fallback = "what its language needs",
 		.help = "memory of the cell"},
 	{.name = "json", .kind = CLI_FLAG, OWN(run.json), .help = "print one JSON object"},

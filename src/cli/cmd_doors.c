@@ -63,6 +63,18 @@ static void put_door(const struct value *door, struct buf *out)
 	buf_char(out, '\n');
 }
 
+static void put_reserved(const struct value *totals, struct buf *out)
+{
+	const struct value *tokens = member(totals, "reserved_tokens"), *money = member(totals, "reserved_microdollars");
+	uint64_t reserved = tokens && tokens->kind == VALUE_NUMBER ? strtoull(tokens->text, NULL, 10) : 0;
+	char dollars[32];
+
+	if (reserved == 0)
+		return;
+	buf_fmt(out, ", of which %llu tokens, %s are reserved by requests under way", (unsigned long long)reserved,
+		network_dollars(money && money->kind == VALUE_NUMBER ? strtoull(money->text, NULL, 10) : 0, dollars, sizeof(dollars)));
+}
+
 static void put_text(const struct value *root, int supervisor, struct buf *out)
 {
 	const struct value *network = member(root, "network"), *doors = member(network, "doors");
@@ -76,6 +88,7 @@ static void put_text(const struct value *root, int supervisor, struct buf *out)
 	buf_fmt(out, " (process %d): ", supervisor);
 	totals_of(member(network, "totals"), &totals);
 	network_text(&totals, out);
+	put_reserved(member(network, "totals"), out);
 	if (served && served->kind == VALUE_BOOL && !served->truth)
 		buf_str(out, "; closed for the moment");
 	if (budget) {

@@ -223,7 +223,7 @@ static int report(struct fuzz *it, const struct fuzz_result *result)
 	struct err err = {0};
 
 	fuzz_outcome_judge(&outcome);
-	if (it->kept.failed.code && outcome.code == 0)
+	if (it->kept.failed.code && (outcome.code == 0 || outcome.code == FUZZ_EXIT_FINDINGS))
 		outcome.code = FUZZ_EXIT_BROKEN;
 	int told = fuzz_outcome_tell(&outcome);
 	fuzz_cells_settle(&it->setup.cells, it->setup.loop);

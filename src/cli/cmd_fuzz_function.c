@@ -103,7 +103,7 @@ static void on_progress(void *data, const struct function_progress *progress)
 	const struct function_look look = look_of(it);
 	if (is_due(&it->status_ns, STATS_NS, now)) { /* first: who has read a line of statistics is told as much by `hotcell status` */
 		function_status_write(progress, &look, (int)getpid(), &status);
-		function_status_put(progress->folder, &status, &it->status_lock);
+		function_status_put(progress->folder_fd, &status, &it->status_lock);
 	}
 	if (it->cli->stats_json && (is_due(&it->stats_ns, STATS_NS, now) || progress->covered))
 		put_stats(progress, look);
@@ -485,6 +485,12 @@ static const struct cli_option table[] = {
 	 .help = "where the engines' choices come from"},
 	{.name = "seed-corpus", .value = "DIR", .kind = CLI_TEXT, OWN(seed_corpus), .hint = CLI_HINT_FOLDER,
 	 .help = "inputs to begin with, a file each"},
+	{.name = "corpus-max", .value = "SIZE", .kind = CLI_SIZE, OWN(corpus_max),
+	 .fallback = "1G, or a quarter of the memory",
+	 .help = "what a target may write into its corpus and crashes while it is fuzzed, in memory"},
+	{.name = "build-max", .value = "SIZE", .kind = CLI_SIZE, OWN(build_max),
+	 .fallback = "2G, or half of the memory",
+	 .help = "what building may write, in memory, and all builds of a run may leave on the disk"},
 	{.name = "dict", .value = "FILE", .kind = CLI_TEXT, OWN(dict), .hint = CLI_HINT_FILE,
 	 .help = "words to use in inputs, in AFL's syntax"},
 	{.name = "schema", .letter = 's', .value = "FILE", .kind = CLI_TEXT, OWN(schema), .hint = CLI_HINT_FILE,
@@ -504,11 +510,14 @@ static const struct cli_option table[] = {
 	{.name = "expect", .value = "NAME", .kind = CLI_LIST, OWN(expect),
 	 .help = "an exception that is declared, and no finding, by its name or a base's; repeatable"},
 	{.name = "venv", .value = "DIR", .kind = CLI_TEXT, OWN(venv), .hint = CLI_HINT_FOLDER,
-	 .fallback = "$VIRTUAL_ENV, or ./.venv, or none",
+	 .fallback = "$VIRTUAL_ENV, or none",
 	 .help = "the Python environment that has Atheris and what the target imports"},
 	{.name = "engine", .value = "LANGUAGE=DIR", .kind = CLI_LIST, OWN(engines),
-	 .fallback = "LANGUAGE in .hotcell/engines or ~/.local/share/hotcell/engines",
+	 .fallback = "LANGUAGE in ~/.local/share/hotcell/engines",
 	 .help = "the folder that a language's engine is installed in; repeatable"},
+	{.name = "root", .value = "DIR", .kind = CLI_TEXT, OWN(root), .hint = CLI_HINT_FOLDER,
+	 .fallback = "the project's folder, not above its repository or the current folder",
+	 .help = "the folder that the target's cells are shown, read-only; it holds the target"},
 	{.name = "fail-on", .value = "LEVEL", .kind = CLI_TEXT, OWN(fail_on), .hint = CLI_HINT_CHOICE,
 	 .choices = "error warning note any none", .fallback = "warning",
 	 .help = "the least level of a finding that makes the exit code 1"},

@@ -9,6 +9,7 @@
 
 #include "base/clock.h"
 #include "base/term.h"
+#include "cli/backend.h"
 #include "cli/findings_place.h"
 #include "cli/function_repro.h"
 #include "cli/fuzz_kept.h"
@@ -100,6 +101,8 @@ static int take_flags(struct again *it, struct err *err)
 		own(freep) char *flag = xfmt("--pass-env=%s", finding->environment.items[i]);
 		take(it, flag, false);
 	}
+	if (!it->cli.trust && backend_is_off()) /* its command would run here, and not in a cell */
+		texts_add(&it->refused, "no sandbox, by FUZZING_DISABLE_SANDBOX");
 	if (finding->profile) {
 		own(freep) char *flag = xfmt("--profile=%s", finding->profile);
 		take(it, flag, !strchr(finding->profile, '/') && !strstr(finding->profile, ".y"));
@@ -127,10 +130,6 @@ static int parse_words(struct again *it, struct err *err)
 	if (!it->args.command)
 		return err_set(err, ERR_USAGE, "the capsule has no command");
 	it->typed->run.quiet = it->cli.quiet || it->cli.json;
-	it->typed->state = it->cli.state;
-	it->typed->seed = finding->seed;
-	it->typed->replays = it->cli.times;
-	it->typed->name = it->typed->name ? it->typed->name : finding->target;
 	return profiled_build(&it->profiled, it->verb, &it->typed->run, &it->args, err);
 }
 
@@ -188,6 +187,12 @@ static int again_open(struct again *it, struct err *err)
 	struct fuzz_cli *cli = it->profiled.options ? it->profiled.options : it->typed;
 	const struct finding *finding = &it->held.finding;
 
+	cli->run.quiet = it->cli.quiet || it->cli.json;
+	cli->state = it->cli.state;
+	cli->stranger = !it->cli.trust;
+	cli->seed = finding->seed;
+	cli->replays = it->cli.times;
+	cli->name = cli->name ? cli->name : finding->target;
 	for (size_t i = 0; it->cli.trust && i < finding->environment.count; i++)
 		if (!getenv(finding->environment.items[i]))
 			cli_say("the variable '%.80s' that it was found with is not set here", finding->environment.items[i]);
@@ -321,7 +326,7 @@ static int prepare_function(struct again *it, const char *word)
 	if (take_flags(it, &err) < 0 || check_here(&it->held.finding, &err) < 0)
 		return fuzz_setup_fail(&err);
 	if (!it->cli.trust && !function_is_here(&it->held.finding))
-		texts_add(&it->refused, "a target that is not at or below this folder");
+		texts_add(&it->refused, "a target, or the project that it is of, that is not at or below this folder");
 	if (it->refused.count)
 		return refuse(it, word);
 	if (is_loud(it))

@@ -210,6 +210,17 @@ static void on_listening(void *data, const int *fds, size_t count)
 		doors_run_listen(run->doors.run, fds, count);
 }
 
+/* A name that is misspelt must not look like protection. */
+static void on_forbidden(void *data, const char *list, size_t len)
+{
+	const struct run *run = data;
+	const char *name, *path;
+
+	for (size_t at = 0; !run->options->quiet && cell_forbidden_next(list, len, &at, &name, &path);)
+		if (!*path)
+			cli_say("--forbid '%s' matches no program in this cell: check the spelling", name);
+}
+
 static void resize(struct run *run)
 {
 	unsigned rows, columns;
@@ -290,6 +301,7 @@ static void on_printed(void *data, unsigned stream, const char *bytes, size_t le
 {
 	struct run *run = data;
 
+	run->scrub[stream].even = run->doors.policy.secret_count > 0; /* of what the cell has itself it can learn nothing */
 	if (len > 0)
 		scrub_take(&run->scrub[stream], redactor_words(cli_hidden()), bytes, len, out);
 	else
@@ -306,6 +318,7 @@ static int run_cell(struct run *run, struct cell_spec *spec)
 		.filter = !run->options->raw && (isatty(STDOUT_FILENO) || isatty(err_fd)),
 		.keep = TAIL_KEPT,
 		.listening = on_listening,
+		.forbidden = on_forbidden,
 		.change = redactor_knows(cli_hidden()) ? on_printed : NULL,
 		.pass_unchanged = !run->options->redact,
 	};

@@ -13,6 +13,7 @@ static const char *const needed[] = {
 	"GOMODCACHE",
 	"GOPATH",
 	"XDG_RUNTIME_DIR",
+	"XDG_STATE_HOME",
 	"RUSTUP_HOME",
 	"RUSTUP_TOOLCHAIN",
 	"CARGO_HOME",

@@ -1,9 +1,7 @@
 #include "cli/findings_place.h"
 
-#include <errno.h>
 #include <fcntl.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/fs.h"
@@ -18,15 +16,6 @@
 
 /* ---- the folder ---- */
 
-/* Whether nothing was ever kept here, and nobody said that there should be something. */
-static bool is_new(const char *given)
-{
-	const char *variable = getenv("HOTCELL_STATE");
-	struct stat st;
-
-	return !given && !(variable && *variable) && lstat(STATE_FOLDER, &st) < 0 && errno == ENOENT;
-}
-
 /* A path below this folder as it is from here. */
 static char *from_here(const char *path)
 {
@@ -40,10 +29,13 @@ static char *from_here(const char *path)
 
 int findings_place_open(struct findings_place *ret, const char *given, struct err *err)
 {
-	own(freep) char *state = state_folder(given, false, err);
+	const char *variable = getenv("HOTCELL_STATE");
+	/* nothing was ever kept here, and nobody said that there should be something */
+	bool none = !given && !(variable && *variable) && state_is_none(NULL);
+	own(freep) char *state = none ? NULL : state_folder(given, false, err);
 
 	*ret = (struct findings_place){0};
-	if (!state && (err->code != ERR_USAGE || !is_new(given)))
+	if (!state && !none)
 		return -1;
 	own(freep) char *folder = xfmt("%s/" FOLDER, state ? state : STATE_FOLDER);
 	if (store_open(&ret->store, folder, err) < 0)

@@ -4,6 +4,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/beneath.h"
 #include "base/fs.h"
 #include "cli/fuzz_setup.h"
 #include "cli/run_text.h"
@@ -64,18 +65,19 @@ int function_export_run(const struct function_setup *setup, const char *folder)
 			setup->targets.count);
 		return fuzz_setup_fail(&err);
 	}
-	if (fs_mkdirs(folder, &err) < 0 || !(whole = realpath(folder, NULL))) {
+	own(fd_closep) int held = beneath_root_make(folder, 0755, NULL, &err);
+	if (held < 0 || !(whole = realpath(folder, NULL))) {
 		if (!err.code)
 			(void)err_errno(&err, errno, "'%s'", folder);
 		(void)err_wrap(&err, "--export-harness");
 		return fuzz_setup_fail(&err);
 	}
-	own(freep) char *old = xfmt("%s/0", whole); /* the first target's */
-	if (access(old, F_OK) == 0) {
+	struct stat old;
+	if (beneath_stat(held, "0", &old) == 0) { /* the first target's */
 		(void)err_set(&err, ERR_USAGE, "--export-harness '%s' holds a harness already; name a new folder", folder);
 		return fuzz_setup_fail(&err);
 	}
-	if (function_export(&setup->options, whole, &commands, &err) < 0) {
+	if (function_export(&setup->options, whole, held, &commands, &err) < 0) {
 		(void)err_wrap(&err, "--export-harness '%s'", folder);
 		return fuzz_setup_fail(&err);
 	}

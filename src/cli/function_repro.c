@@ -24,9 +24,19 @@ static char *file_of(const struct finding *finding)
 
 bool function_is_here(const struct finding *finding)
 {
-	own(freep) char *file = file_of(finding), *flag = xfmt("--schema=%s", file); /* one that takes files from here */
+	own(freep) char *file = file_of(finding);
+	own(function_targets_done) struct function_targets targets = {0};
+	const char *word = finding->command.count ? finding->command.items[0] : "";
+	struct err err;
 
-	return flag_is_safe(flag);
+	if (!path_is_here(file, strlen(file)))
+		return false;
+	if (function_targets_read(word, &targets, &err) < 0)
+		return true; /* which is said when it is read again, and then nothing runs */
+	for (size_t i = 0; i < targets.count; i++) /* the whole project is mounted, and what marks it may lie above this folder */
+		if (!targets.list[i].alone && !path_is_here(targets.list[i].root, strlen(targets.list[i].root)))
+			return false;
+	return true;
 }
 
 /* A name may have colons, a function of Rust has them: what is before one of them must be there. */
@@ -84,10 +94,13 @@ static int parse(struct parsed *it, struct function_retry *retry, struct err *er
 	verb_fuzz_function.defaults(&it->cli);
 	if (cli_parse(&verb_fuzz_function, (int)it->words.count, it->words.items, &it->cli, &it->args, &help, err) < 0)
 		return err_wrap(err, "the capsule's options");
-	it->cli.state = retry->state;
-	it->cli.core = retry->core != NULL;
 	it->retry = retry;
-	return profiled_build(&it->profiled, &verb_fuzz_function, &it->cli.run, &it->args, err);
+	if (profiled_build(&it->profiled, &verb_fuzz_function, &it->cli.run, &it->args, err) < 0)
+		return -1;
+	struct function_cli *cli = it->profiled.options ? it->profiled.options : &it->cli;
+	cli->state = retry->state;
+	cli->core = retry->core != NULL;
+	return 0;
 }
 
 static bool on_stop(void *data)

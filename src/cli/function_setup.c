@@ -7,9 +7,12 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "base/beneath.h"
 #include "base/clock.h"
 #include "base/fs.h"
+#include "base/homes.h"
 #include "base/out_file.h"
+#include "base/term.h"
 #include "cli/backend.h"
 #include "cli/fuzz_options.h"
 #include "cli/fuzz_setup.h"
@@ -59,6 +62,8 @@ static int check_stdout(const struct function_cli *cli, struct err *err)
 	return 0;
 }
 
+#define SPACE_LEAST ((uint64_t)16 << 20)
+
 static int check_options(const struct function_cli *cli, struct err *err)
 {
 	const struct door_options *doors = &cli->run.doors;
@@ -85,6 +90,9 @@ static int check_options(const struct function_cli *cli, struct err *err)
 	}
 	if (check_stdout(cli, err) < 0)
 		return -1;
+	if ((cli->corpus_max && cli->corpus_max < SPACE_LEAST) || (cli->build_max && cli->build_max < SPACE_LEAST))
+		return err_set(err, ERR_USAGE, "%s: less than 16 MB is too little", cli->corpus_max && cli->corpus_max < SPACE_LEAST
+			? "--corpus-max" : "--build-max");
 	if (strcmp(cli->run.image, "host") != 0)
 		return err_set(err, ERR_USAGE, "functions are fuzzed with this machine's own engines; leave out --image");
 	return 0;
@@ -115,6 +123,8 @@ static int take_folder(const char *option, const char *typed, char **ret, struct
 		err->code = ERR_USAGE;
 		return -1;
 	}
+	if (path_leads_out(typed))
+		return err_set(err, ERR_USAGE, "%s '%.160s' is a link that leads out of this folder: name what it points to, '%.160s'", option, typed, *ret);
 	if (access(*ret, R_OK | X_OK) < 0)
 		return err_set(err, ERR_USAGE, "%s '%.160s' cannot be read", option, typed);
 	return 0;
@@ -126,15 +136,21 @@ static int take_folder(const char *option, const char *typed, char **ret, struct
 static int engine_add(struct function_setup *it, const char *option, const char *language, const char *typed, struct err *err)
 {
 	own(freep) char *folder = NULL;
+	struct stat st;
 
 	if (function_engine(it->engines, language) || it->engine_count == ENGINES_MAX)
 		return 0;
 	if (take_folder(option, typed, &folder, err) < 0)
 		return -1;
+	if (lstat(folder, &st) < 0 || !S_ISDIR(st.st_mode))
+		return err_set(err, ERR_USAGE, "%s '%.160s' was replaced: try again", option, typed);
 	own(freep) char *python = strcmp(language, "python") == 0 ? xfmt("%s/bin/python3", folder) : NULL;
 	if (python && faccessat(AT_FDCWD, python, F_OK, AT_SYMLINK_NOFOLLOW) < 0)
 		return err_set(err, ERR_USAGE, "%s '%.160s' is no virtual environment: it has no bin/python3", option, typed);
-	it->engines[it->engine_count++] = (struct function_engine){function_language(language), ptr_take(&folder)};
+	if (strncmp(option, "--", 2) != 0 && folder_is_homelike(folder)) /* it was not named, only found */
+		return err_set(err, ERR_USAGE, "%s '%.160s' is a home or a folder of many programs, and cells would be shown all of it; "
+			"name it by --venv or --engine if it is meant", option, typed);
+	it->engines[it->engine_count++] = (struct function_engine){function_language(language), ptr_take(&folder), st.st_dev, st.st_ino};
 	return 0;
 }
 
@@ -148,9 +164,19 @@ static int engine_named(struct function_setup *it, const char *typed, struct err
 	return engine_add(it, "--engine", name, equals + 1, err);
 }
 
+/* The folder of the user's own engines; NULL: there is none. What is relative would be the project's. */
+static char *engines_of_user(void)
+{
+	const char *data = getenv("XDG_DATA_HOME"), *home = getenv("HOME");
+
+	if (data && *data)
+		return *data == '/' ? xfmt("%s/hotcell/engines", data) : NULL;
+	return home && *home == '/' ? xfmt("%s/.local/share/hotcell/engines", home) : NULL;
+}
+
 static int engine_below(struct function_setup *it, const char *folder, struct err *err)
 {
-	for (size_t i = 0; function_language_names[i]; i++) {
+	for (size_t i = 0; folder && function_language_names[i]; i++) {
 		own(freep) char *path = xfmt("%s/%s", folder, function_language_names[i]);
 		if (access(path, F_OK) == 0 && engine_add(it, "the engine in", function_language_names[i], path, err) < 0)
 			return -1;
@@ -158,24 +184,50 @@ static int engine_below(struct function_setup *it, const char *folder, struct er
 	return 0;
 }
 
-/* What is named; else what is active or lies here; else what was installed for the project, or for the user. */
+static bool is_fuzzed(const struct function_setup *it, const char *language)
+{
+	for (size_t i = 0; i < it->targets.count; i++)
+		if (strcmp(it->targets.list[i].language, language) == 0)
+			return true;
+	return false;
+}
+
+/* An engine is mounted, and runs: who can write to a project must not choose it by putting a folder or a link there. So what lies in
+ * a project is used when it is named, and how that is done is said once. */
+static void tell_engines(const struct function_setup *it)
+{
+	const char *venv = ".venv/bin/python3";
+
+	if (it->cli->run.quiet)
+		return;
+	if (is_fuzzed(it, "python") && !function_engine(it->engines, "python") && faccessat(AT_FDCWD, venv, F_OK, AT_SYMLINK_NOFOLLOW) == 0)
+		cli_say("found .venv but did not use it: pass --venv .venv to use it");
+	for (size_t i = 0; function_language_names[i]; i++) {
+		const char *language = function_language_names[i];
+		own(freep) char *path = xfmt("%s/engines/%s", it->state, language);
+		if (is_fuzzed(it, language) && !function_engine(it->engines, language) && access(path, F_OK) == 0)
+			cli_say("found the engine '%.200s' but did not use it: pass --engine %s=DIR to use it", path, language);
+	}
+}
+
+/* What is named; else what is active; else what was installed for the user. */
 static int take_engines(struct function_setup *it, struct err *err)
 {
-	const char *active = getenv("VIRTUAL_ENV"), *data = getenv("XDG_DATA_HOME"), *home = getenv("HOME");
-	own(freep) char *project = xfmt("%s/engines", it->state);
-	own(freep) char *user = data && *data ? xfmt("%s/hotcell/engines", data)
-					      : xfmt("%s/.local/share/hotcell/engines", home && *home ? home : "/nonexistent");
+	const char *active = getenv("VIRTUAL_ENV");
+	own(freep) char *user = engines_of_user();
 
 	if (it->cli->venv && engine_add(it, "--venv", "python", it->cli->venv, err) < 0)
 		return -1;
 	for (size_t i = 0; i < it->cli->engines.count; i++)
 		if (engine_named(it, it->cli->engines.items[i], err) < 0)
 			return -1;
-	if (active && *active && engine_add(it, "$VIRTUAL_ENV", "python", active, err) < 0)
+	/* a relative one would be the project's */
+	if (active && *active == '/' && engine_add(it, "$VIRTUAL_ENV", "python", active, err) < 0)
 		return -1;
-	if (access(".venv/bin/python3", F_OK) == 0 && engine_add(it, "the environment", "python", ".venv", err) < 0)
+	if (engine_below(it, user, err) < 0)
 		return -1;
-	return engine_below(it, project, err) < 0 || engine_below(it, user, err) < 0 ? -1 : 0;
+	tell_engines(it);
+	return 0;
 }
 
 /* A target is called by its path below the project, the folder that holds the state: two files of one name are two. */
@@ -223,7 +275,28 @@ static int take_targets(struct function_setup *it, char *const *words, struct er
 	}
 	if (!count)
 		return err_set(err, ERR_USAGE, "'hotcell fuzz function' needs a target: FILE:FUNCTION, a harness's file, or a folder");
-	return 0;
+	return it->cli->root ? function_targets_root(&it->targets, it->cli->root, err) : 0;
+}
+
+/* Whoever stands in a folder expects that to be shown, and no other: each one that is not at or below it, once; and a project
+ * that may begin above what is shown. */
+static void tell_roots(const struct function_setup *it)
+{
+	for (size_t i = 0; !it->cli->run.quiet && i < it->targets.count; i++) {
+		const struct function_target *target = &it->targets.list[i];
+		own(buf_done) struct buf root = {0}, above = {0};
+		size_t len = it->here ? strlen(it->here) : 0;
+		bool here = len && strncmp(target->root, it->here, len) == 0 && (target->root[len] == '/' || target->root[len] == '\0');
+		if (i && strcmp(target->root, it->targets.list[i - 1].root) == 0)
+			continue;
+		term_line(target->root, strlen(target->root), 200, &root);
+		if (!here && !target->alone)
+			cli_say("mounted the folder '%s' read-only: it is not below the current folder", buf_text(&root));
+		if (!target->above)
+			continue;
+		term_line(target->above, strlen(target->above), 200, &above);
+		cli_say("mounted only '%s': if the project begins at '%s', name it by --root", buf_text(&root), buf_text(&above));
+	}
 }
 
 /* Where the engines may take every processor of the machine, whoever sits at it comes first. */
@@ -275,6 +348,7 @@ int function_setup_build(struct function_setup *ret, const struct function_cli *
 		take_engines(ret, err) < 0)
 		return -1;
 	name_targets(ret);
+	tell_roots(ret);
 	fuzz_flags(args, &ret->flags, &ret->names);
 	ret->options = (struct function_options){
 		.targets = &ret->targets,
@@ -289,6 +363,8 @@ int function_setup_build(struct function_setup *ret, const struct function_cli *
 		.workers = (unsigned)cli->workers,
 		.seed = cli->seed,
 		.seed_corpus = ret->seed_corpus,
+		.corpus_max = cli->corpus_max,
+		.build_max = cli->build_max,
 		.dict = cli->dict,
 		.sanitizer = sanitizer_of(cli->sanitizer),
 		.afl = cli->fuzzer && strcmp(cli->fuzzer, "afl++") == 0,

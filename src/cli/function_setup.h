@@ -9,8 +9,8 @@
 struct function_cli {
 	struct run_options run; /* first: its rows are shared with `hotcell run` */
 	struct cli_list targets, expect, engines, build_flags;
-	uint64_t duration_ms, max_execs, max_findings, seed, workers, input_ms, nice;
-	const char *seed_corpus, *dict, *sanitizer, *fuzzer, *venv, *fail_on, *baseline, *sarif, *state, *coverage_file, *schema, *export_to;
+	uint64_t duration_ms, max_execs, max_findings, seed, workers, input_ms, nice, corpus_max, build_max;
+	const char *seed_corpus, *dict, *sanitizer, *fuzzer, *venv, *fail_on, *baseline, *sarif, *state, *coverage_file, *schema, *export_to, *root;
 	bool stats_json, coverage, no_coverage, no_deepen, list, core;
 };
 

@@ -7,8 +7,8 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/file.h>
-#include <sys/stat.h>
 
+#include "base/beneath.h"
 #include "base/clock.h"
 #include "base/json_read.h"
 #include "base/size.h"
@@ -220,16 +220,14 @@ int function_status_read(const char *bytes, size_t len, struct function_status *
 /* ---- files ---- */
 
 /* Locked before it has its name: nobody sees it without. */
-void function_status_put(const char *folder, const struct buf *bytes, int *lock)
+void function_status_put(int folder, const struct buf *bytes, int *lock)
 {
-	own(fd_closep) int dir = open(folder, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	struct err err;
 
-	if (dir < 0)
-		return;
-	(void)unlinkat(dir, FILE_NEW, 0);
-	own(fd_closep) int fd = openat(dir, FILE_NEW, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+	(void)beneath_unlink(folder, FILE_NEW, 0);
+	own(fd_closep) int fd = beneath_try(folder, FILE_NEW, O_WRONLY | O_CREAT | O_EXCL, 0600);
 	if (fd < 0 || flock(fd, LOCK_EX | LOCK_NB) < 0 || write(fd, bytes->data, bytes->len) != (ssize_t)bytes->len ||
-		renameat(dir, FILE_NEW, dir, FILE_NAME) < 0)
+		beneath_rename(folder, FILE_NEW, folder, FILE_NAME, &err) < 0)
 		return; /* a full disk, say: it is told without it how things are */
 	fd_close(lock);
 	*lock = fd_take(&fd);
@@ -237,14 +235,13 @@ void function_status_put(const char *folder, const struct buf *bytes, int *lock)
 
 static bool status_load(int above, const char *name, struct function_status *ret)
 {
-	own(fd_closep) int dir = openat(above, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-	own(fd_closep) int fd = dir < 0 ? -1 : openat(dir, FILE_NAME, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+	own(freep) char *path = xfmt("%s/" FILE_NAME, name);
+	own(fd_closep) int fd = beneath_try(above, path, O_RDONLY, 0);
 	own(buf_done) struct buf bytes = {0};
-	struct stat st;
 	struct err err;
 	char part[16384];
 
-	if (fd < 0 || fstat(fd, &st) < 0 || !S_ISREG(st.st_mode))
+	if (fd < 0)
 		return false;
 	for (ssize_t got; (got = read(fd, part, sizeof(part))) != 0;) {
 		if (got < 0 || bytes.len + (size_t)got > FILE_MAX)
@@ -271,15 +268,13 @@ static int by_age(const void *a, const void *b)
 
 void function_statuses_read(const char *state, struct function_statuses *ret)
 {
-	own(freep) char *path = xfmt("%s/fuzz", state);
-	int fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-	DIR *dir = fd < 0 ? NULL : fdopendir(fd);
+	struct err err;
+	own(fd_closep) int root = beneath_root(state, &err);
+	DIR *dir = root < 0 ? NULL : beneath_list(root, "fuzz");
 
 	*ret = (struct function_statuses){0};
-	if (!dir) {
-		fd_close(&fd);
+	if (!dir)
 		return;
-	}
 	for (struct dirent *entry; ret->count < RUNS_MAX && (entry = readdir(dir));) {
 		struct function_status status;
 		if (entry->d_name[0] == '.' || !status_load(dirfd(dir), entry->d_name, &status))

@@ -26,7 +26,7 @@ MUST_CHECK int function_status_read(const char *text, size_t len, struct functio
 struct function_look function_status_look(const struct function_status *status);
 
 /* Puts it in place of the one before; *lock is -1 at first, and open until the file is to look like a dead one's. */
-void function_status_put(const char *folder, const struct buf *text, int *lock);
+void function_status_put(int folder, const struct buf *text, int *lock);
 
 struct function_statuses {
 	struct function_status *list;

@@ -7,6 +7,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/beneath.h"
 #include "base/fs.h"
 #include "base/out_file.h"
 #include "cli/cli.h"
@@ -17,6 +18,9 @@ void fuzz_kept_done(struct fuzz_kept *kept)
 	texts_done(&kept->seen);
 	texts_done(&kept->fresh);
 	texts_done(&kept->baseline);
+	if (kept->elsewhere)
+		fd_close(&kept->elsewhere_fd);
+	free(kept->elsewhere);
 }
 
 int fuzz_kept_gate(struct fuzz_kept *kept, const char *fail_on, const char *baseline, const char *sarif, struct err *err)
@@ -63,6 +67,39 @@ void fuzz_kept_fail(struct fuzz_kept *kept, const struct err *err)
 	kept->failed = *err;
 }
 
+static int elsewhere_open(struct fuzz_kept *kept, struct err *err)
+{
+	const char *above = getenv("TMPDIR");
+	own(freep) char *path = xfmt("%s/hotcell-findings-XXXXXX", above && *above == '/' ? above : "/tmp");
+
+	if (kept->elsewhere)
+		return 0;
+	if (!mkdtemp(path))
+		return err_errno(err, errno, "make the folder '%s'", path);
+	kept->elsewhere_fd = beneath_root(path, err);
+	if (kept->elsewhere_fd < 0)
+		return -1;
+	kept->elsewhere = ptr_take(&path);
+	return 0;
+}
+
+/* A finding is never lost for want of a place: its capsule goes to a folder of its own, or is printed. */
+static void keep_elsewhere(struct fuzz_kept *kept, const struct finding *finding, const struct err *why)
+{
+	own(json_done) struct json json = {.pretty = true};
+	own(freep) char *name = xfmt("%s.json", finding->id);
+	struct err err = {0};
+
+	capsule_write(finding, &json);
+	buf_char(&json.out, '\n');
+	if (elsewhere_open(kept, &err) == 0 && beneath_write(kept->elsewhere_fd, name, &json.out, 0600, &err) == 0) {
+		cli_say("finding %s could not be stored: %s; its capsule is '%s/%s'", finding->id, why->text, kept->elsewhere, name);
+		return;
+	}
+	cli_say("finding %s could not be stored: %s; nor elsewhere: %s; this is its capsule:", finding->id, why->text, err.text);
+	(void)!cli_print_to(STDERR_FILENO, &json.out);
+}
+
 bool fuzz_kept_add(struct fuzz_kept *kept, struct finding *finding, bool first)
 {
 	struct err err = {0};
@@ -72,9 +109,11 @@ bool fuzz_kept_add(struct fuzz_kept *kept, struct finding *finding, bool first)
 	finding->first_seen = finding->first_seen ? finding->first_seen : finding->last_seen;
 	finding->times = first ? 1 : 0;
 	finding->state = FINDING_OPEN;
-	if (store_add(&kept->store, finding, &is_new, &err) < 0)
-		fuzz_kept_fail(kept, &err);
-	else if (is_new)
+	if (store_add(&kept->store, finding, &is_new, &err) < 0) {
+		keep_elsewhere(kept, finding, &err);
+		kept->failed = err;
+	}
+	if (is_new)
 		texts_add(&kept->fresh, finding->id);
 	return is_new;
 }

@@ -14,6 +14,8 @@ struct fuzz_kept {
 	enum finding_gate gate;
 	unsigned severities[SEVERITY_COUNT]; /* of what was seen */
 	struct err failed; /* the store could not be written: told when it happens, and in the end by the exit code */
+	char *elsewhere; /* where the capsules of those are that could not be written to it; NULL: there are none */
+	int elsewhere_fd; /* it, if `elsewhere` is not NULL */
 };
 
 void fuzz_kept_done(struct fuzz_kept *kept);

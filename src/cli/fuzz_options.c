@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 
 #include "base/fs.h"
+#include "base/homes.h"
 #include "base/sha256.h"
 #include "base/size.h"
 #include "base/term.h"
@@ -16,6 +17,7 @@
 #define START_MS 30000
 #define SAFE_SIZE ((uint64_t)4 << 30)
 #define SAFE_COUNT 4096
+#define SAFE_MS ((uint64_t)10 * 60 * 1000)
 #define SUM_MAX ((off_t)1 << 30) /* a file that is mostly hole would be read for days */
 
 void fuzz_options_defaults(void *options)
@@ -292,15 +294,16 @@ static const struct {
 	enum flag_take take;
 } takes[] = {
 	{"memory", FLAG_SIZE}, {"cpus", FLAG_TAKEN}, {"processes", FLAG_COUNT}, {"tmp-size", FLAG_SIZE}, {"disk", FLAG_SIZE},
-	{"shm", FLAG_SIZE}, {"file-size", FLAG_TAKEN}, {"open-files", FLAG_TAKEN}, {"max-output", FLAG_TAKEN},
-	{"hide", FLAG_TAKEN}, {"forbid", FLAG_TAKEN}, {"workdir", FLAG_TAKEN}, {"uid", FLAG_TAKEN}, {"require", FLAG_TAKEN},
-	{"mode", FLAG_TAKEN}, {"http", FLAG_TAKEN}, {"call-timeout", FLAG_TAKEN}, {"start-timeout", FLAG_TAKEN},
+	{"shm", FLAG_SIZE}, {"file-size", FLAG_SIZE}, {"open-files", FLAG_COUNT}, {"max-output", FLAG_SIZE},
+	{"hide", FLAG_TAKEN}, {"forbid", FLAG_TAKEN}, {"workdir", FLAG_TAKEN}, {"require", FLAG_TAKEN},
+	{"mode", FLAG_TAKEN}, {"http", FLAG_TAKEN}, {"call-timeout", FLAG_TIME}, {"start-timeout", FLAG_TIME},
 	{"allow-write", FLAG_TAKEN}, {"allow-spawn", FLAG_TAKEN}, {"allow-net", FLAG_TAKEN}, {"no-canaries", FLAG_TAKEN},
 	{"oracles", FLAG_TAKEN}, {"name", FLAG_TAKEN}, {"declared", FLAG_TAKEN}, {"expect", FLAG_TAKEN}, {"sanitizer", FLAG_TAKEN}, {"cflag", FLAG_TAKEN},
 	{"fuzzer", FLAG_TAKEN},
-	{"input-timeout", FLAG_TAKEN},
-	{"schema", FLAG_FILE_HERE}, {"output-schema", FLAG_FILE_HERE}, {"venv", FLAG_FILE_HERE}, {"engine", FLAG_TRUSTED},
+	{"input-timeout", FLAG_TIME},
+	{"schema", FLAG_FILE_HERE}, {"output-schema", FLAG_FILE_HERE}, {"venv", FLAG_FILE_HERE}, {"root", FLAG_FILE_HERE}, {"engine", FLAG_TRUSTED},
 	{"mount", FLAG_MOUNT},
+	{"uid", FLAG_TRUSTED}, /* root's cells without a user namespace have that very user's rights */
 	{"tmp-exec", FLAG_TRUSTED}, {"no-default-hide", FLAG_TRUSTED}, {"image", FLAG_TRUSTED}, {"backend", FLAG_TRUSTED},
 	{"no-sandbox", FLAG_TRUSTED},
 };
@@ -332,7 +335,7 @@ bool folder_is_too_much(const char *folder)
 {
 	const char *home = getenv("HOME");
 
-	return strcmp(folder, "/") == 0 || (home && holds_home(folder, home));
+	return folder_is_shared(folder) || (home && holds_home(folder, home));
 }
 
 /* What is behind all links; NULL: nothing is there. */
@@ -354,12 +357,34 @@ static char *from_here(const char *path, size_t len)
 	return xstrdup(there[size] ? there + size + 1 : ".");
 }
 
+bool path_is_here(const char *path, size_t len)
+{
+	own(freep) char *inside = from_here(path, len);
+
+	return inside != NULL;
+}
+
+bool path_leads_out(const char *path)
+{
+	return *path != '/' && strncmp(path, "..", 2) != 0 && !strstr(path, "/..") && access(path, F_OK) == 0 && !path_is_here(path, strlen(path));
+}
+
+bool fuzz_sum_is_open(char *const *command)
+{
+	const char *script = fuzz_script(command);
+	own(freep) char *whole = script ? realpath(script, NULL) : NULL;
+
+	return !script || path_is_here(script, strlen(script)) || (whole && is_above("/usr", whole));
+}
+
 /* What is not read here is refused by the option's own parser. */
 static bool limit_is_safe(enum flag_take take, const char *value)
 {
 	uint64_t number;
 	struct err err;
 
+	if (take == FLAG_TIME)
+		return duration_parse(value, "", &number, &err) == 0 && number <= SAFE_MS;
 	if (take == FLAG_SIZE)
 		return size_parse(value, "", &number, &err) == 0 && number <= SAFE_SIZE;
 	return count_parse(value, "", 1, SAFE_COUNT, &number, &err) == 0;
@@ -372,7 +397,7 @@ bool flag_is_safe(const char *flag)
 	if (take == FLAG_NOT_KEPT || take == FLAG_TAKEN || take == FLAG_TRUSTED)
 		return take == FLAG_TAKEN;
 	const char *value = flag[2 + name_len(flag)] == '=' ? flag + 2 + name_len(flag) + 1 : "";
-	if (take == FLAG_SIZE || take == FLAG_COUNT)
+	if (take == FLAG_SIZE || take == FLAG_COUNT || take == FLAG_TIME)
 		return limit_is_safe(take, value);
 	size_t len = take == FLAG_MOUNT ? strcspn(value, ":") : strlen(value);
 	own(freep) char *inside = from_here(value, len), *whole = real(value, len);

@@ -18,6 +18,7 @@ struct fuzz_cli {
 	const char *path;
 	const char *dict, *oracles, *fail_on, *baseline, *sarif, *state, *name, *declared;
 	bool malformed, allow_net, no_canaries;
+	bool stranger; /* the command is a capsule's that is not trusted: no file is read because it is named there */
 };
 
 void fuzz_options_defaults(void *options);
@@ -38,6 +39,8 @@ MUST_CHECK int dict_check(const char *text, size_t len, const char *name, struct
 const char *fuzz_script(char *const *command);
 /* Its SHA-256, or of the program that would be run; NULL where it cannot be told. The caller frees. */
 char *fuzz_target_sum(char *const *command);
+/* Whether that file is one that a cell would be shown without being asked: at or below the current folder, or of the system's own. */
+bool fuzz_sum_is_open(char *const *command);
 
 /* ---- what a finding keeps ---- */
 
@@ -46,7 +49,8 @@ enum flag_take {
 	FLAG_NOT_KEPT, /* says nothing of the target: not in a capsule, and refused in one */
 	FLAG_TAKEN,
 	FLAG_SIZE, /* up to what a machine of today can spare; more needs trust */
-	FLAG_COUNT, /* of processes, likewise */
+	FLAG_COUNT, /* of processes and files, likewise */
+	FLAG_TIME, /* up to ten minutes, likewise: a stranger's replay ends while somebody waits for it */
 	FLAG_FILE_HERE, /* a file at or below the current folder; else it needs trust */
 	FLAG_MOUNT, /* read-only, of what is at or below the current folder; else it needs trust */
 	FLAG_TRUSTED, /* it opens the cell */
@@ -55,6 +59,8 @@ enum flag_take {
 enum flag_take flag_take(const char *flag);
 /* Whether it may be taken from a stranger. */
 bool flag_is_safe(const char *flag);
+/* Whether the path's first `len` bytes lead, through all links, to the current folder or below it. */
+bool path_is_here(const char *path, size_t len);
 /* Whether it names a file or folder that is not there, from here. */
 bool flag_is_missing(const char *flag);
 /* The options that were typed as a capsule keeps them: paths below the current folder from there. Names of variables go to
@@ -62,6 +68,8 @@ bool flag_is_missing(const char *flag);
 void fuzz_flags(const struct cli_args *args, struct finding_texts *flags, struct finding_texts *names);
 
 /* Whether this folder is too much to be shown without being asked for: the root, a home, or above one. */
+/* Whether a name in this folder is, or lies behind, a link to elsewhere: who wrote the folder chose where. */
+bool path_leads_out(const char *path);
 bool folder_is_too_much(const char *folder);
 
 #endif

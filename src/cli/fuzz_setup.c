@@ -227,7 +227,7 @@ static void set_fuzz(struct fuzz_setup *it, const struct cli_args *args)
 		.profile = cli->run.profile,
 		.declared = cli->declared ? cli->declared : cli->schema ? cli->schema : fuzz_script(it->command),
 	};
-	it->sum = fuzz_target_sum(it->command);
+	it->sum = cli->stranger && !fuzz_sum_is_open(it->command) ? NULL : fuzz_target_sum(it->command);
 }
 
 int fuzz_setup_build(struct fuzz_setup *ret, const struct fuzz_cli *cli, enum target_mode mode, const struct cli_args *args,

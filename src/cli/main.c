@@ -28,9 +28,11 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include "cli/verbs.h"
+#include "cli/words_fd.h"
 
 const struct cli_verb *const cli_verbs[] = {
 	&verb_run,
@@ -69,6 +71,7 @@ const struct cli_verb *const cli_verbs[] = {
 	&verb_audit_verify,
 	&verb_audit_show,
 	&verb_clean,
+	&verb_trust,
 	&verb_manifest_create,
 	&verb_manifest_verify,
 	&verb_profile_list,
@@ -119,14 +122,32 @@ static int standard_descriptors(void)
 	return 0;
 }
 
+/* A core of ours would hold values of variables and credentials, in a folder that a cell may be shown. One byte, not
+ * none: then the machine's own handler of cores is not asked either. What a cell leaves has limits of its own. */
+static void no_core(void)
+{
+	struct rlimit limit;
+
+	if (getrlimit(RLIMIT_CORE, &limit) < 0)
+		return;
+	limit.rlim_cur = limit.rlim_max < 1 ? limit.rlim_max : 1;
+	(void)setrlimit(RLIMIT_CORE, &limit);
+}
+
 int main(int argc, char **argv)
 {
+	no_core();
 	if (standard_descriptors() < 0)
 		return EXIT_OURS;
 	cli_env_hide();
 	(void)signal(SIGCHLD, SIG_DFL); /* whoever started us may ignore it, and then nobody could wait for a child */
 	(void)signal(
 		SIGPIPE, SIG_IGN); /* a reader that went away is an error of write, not our end */
+	struct err err = {0};
+	if (words_fd_is_given(argc, argv) && words_fd_read(argv, &argc, &argv, &err) < 0) {
+		cli_say("%s", err.text);
+		return EXIT_USAGE;
+	}
 	if (argc < 2) {
 		cli_say("no verb given; 'hotcell help' lists them, 'hotcell run -- COMMAND' runs one");
 		return EXIT_USAGE;

@@ -257,12 +257,17 @@ static void put_event(const struct review *review, struct audit *audit)
 int review_log_open(const char *state, struct review_log *ret, struct err *err)
 {
 	const struct redact_known known = {.home = getenv("HOME")};
-	own(freep) char *folder = state_folder(state, state != NULL, err);
+	bool named = state || getenv("HOTCELL_STATE");
 
 	*ret = (struct review_log){0};
-	if (!folder) { /* no campaign was ever run here: no log is kept either */
-		bool none = !state && !getenv("HOTCELL_STATE") && err->code == ERR_USAGE;
-		return none ? 0 : -1;
+	if (!named && state_is_none(NULL)) /* no campaign was ever run here: no log is kept either */
+		return 0;
+	own(freep) char *folder = state_folder(state, state != NULL, err);
+	if (!folder && (named || err->code != ERR_USAGE))
+		return -1;
+	if (!folder) {
+		cli_say("no audit log is kept of this: %s", err->text);
+		return 0;
 	}
 	own(freep) char *path = state_audit(folder);
 	ret->redactor = redactor_make(&known);

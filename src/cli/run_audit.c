@@ -6,6 +6,7 @@
 #include "campaign/cell_audit.h"
 #include "campaign/secrets.h"
 #include "campaign/state.h"
+#include "cli/cli.h"
 
 #define WAIT_NS (NS_PER_S / 10) /* of verdicts: there may be thousands in a second */
 
@@ -26,9 +27,11 @@ int run_audit_open(struct run_audit *ret, const char *path, const char *backend,
 
 char *run_audit_project(void)
 {
-	struct err none = {0};
-	own(freep) char *state = state_folder(NULL, false, &none);
+	struct err err = {0};
+	own(freep) char *state = state_is_none(NULL) ? NULL : state_folder(NULL, false, &err);
 
+	if (err.code)
+		cli_say("no audit log is kept of this: %s", err.text);
 	return state ? state_audit(state) : NULL;
 }
 

@@ -5,6 +5,7 @@
 #include <inttypes.h>
 #include <sys/stat.h>
 
+#include "base/beneath.h"
 #include "base/fs.h"
 #include "campaign/network.h"
 #include "campaign/secrets.h"
@@ -35,6 +36,8 @@ int run_doors_build(struct run_doors *doors, const struct run_options *options, 
 
 static int log_open(int folder, const char *name, struct err *err)
 {
+	if (folder >= 0) /* that of --output */
+		return beneath_open(folder, name, O_WRONLY | O_CREAT | O_TRUNC | O_APPEND, 0644, err);
 	int fd = fs_open_named(folder, name, O_WRONLY | O_CREAT | O_TRUNC | O_APPEND | O_NONBLOCK, 0644, err);
 
 	if (fd < 0 && err->code == ENXIO)
@@ -44,25 +47,18 @@ static int log_open(int folder, const char *name, struct err *err)
 
 static int replay_open(const char *folder, struct err *err)
 {
-	own(freep) char *path = xfmt("%s/" NETWORK_EXCHANGES, folder);
-	own(fd_closep) int fd = open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
-	struct stat st;
+	own(fd_closep) int held = beneath_root(folder, err);
+	int fd = held < 0 ? -1 : beneath_open(held, NETWORK_EXCHANGES, O_RDONLY, 0, err);
 
-	if (fd < 0 || fstat(fd, &st) < 0)
-		return err_errno(err, errno, "--network-replay: open '%s'", path);
-	if (!S_ISREG(st.st_mode))
-		return err_set(err, EINVAL, "--network-replay: '%s' is no file", path);
-	return fd_take(&fd);
+	return fd < 0 ? err_wrap(err, "--network-replay") : fd;
 }
 
 /* It was checked to be new or empty; the cell then gets it open, and takes over nothing with our names. */
 static int output_open(struct run_doors *doors, struct cell_spec *spec, struct err *err)
 {
-	if (fs_mkdirs(spec->output_dir, err) < 0)
-		return err_wrap(err, "make the output folder '%s'", spec->output_dir);
-	doors->output = open(spec->output_dir, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	doors->output = beneath_root_make(spec->output_dir, 0755, NULL, err);
 	if (doors->output < 0)
-		return err_errno(err, errno, "open the output folder '%s'", spec->output_dir);
+		return err_wrap(err, "make the output folder");
 	spec->output_dir = NULL;
 	spec->output_fd = doors->output;
 	spec->output_reserved = kept_names;
@@ -90,11 +86,12 @@ int run_doors_files(struct run_doors *doors, const struct run_options *options, 
 
 /* ---- life ---- */
 
-static void on_spent(void *data, uint64_t run, const char *sentence)
+static void on_spent(void *data, uint64_t run, const char *sentence, bool over)
 {
 	struct run_doors *doors = data;
 
 	(void)run;
+	(void)over;
 	if (!doors->spent)
 		doors->spent = xstrdup(sentence);
 }

@@ -1,11 +1,14 @@
 #include "cli/run_spec.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <string.h>
 
+#include "base/beneath.h"
 #include "base/size.h"
 #include "base/term.h"
 #include "base/weaken.h"
+#include "cli/run_guard.h"
 
 #define MAX_ENV 4096
 #define ID_MAX 65534 /* the last id every kernel can show inside a user namespace as itself */
@@ -63,18 +66,14 @@ static int usage_quoting(struct err *err, const char *before, const char *quoted
 static const char *absolute(
 	struct run_spec *run, const char *path, const char *flag, struct err *err)
 {
-	if (*path == '/')
+	own(freep) char *above = NULL;
+	own(freep) char *last = beneath_split(path, &above);
+	if (*path == '/' && strcmp(last, "/") == 0)
 		return path;
-	own(freep) char *copy = xstrdup(path);
-	size_t len = strlen(copy);
-	while (len > 1 && copy[len - 1] == '/')
-		copy[--len] = '\0';
-	char *slash = strrchr(copy, '/');
-	const char *last = slash ? slash + 1 : copy;
+	if (*path == '/')
+		return keep(run, xfmt("%s/%s", strcmp(above, "/") == 0 ? "" : above, last));
 	bool whole = strcmp(last, ".") == 0 || strcmp(last, "..") == 0;
-	if (slash && !whole)
-		*slash = '\0';
-	own(freep) char *folder = realpath(slash || whole ? copy : ".", NULL);
+	own(freep) char *folder = realpath(whole ? path : above, NULL);
 	if (!folder) {
 		own(freep) char *cause = xfmt(": %s", strerror(errno));
 		own(freep) char *before = xfmt("%s: ", flag);
@@ -84,6 +83,16 @@ static const char *absolute(
 	if (whole)
 		return keep(run, ptr_take(&folder));
 	return keep(run, xfmt("%s/%s", strcmp(folder, "/") == 0 ? "" : folder, last));
+}
+
+/* A folder is the one that is there now, for all cells of this command: what is decided of it, such as what it hides, is decided
+ * once. A file is looked at for each cell: editors put another in its place whenever they save. */
+static void folder_pin(struct cell_mount *mount)
+{
+	own(fd_closep) int fd = open(mount->source, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+
+	if (fd >= 0) /* else it is for the cell to judge */
+		cell_mount_pin(mount, fd);
 }
 
 /* SRC:DST[:ro|rw] */
@@ -107,6 +116,7 @@ static int mount_add(struct run_spec *run, const char *text, struct err *err)
 	mount->source = absolute(run, copy, "--mount", err);
 	if (!mount->source)
 		return -1;
+	folder_pin(mount);
 	run->spec.mount_count++;
 	return 0;
 }
@@ -217,6 +227,24 @@ static void hide_build(struct run_spec *run, const struct run_options *options)
 	run->spec.hide = run->hide;
 }
 
+/* After all that the options say: no option shows these. */
+static int hide_guarded(struct run_spec *run, struct err *err)
+{
+	own(cli_names_done) struct cli_names names = {0};
+	size_t count = 0;
+
+	if (run_guard(run->mounts, run->spec.mount_count, &names, err) < 0)
+		return -1;
+	while (run->hide[count])
+		count++;
+	run->hide = xrealloc(run->hide, count + names.count + 1, sizeof(*run->hide));
+	for (size_t i = 0; i < names.count; i++)
+		run->hide[count++] = keep(run, ptr_take(&names.items[i]));
+	run->hide[count] = NULL;
+	run->spec.hide = run->hide;
+	return 0;
+}
+
 static const char *protection_name(const void *data, size_t index)
 {
 	(void)data;
@@ -278,7 +306,7 @@ int run_spec_build(struct run_spec *ret, const struct run_options *options, char
 	ret->spec.limits = options->limits;
 	ret->spec.forbid = options->forbid.items;
 	hide_build(ret, options);
-	if (mounts_build(ret, options, err) < 0 || paths_build(ret, options, err) < 0 ||
+	if (mounts_build(ret, options, err) < 0 || hide_guarded(ret, err) < 0 || paths_build(ret, options, err) < 0 ||
 		env_build(ret, options, err) < 0 || require_build(ret, options, err) < 0)
 		return -1;
 	return cell_spec_check(&ret->spec, err);

@@ -7,6 +7,7 @@
 #include <sys/stat.h>
 #include <time.h>
 
+#include "base/beneath.h"
 #include "base/clock.h"
 #include "base/term.h"
 #include "campaign/state.h"
@@ -66,12 +67,7 @@ int session_logs_show(struct term_filter *filter, const char *bytes, size_t len,
 /* A program in the cell had no hand in our logs, but whoever owns the folder may have. */
 static int log_open(int session, const char *name)
 {
-	own(fd_closep) int fd = openat(session, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
-	struct stat st;
-
-	if (fd < 0 || fstat(fd, &st) < 0 || !S_ISREG(st.st_mode))
-		return -1;
-	return fd_take(&fd);
+	return beneath_try(session, name, O_RDONLY, 0);
 }
 
 /* A further attempt begins in a folder made anew. */
@@ -84,8 +80,7 @@ static int logs_open(struct reader *reader, unsigned attempt, struct err *err)
 	if (found < 0)
 		return -1;
 	plan_session_name(reader->campaign.plan.runs, reader->number, name, sizeof(name));
-	own(fd_closep) int session =
-		found ? openat(sessions, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC) : -1;
+	own(fd_closep) int session = found ? beneath_try(sessions, name, O_RDONLY | O_DIRECTORY, 0) : -1;
 	if (session < 0)
 		return err_set(err, ENOENT, "the folder '%s/%s' of run %" PRIu64 " is not there any more",
 			reader->campaign.output, name, reader->number);

@@ -19,5 +19,6 @@ extern const struct cli_verb verb_self_check;
 extern const struct cli_verb verb_review;
 extern const struct cli_verb verb_fuzz_mcp, verb_fuzz_tool, verb_fuzz_function, verb_repro, verb_findings_repro, verb_findings_minimise;
 extern const struct cli_verb verb_status, verb_report, verb_metrics, verb_clean;
+extern const struct cli_verb verb_trust;
 
 #endif

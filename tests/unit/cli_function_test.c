@@ -206,8 +206,9 @@ static void a_file_is_alive_as_long_as_its_lock(void **state)
 	own(freep) char *above = xfmt("%s/fuzz", folder), *run = xfmt("%s/one", above), *link = xfmt("%s/two", above);
 	assert_true(mkdir(above, 0700) == 0 && mkdir(run, 0700) == 0 && symlink(run, link) == 0);
 	function_status_write(&progress, &look, 1, &text);
-	function_status_put(run, &text, &lock);
-	function_status_put(run, &text, &lock);
+	own(fd_closep) int held = open(run, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	function_status_put(held, &text, &lock);
+	function_status_put(held, &text, &lock);
 	assert_true(lock >= 0);
 	function_statuses_read(folder, &all);
 	assert_true(all.count == 1 && all.list[0].alive);

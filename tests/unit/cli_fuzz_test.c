@@ -120,7 +120,7 @@ static void what_opens_a_cell_needs_trust(void **state)
 		{"--mount=sub:/app", true}, {"--mount=sub:/app:ro", true}, {"--mount=.:/app", true}, {"--schema=sub/s.json", true},
 		{"--mount=sub:/app:rw", false}, {"--mount=/etc:/e", false}, {"--mount=..:/up", false}, {"--mount=sub/../..:/up", false},
 		{"--mount=link:/app", false}, {"--mount=missing:/x", false}, {"--schema=/etc/passwd", false}, {"--schema=link/passwd", false},
-		{"--no-sandbox", false}, {"--backend=none", false}, {"--image=/x", false}, {"--tmp-exec", false}, {"--no-default-hide", false},
+		{"--no-sandbox", false}, {"--backend=none", false}, {"--uid=0", false}, {"--engine=go=sub", false}, {"--venv=sub", true}, {"--venv=link", false}, {"--image=/x", false}, {"--tmp-exec", false}, {"--no-default-hide", false},
 		{"--env=A=b", false}, {"--pass-env=A", false}, {"--allow=example.org", false}, {"--stdin=/etc/passwd", false},
 		{"--audit=/home/x", false}, {"--export-sarif=x", false}, {"--state=/x", false}, {"--json", false}, {"memory=1", false},
 		{"--memoryx=1", false}, {"", false}, {"-", false},
