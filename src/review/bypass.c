@@ -11,6 +11,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/beneath.h"
 #include "base/clock.h"
 #include "base/fs.h"
 #include "review/doors.h"
@@ -31,7 +32,8 @@ static void plant(struct review_try *try, const char *path)
 	struct err err;
 
 	*strrchr(folder, '/') = '\0';
-	if (fs_mkdirs(folder, &err) < 0) {
+	own(fd_closep) int made = beneath_root_make(folder, 0755, NULL, &err);
+	if (made < 0) {
 		try_failed(try, "%s", err.text);
 		return;
 	}

@@ -24,6 +24,8 @@
 #define STILL_NS (2 * NS_PER_S) /* whose connections do not grow in number for so long has its share */
 #define NEIGHBOURS 8 /* connections of others meanwhile */
 #define MODEST_CALLS 40 /* of the other run, as in its program */
+#define GUESSED 5 /* letters, as in its program */
+#define BUDGET_TOKENS_MAX 4000 /* as in its row */
 #define DOORD_MEMORY_MAX (UINT64_C(256) << 20)
 
 /* ---- what may be seen of each ---- */
@@ -48,6 +50,8 @@ static const struct expected {
 	{"doors.reload", GOOD80, "good.test", NULL, false},
 	{"doors.orphan", GOOD80 " " NET_GOOD ":8080", "good.test", NULL, false},
 	{"doors.credential", "10.0.0.1:8081", NULL, NULL, false},
+	{"doors.guess", "10.0.0.1:8082", NULL, NULL, false},
+	{"doors.budget", "10.0.0.1:8081", NULL, NULL, false},
 	{"bypass.error-leaks-doors", NULL, "*.good.test", NULL, false},
 };
 
@@ -77,7 +81,7 @@ static void judge_call(struct review_try *try, const struct expected *expected, 
 		try_escaped(try, "%s heard %zu bytes", call->to, call->heard_bytes);
 	else if (expected->never && memmem(call->heard, len, expected->never, strlen(expected->never)))
 		try_escaped(try, "%s heard '%s'", call->to, expected->never);
-	if (scene_has_token(try->scene, call->heard, len) && !one_of("doors.credential", expected->id))
+	if (scene_has_token(try->scene, call->heard, len) && !one_of("doors.credential doors.guess doors.budget", expected->id))
 		try_escaped(try, "%s heard the token", call->to);
 }
 
@@ -306,6 +310,36 @@ static void judge_credential(struct review_try *try)
 		try_failed(try, "the credential did not go out by its door");
 }
 
+/* A cell that is left with a few guesses, and the right one among them, has seen which letters are right. */
+static void judge_guess(struct review_try *try)
+{
+	own(freep) char *right = xfmt("guess %.*s\n", GUESSED, scene_token(try->scene));
+
+	judge_credential(try);
+	if (!try_said(try, "guesses"))
+		try_failed(try, "it did not come to its end");
+	else if (strstr(buf_text(&try->out), right))
+		try_escaped(try, "the first letters of the credential were found one by one, from the pieces that answers came in");
+}
+
+/* By the count of who would be paid: what may be written for all that came. */
+static void judge_budget(struct review_try *try)
+{
+	static const char limit[] = "\"max_tokens\":";
+	const struct net *net = try->own;
+	unsigned long tokens = 0;
+
+	for (size_t i = 0; i < net_calls(net); i++) {
+		const struct net_call *call = net_call(net, i);
+		const char *found = memmem(call->heard, NET_HEARD_MAX, limit, strlen(limit));
+		tokens += found ? strtoul(found + strlen(limit), NULL, 10) : 0;
+	}
+	if (tokens == 0)
+		try_failed(try, "no request passed, not even one that fits");
+	if (tokens > BUDGET_TOKENS_MAX)
+		try_escaped(try, "requests for %lu tokens passed under a budget of %d", tokens, BUDGET_TOKENS_MAX);
+}
+
 /* ---- the catalogue ---- */
 
 #define RESOLVER "--resolver 127.0.0.1:53 "
@@ -345,7 +379,7 @@ const struct review_attack review_doors[] = {
 	{
 		.id = "doors.private-addresses",
 		.technique = "ask for an allowed name whose address is a loopback, private, shared, link-local, metadata, reserved, "
-			     "multicast or mapped one, also by an alias",
+			     "multicast or mapped one, or a public one of this machine itself, also by an alias",
 		.safe = "403 after resolving; nobody is called",
 		.without = "door-addresses",
 		.flags = RESOLVER "--allow *.good.test:80",
@@ -525,6 +559,30 @@ const struct review_attack review_doors[] = {
 		.before = before_credential,
 		.alone = doors_alone,
 		.judge = judge_credential,
+	},
+	{
+		.id = "doors.guess",
+		.technique = "send a secret door's server guesses of the credential, letter by letter, and see how it says them back",
+		.safe = "a right letter comes back in the same pieces as a wrong one",
+		.without = "door-even",
+		.flags = "--secret-door safe=http://10.0.0.1:8082/,header=x-api-key,env=REVIEW_TOKEN,private",
+		.program = "tunnel guess 127.0.1.1 80",
+		.tries = 1,
+		.before = before_credential,
+		.alone = doors_alone,
+		.judge = judge_guess,
+	},
+	{
+		.id = "doors.budget",
+		.technique = "ask a model at a secret door many times at once, for more than the budget, streamed and without usage",
+		.safe = "what may be written for all that pass is within the budget",
+		.without = "door-budget",
+		.flags = "--secret-door safe=http://10.0.0.1:8081/,header=x-api-key,env=REVIEW_TOKEN,private --budget tokens=4000",
+		.program = "tunnel spend 127.0.1.1 80",
+		.tries = 40,
+		.before = before_credential,
+		.alone = doors_alone,
+		.judge = judge_budget,
 	},
 	{0},
 };

@@ -8,6 +8,7 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/shm.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -22,6 +23,7 @@
 #define SHM_KEY_BASE 0x52000000 /* keys of ours begin with this byte */
 #define KEPT_MB 16
 #define LIVES 3
+#define SHARERS 3 /* runs, as in the row */
 #define HOST_WORST_NS (3 * NS_PER_S) /* for a fork and a small file: a host that takes longer is not usable */
 
 /* ---- numbers ---- */
@@ -235,6 +237,61 @@ static void alone_afterlife(struct review_try *try)
 	}
 	if (!memory_came_back(try, before))
 		try_escaped(try, "after %d cells of %d MB each the host has less memory than before", LIVES, 2 * KEPT_MB);
+}
+
+/* ---- what the kernel counts by the user ---- */
+
+static bool share_enter(const struct review_try *try)
+{
+	const struct rlimit few = {1024, 1024};
+
+	(void)try;
+	(void)setrlimit(RLIMIT_NOFILE, &few); /* who has fewer keeps those */
+	return true;
+}
+
+/* An ordinary user's cells share what the kernel lets nobody share out: the receipt says which. */
+static void share_judge(struct review_try *try, unsigned run)
+{
+	static const struct {
+		const char *what;
+		bool always;
+	} needs[] = {{"flight", false}, {"inotify", true}, {"pipe", false}, {"signal", true}};
+	own(freep) char *path = xfmt("%s/got-%u", try->dir, run);
+	own(buf_done) struct buf got = {0};
+	struct err err;
+
+	if (fs_read_small(AT_FDCWD, path, 4096, &got, &err) < 0) {
+		try_escaped(try, "a run beside it was lost, or could not begin");
+		return;
+	}
+	for (size_t i = 0; i < ARRAY_LEN(needs); i++) {
+		own(freep) char *line = xfmt("%s ok\n", needs[i].what);
+		try->tries++;
+		if (!strstr(buf_text(&got), line) && (needs[i].always || geteuid() == 0))
+			try_escaped(try, "a run beside it got no %s", needs[i].what);
+	}
+}
+
+static void alone_share(struct review_try *try)
+{
+	const struct try_command command = {.verb = "campaign run", .flags = try->attack->flags, .program = try->attack->program};
+	own(freep) char *taken = xfmt("%s/taken-0", try->dir);
+	int status = 0;
+
+	if (try->outside) {
+		try_not_applicable(try, "without a sandbox there is one user only");
+		return;
+	}
+	try->enter = share_enter;
+	pid_t pid = chmod(try->dir, 0777) < 0 ? -1 : try_beside(try, &command);
+	try->enter = NULL;
+	if (pid < 0 || waitpid(pid, &status, 0) != pid)
+		return;
+	if (access(taken, F_OK) < 0)
+		try_failed(try, "nothing was taken");
+	for (unsigned run = 1; run < SHARERS; run++)
+		share_judge(try, run);
 }
 
 /* ---- the catalogue ---- */
@@ -516,6 +573,16 @@ const struct review_attack review_exhaustion[] = {
 		.harsh = true,
 		.tries = 1,
 		.alone = crowd_alone,
+	},
+	{
+		.id = "exhaustion.per-user",
+		.technique = "take all inotify instances, descriptors in flight, pipe memory and pending signals of a user, in one run of several",
+		.safe = "the other runs get theirs; of an ordinary user's, inotify and signals, and none is lost",
+		.without = "per-user-limits",
+		.flags = "--name share --plain --state {dir}/state --output {dir}/runs -t 20s --runs 3 --workers 3 --mount {dir}:/shown:rw",
+		.program = "share run /shown 3",
+		.tries = 8,
+		.alone = alone_share,
 	},
 	{0},
 };

@@ -179,6 +179,21 @@ static void sockets_judge(struct review_try *try)
 	sockets_forget(try);
 }
 
+/* ---- control sockets ---- */
+
+static bool control_enter(const struct review_try *try)
+{
+	return setenv("XDG_RUNTIME_DIR", try->dir, 1) == 0;
+}
+
+/* Its supervisor's socket is in {dir}/hotcell, made after the mount. */
+static void control_before(struct review_try *try)
+{
+	if (chmod(try->dir, 0700) < 0)
+		try_failed(try, "cannot close '%s' to others", try->dir);
+	try->enter = control_enter;
+}
+
 /* ---- cells side by side ---- */
 
 /* Who left nothing proves nothing. */
@@ -283,6 +298,18 @@ const struct review_attack review_files[] = {
 		.during = files_fifo_during,
 		.judge = files_looked,
 		.tries = 3,
+	},
+	{
+		.id = "files.leases",
+		.technique = "make others wait for a file in a read-only mount: leases, delegations, notices, each also with its upper half set",
+		.safe = "refused: the host writes to it without waiting",
+		.without = "seccomp seccomp-leases",
+		.flags = "--mount {dir}:/shown",
+		.program = "shown leases {shown}/file {shown}/go",
+		.before = shown_before,
+		.during = files_leases_during,
+		.judge = files_looked,
+		.tries = 8,
 	},
 	{
 		.id = "files.page-cache",
@@ -504,11 +531,42 @@ const struct review_attack review_files[] = {
 		.alone = shared_alone,
 	},
 	{
+		.id = "files.runtime-folder",
+		.technique = "find hotcell's control sockets in a folder that holds them and is mounted, whether or not they are there yet",
+		.safe = "the folder they are in is not there, or empty",
+		.without = "runtime-folder",
+		.flags = "--mount {dir}:/shown",
+		.program = "shown control {shown}",
+		.before = control_before,
+		.but = "answered",
+		.tries = 2,
+		.own_word = true,
+	},
+	{
+		.id = "files.control-socket",
+		.technique = "ask a supervisor for its cells, through a control socket that the cell was shown",
+		.safe = "nobody answers who lives in a cell",
+		.without = "control-peer",
+		.flags = "--mount {dir}:/shown:rw",
+		.program = "shown control {shown}",
+		.before = control_before,
+		.but = "seen",
+		.tries = 2,
+		.own_word = true,
+	},
+	{
 		.id = "files.hidden",
 		.technique = "read secrets in a mount by their usual names, in any case, and after renaming what they lie in",
 		.safe = "they are not there",
 		.without = "hidden-files",
 		.alone = files_hidden,
+	},
+	{
+		.id = "files.state",
+		.technique = "read, in a folder mounted read-write, a state folder that decides what hotcell runs, and the record of such folders",
+		.safe = "neither is shown",
+		.without = "hidden-files state-guard",
+		.alone = files_state,
 	},
 	{
 		.id = "files.sockets",
@@ -540,6 +598,16 @@ const struct review_attack review_files[] = {
 		.before = files_shell_before,
 		.judge = plain_judge,
 		.tries = 20,
+	},
+	{
+		.id = "files.forbidden",
+		.technique = "run, read or copy a forbidden program: by links to it, its other names, its copies, as a script, over PATH",
+		.safe = "it can be neither run nor read",
+		.without = "forbidden",
+		.flags = "--mount {dir}:/shown --forbid link",
+		.shell = files_forbidden,
+		.before = files_forbidden_before,
+		.tries = 29,
 	},
 	{
 		.id = "files.python",

@@ -40,6 +40,39 @@ const char files_shell[] =
 	"rm -rf /tmp/copy /tmp/all /tmp/link /tmp/hard /tmp/env\n"
 	"exit 0\n";
 
+/* ---- a forbidden program ---- */
+
+const char files_forbidden[] =
+	"said() { s=$?; echo; echo \"$1 $s\"; }\n"
+	"exec 2>/dev/null\n"
+	"for p in link abs way/link innocent real copy sub/other; do\n"
+	"	{shown}/bin/$p; said run-$p\n"
+	"	cat {shown}/bin/$p; said read-$p\n"
+	"	sh {shown}/bin/$p; said script-$p\n"
+	"	cp {shown}/bin/$p /workspace/own && chmod 755 /workspace/own && /workspace/own; said copied-$p\n"
+	"done\n"
+	"PATH={shown}/bin; link; said path\n"
+	"exit 0\n";
+
+void files_forbidden_before(struct review_try *try)
+{
+	static const char program[] = "#!/bin/sh\necho {token}\n";
+	own(freep) char *from = props_path(try, "bin/real"), *to = props_path(try, "bin/innocent");
+
+	if (try->outside) {
+		try_not_applicable(try, "without a cell no program can be forbidden");
+		return;
+	}
+	props_file(try, "bin/real", program, 0755);
+	props_file(try, "bin/copy", program, 0755);
+	props_file(try, "bin/sub/other", program, 0644);
+	props_link(try, "bin/link", "abs");
+	props_link(try, "bin/abs", "/shown/bin/sub/../real");
+	props_link(try, "bin/way", ".");
+	if (link(from, to) < 0)
+		try_failed(try, "link '%s'", to);
+}
+
 /* ---- in Python ---- */
 
 const char files_python[] =

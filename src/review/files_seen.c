@@ -1,4 +1,5 @@
 /* Observers of the attacks on files: what the host sees of a cell while it runs. */
+#include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -153,6 +154,20 @@ void files_fifo_during(struct review_try *try)
 		got = read(reader, bytes, sizeof(bytes));
 	if (reader >= 0 && (got > 0 || read(reader, bytes, sizeof(bytes)) > 0))
 		try_escaped(try, "what it wrote to a FIFO was read on the host");
+}
+
+/* ---- what makes the host wait ---- */
+
+void files_leases_during(struct review_try *try)
+{
+	own(freep) char *path = props_path(try, "file");
+	own(fd_closep) int writer = open(path, O_WRONLY | O_NONBLOCK | O_NOFOLLOW | O_CLOEXEC);
+
+	if (writer < 0 && errno == EWOULDBLOCK)
+		try_escaped(try, "the host has to wait for the cell before it may write to a file that it shows it");
+	else if (writer < 0)
+		try_failed(try, "the file cannot be opened on the host: %s", strerror(errno));
+	files_go_on(try);
 }
 
 /* ---- who it is ---- */

@@ -1,5 +1,6 @@
 #include "review/net.h"
 
+#include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <net/if.h>
@@ -35,6 +36,21 @@ static int loopback_up(void)
 	return fd < 0 ? -1 : ioctl(fd, SIOCSIFFLAGS, &request);
 }
 
+static int route_change(const void *ask, size_t len)
+{
+	struct {
+		struct nlmsghdr head;
+		struct nlmsgerr error;
+		char rest[256];
+	} answer = {0};
+	own(fd_closep) int fd = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_ROUTE);
+
+	if (fd < 0 || send(fd, ask, len, 0) < 0 || recv(fd, &answer, sizeof(answer), 0) < (ssize_t)sizeof(answer.head))
+		return -1;
+	errno = -answer.error.error;
+	return errno ? -1 : 0;
+}
+
 /* ip route add local default dev lo */
 static int all_is_local(int family)
 {
@@ -50,17 +66,26 @@ static int all_is_local(int family)
 		.out = {RTA_LENGTH(sizeof(int32_t)), RTA_OIF},
 		.index = 1,
 	};
+
+	return route_change(&ask, sizeof(ask));
+}
+
+/* ip addr add NET_OWN/32 dev lo: one that is this machine's more than all others are. */
+static int add_own(void)
+{
 	struct {
 		struct nlmsghdr head;
-		struct nlmsgerr error;
-		char rest[256];
-	} answer = {0};
-	own(fd_closep) int fd = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_ROUTE);
+		struct ifaddrmsg address;
+		struct rtattr local;
+		struct in_addr bytes;
+	} ask = {
+		.head = {sizeof(ask), RTM_NEWADDR, NLM_F_REQUEST | NLM_F_ACK | NLM_F_CREATE, 1, 0},
+		.address = {.ifa_family = AF_INET, .ifa_prefixlen = 32, .ifa_index = 1},
+		.local = {RTA_LENGTH(sizeof(struct in_addr)), IFA_LOCAL},
+	};
 
-	if (fd < 0 || send(fd, &ask, sizeof(ask), 0) < 0 || recv(fd, &answer, sizeof(answer), 0) < (ssize_t)sizeof(answer.head))
-		return -1;
-	errno = -answer.error.error;
-	return errno ? -1 : 0;
+	(void)inet_pton(AF_INET, NET_OWN, &ask.bytes);
+	return route_change(&ask, sizeof(ask));
 }
 
 static int map_ourselves(uid_t uid, gid_t gid, struct err *err)
@@ -85,7 +110,7 @@ static int make(struct err *err)
 		return err_errno(err, errno, "make a network namespace");
 	if (uid != 0 && map_ourselves(uid, gid, err) < 0)
 		return -1;
-	if (loopback_up() < 0 || all_is_local(AF_INET) < 0)
+	if (loopback_up() < 0 || all_is_local(AF_INET) < 0 || add_own() < 0)
 		return err_errno(err, errno, "make all addresses local");
 	(void)!all_is_local(AF_INET6); /* a kernel without IPv6 has nobody to reach there */
 	return fs_write_value(AT_FDCWD, "/proc/sys/net/ipv4/ip_unprivileged_port_start", "0", err);

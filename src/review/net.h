@@ -18,6 +18,7 @@
 
 #define NET_GOOD "93.184.215.14"
 #define NET_EVIL "93.184.215.15"
+#define NET_OWN "93.184.215.90" /* public, and one of the machine's own */
 #define NET_HEARD_MAX 4096
 
 struct net_call { /* a connection, or a datagram */

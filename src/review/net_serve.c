@@ -14,9 +14,10 @@
 #define LINKS_MAX 2100
 #define DNS_PORT 53
 #define REFLECT_PORT 8081
+#define ENDLESS_PORT 8082 /* the same without a length: the connection's end is the answer's */
 #define LATE_US 150000
 
-static const uint16_t ports[] = {22, 25, DNS_PORT, 80, 443, 853, 8080, REFLECT_PORT, 8088, 8443};
+static const uint16_t ports[] = {22, 25, DNS_PORT, 80, 443, 853, 8080, REFLECT_PORT, ENDLESS_PORT, 8088, 8443};
 
 struct link {
 	struct net_call *call; /* NULL: a listener */
@@ -236,12 +237,16 @@ static void datagram(struct server *server, int fd, uint16_t port)
 
 /* ---- what is said ---- */
 
-static void say_http(int fd, const struct net_call *call, bool reflect)
+static void say_http(int fd, const struct net_call *call, uint16_t port)
 {
 	size_t len = call->heard_bytes < NET_HEARD_MAX ? call->heard_bytes : NET_HEARD_MAX;
+	bool reflect = port == REFLECT_PORT || port == ENDLESS_PORT;
 	own(buf_done) struct buf answer = {0};
 
-	buf_fmt(&answer, "HTTP/1.1 200 OK\r\nContent-Length: %zu\r\nConnection: close\r\n\r\n", reflect ? len : 3);
+	buf_str(&answer, "HTTP/1.1 200 OK\r\nConnection: close\r\n");
+	if (port != ENDLESS_PORT)
+		buf_fmt(&answer, "Content-Length: %zu\r\n", reflect ? len : 3);
+	buf_str(&answer, "\r\n");
 	buf_add(&answer, reflect ? call->heard : "yes", reflect ? len : 3);
 	(void)!send(fd, answer.data, answer.len, MSG_DONTWAIT | MSG_NOSIGNAL);
 	(void)shutdown(fd, SHUT_WR);
@@ -260,12 +265,12 @@ static void hear(struct server *server, size_t which)
 		return;
 	}
 	call_hear(link->call, bytes, (size_t)len);
-	bool speaks_http = link->port == 80 || link->port == 8088 || link->port == REFLECT_PORT;
+	bool speaks_http = link->port == 80 || link->port == 8088 || link->port == REFLECT_PORT || link->port == ENDLESS_PORT;
 	if (!speaks_http) {
 		(void)!send(fd, bytes, (size_t)len, MSG_DONTWAIT | MSG_NOSIGNAL);
 	} else if (!link->answered && memmem(link->call->heard, NET_HEARD_MAX, "\r\n\r\n", 4)) {
 		link->answered = true;
-		say_http(fd, link->call, link->port == REFLECT_PORT);
+		say_http(fd, link->call, link->port);
 	}
 }
 

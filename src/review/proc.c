@@ -48,7 +48,14 @@ static void check_masked(void *data, const char *what, const char *result)
 
 static void judge_masked(struct review_try *try)
 {
+	own(buf_done) struct buf id = {0};
+	struct err err;
+	const char *said = try_said(try, "boot-id");
+
 	try_each_said(try, check_masked, try);
+	if (fs_read_small(AT_FDCWD, "/proc/sys/kernel/random/boot_id", 64, &id, &err) == 0 && said && strlen(said) == 36 &&
+		strncmp(buf_text(&id), said, 36) == 0)
+		try_escaped(try, "it knows the machine by the id of its boot");
 }
 
 /* ---- terminals ---- */
@@ -399,11 +406,11 @@ const struct review_attack review_proc[] = {
 	},
 	{
 		.id = "proc.masked",
-		.technique = "read what /proc and /sys tell of the kernel: kcore, kallsyms, keys, timers, slabs",
-		.safe = "nothing comes of it",
+		.technique = "read what /proc and /sys tell of the kernel and the machine: kcore, kallsyms, keys, timers, slabs, its boot",
+		.safe = "nothing comes of it; the id of the boot is another",
 		.without = "proc-covers",
 		.program = "procs masked",
-		.tries = 20,
+		.tries = 24,
 		.judge = judge_masked,
 		.own_word = true,
 	},

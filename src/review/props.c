@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/beneath.h"
 #include "base/fs.h"
 #include "base/utf8.h"
 #include "review/scene.h"
@@ -36,7 +37,8 @@ void props_folder(struct review_try *try, const char *name)
 	own(freep) char *path = props_path(try, name);
 	struct err err;
 
-	if (fs_mkdirs(path, &err) < 0 || chmod(path, 0755) < 0)
+	own(fd_closep) int fd = beneath_root_make(path, 0755, NULL, &err);
+	if (fd < 0 || fchmod(fd, 0755) < 0)
 		try_failed(try, "make the folder '%s': %s", path, strerror(errno));
 }
 

@@ -48,7 +48,9 @@ static const struct {
 	{"core-limit", "a crash writes no core"},
 	{"proc-read-only", "the kernel's knobs in /proc cannot be turned"},
 	{"proc-covers", "what in /proc tells about the kernel is covered"},
+	{"forbidden", "what a forbidden name leads to is covered, under all its names"},
 	{"mount-links", "no link is followed where something is mounted from, where it is mounted, or in an image"},
+	{"state-guard", "no cell is shown the record of state folders, nor, to write, a folder that is recorded"},
 	{"init-hidden", "a cell's first process cannot be looked into"},
 	{"collect-links", "no link is followed when files are taken back"},
 	{"collect-kinds", "only plain files and folders are taken back, with plain modes"},
@@ -69,6 +71,7 @@ static const struct {
 	{"seccomp-foreign", "calls of another architecture end it"},
 	{"seccomp-unknown", "calls that nobody knows do not exist"},
 	{"seccomp-tiocsti", "nothing can be typed into a terminal"},
+	{"seccomp-leases", "no lease makes others wait for a file"},
 	{"seccomp-ptrace", "what has to do with other processes' memory is held"},
 	{"door-rules", "only names that are allowed are reached"},
 	{"door-names", "a name is its canonical form or none; one that looks like another is allowed only by itself"},
@@ -79,6 +82,11 @@ static const struct {
 	{"door-heads", "a request has so many fields, and no more"},
 	{"door-deadlines", "who says nothing is sent away"},
 	{"door-scrub", "a credential that a server says back does not reach the cell"},
+	{"door-even", "in which pieces an answer comes says nothing of the credential"},
+	{"runtime-folder", "the folder of control sockets is in no mount and no image"},
+	{"control-peer", "a control socket answers nobody who lives in a cell"},
+	{"per-user-limits", "what the kernel counts by the user is each cell's own, or capped"},
+	{"door-budget", "requests at once cost no more than the budget, however little answers tell"},
 };
 
 static void put_tests(const char *name, struct buf *out)

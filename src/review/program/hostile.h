@@ -108,7 +108,7 @@ static inline int hold(void)
 /* The sections of the program: one a file. */
 extern const struct attack bypass_attacks[], doors_attacks[], exhaust_attacks[], gain_attacks[],
 	kernel_attacks[], knock_attacks[], leave_attacks[], neighbour_attacks[], pack_attacks[], paths_attacks[],
-	procs_attacks[], pry_attacks[], reach_attacks[], shown_attacks[], sweep_attacks[], traces_attacks[], tunnel_attacks[];
+	procs_attacks[], pry_attacks[], reach_attacks[], share_attacks[], shown_attacks[], sweep_attacks[], traces_attacks[], tunnel_attacks[];
 
 /* What can be read there: "what BYTES", and the text on a line of its own, each byte but a printable one a dot. paths.c */
 void read_fd(const char *what, int fd);

@@ -23,6 +23,7 @@ static const struct {
 	{ "procs", procs_attacks },
 	{ "pry", pry_attacks },
 	{ "reach", reach_attacks },
+	{ "share", share_attacks },
 	{ "shown", shown_attacks },
 	{ "sweep", sweep_attacks },
 	{ "traces", traces_attacks },

@@ -85,7 +85,7 @@ static int attack_tune(int argc, char **argv)
 	return 0;
 }
 
-/* masked: files of /proc that tell about the kernel; the bytes read */
+/* masked: files of /proc that tell about the kernel and the machine; the bytes read */
 static int attack_masked(int argc, char **argv)
 {
 	static const char *const files[] = {
@@ -94,7 +94,9 @@ static int attack_masked(int argc, char **argv)
 		"/proc/kpagecount", "/proc/kpageflags", "/proc/kpagecgroup", "/proc/slabinfo", "/proc/pagetypeinfo",
 		"/proc/scsi/scsi", "/proc/acpi/wakeup", "/sys/kernel/notes", "/sys/firmware/memmap",
 		"/sys/kernel/debug/sched/debug", "/sys/kernel/tracing/trace", "/sys/class/net/eth0/address",
+		"/proc/cmdline",
 	};
+	char id[40] = "";
 
 	(void)argc, (void)argv;
 	for (size_t i = 0; i < COUNT(files); i++) {
@@ -107,6 +109,8 @@ static int attack_masked(int argc, char **argv)
 		else
 			got_number(files[i], len);
 	}
+	(void)!read(open("/proc/sys/kernel/random/boot_id", O_RDONLY), id, 36);
+	got_text("boot-id", id[0] != '\0' ? id : "none");
 	return 0;
 }
 

@@ -63,6 +63,44 @@ static int attack_sockets(int argc, char **argv)
 	return 0;
 }
 
+static int control_seen, control_answered;
+
+/* As a client would ask for the list of cells. */
+static int control_ask(const char *path, const struct stat *st, int kind, struct FTW *ftw)
+{
+	const uint32_t list[] = { 1, 0, 0 };
+	struct timeval wait = { .tv_sec = 2 };
+	struct sockaddr_un name = { .sun_family = AF_UNIX };
+	char answer[4096];
+
+	(void)kind, (void)ftw;
+	if (!S_ISSOCK(st->st_mode))
+		return 0;
+	control_seen++;
+	int fd = socket(AF_UNIX, SOCK_SEQPACKET, 0);
+	setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &wait, sizeof(wait));
+	snprintf(name.sun_path, sizeof(name.sun_path), "%s", path);
+	if (connect(fd, (struct sockaddr *)&name, sizeof(name)) == 0 && send(fd, list, sizeof(list), MSG_NOSIGNAL) > 0 &&
+		recv(fd, answer, sizeof(answer), 0) > 0)
+		control_answered++;
+	close(fd);
+	return 0;
+}
+
+/* control FOLDER: to find control sockets below it, and to ask who listens there for the list of cells */
+static int attack_control(int argc, char **argv)
+{
+	if (argc != 1)
+		return 99;
+	for (int i = 0; i < 20 && control_seen == 0; i++) {
+		nftw(argv[0], control_ask, 32, FTW_PHYS);
+		usleep(20000);
+	}
+	got_text("seen", control_seen > 0 ? "ok" : "none");
+	got_text("answered", control_answered > 0 ? "ok" : "nobody");
+	return 0;
+}
+
 static void set_flag(const char *what, int fd, int flag)
 {
 	int flags = 0;
@@ -173,6 +211,31 @@ static int attack_told(int argc, char **argv)
 	return 0;
 }
 
+/* leases FILE GO: what makes others wait who open FILE, or reaches its inode, by a descriptor that only reads; then waits for GO */
+static int attack_leases(int argc, char **argv)
+{
+	static const struct {
+		const char *what;
+		unsigned long command, value;
+	} ways[] = { { "read-lease", F_SETLEASE, F_RDLCK }, { "write-lease", F_SETLEASE, F_WRLCK },
+		{ "read-lease-upper", F_SETLEASE | 1UL << 32, F_RDLCK }, { "write-lease-upper", F_SETLEASE | 1UL << 32, F_WRLCK },
+		{ "delegation", 1040, 0 }, { "delegation-upper", 1040 | 1UL << 32, 0 }, { "hint", 1036, 0 } };
+
+	if (argc != 2)
+		return 99;
+	int fd = open(argv[0], O_RDONLY);
+	signal(SIGIO, SIG_IGN);
+	for (size_t i = 0; i < COUNT(ways); i++) {
+		uint64_t nothing[2] = { 0 }; /* to read, of a delegation; none, of a hint */
+		bool lease = (uint32_t)ways[i].command == F_SETLEASE;
+		got_refused(ways[i].what, syscall(SYS_fcntl, fd, ways[i].command, lease ? (void *)ways[i].value : nothing), EPERM);
+	}
+	int folder = open("/usr", O_RDONLY | O_DIRECTORY);
+	got_refused("notice", fcntl(folder, F_NOTIFY, DN_MODIFY | DN_CREATE | DN_MULTISHOT), EPERM);
+	wait_for(argv[1]);
+	return 0;
+}
+
 /* leave NAME FILE: files of that name where cells might meet; then waits for FILE */
 static int attack_leave(int argc, char **argv)
 {
@@ -196,5 +259,7 @@ static int attack_leave(int argc, char **argv)
 const struct attack shown_attacks[] = {
 	{ "hidden", attack_hidden }, { "sockets", attack_sockets }, { "attributes", attack_attributes }, { "flags", attack_flags },
 	{ "knobs", attack_knobs },   { "fake", attack_fake },	    { "told", attack_told },		 { "leave", attack_leave },
+	{ "leases", attack_leases },
+	{ "control", attack_control },
 	{ 0 },
 };

