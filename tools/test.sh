@@ -459,6 +459,7 @@ check "a build to be weakened builds, and the other has nothing of it" build_wea
 
 heading "checks"
 check "src/LAYERS is kept" "$python" tools/check-layers
+check "src/PATHS is kept" "$python" tools/check-paths
 check "every header compiles alone" tools/check-headers
 check "every source and test is in a list" lists_are_complete
 check "no test takes another's name" names_are_told_apart

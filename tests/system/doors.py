@@ -77,6 +77,20 @@ def _bound(address, port, kind):
     return made
 
 
+def _add_address(address, prefix):
+    """ip addr add ADDRESS/PREFIX dev lo"""
+    packed = ipaddress.ip_address(address).packed
+    family = socket.AF_INET6 if len(packed) == 16 else socket.AF_INET
+    body = struct.pack("=BBBBI", family, prefix, 2, 0, 1)  # without waiting for duplicates
+    for kind in (1, 2):
+        body += struct.pack("=HH", 4 + len(packed), kind) + packed
+    with socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, 0) as netlink:
+        netlink.send(struct.pack("=IHHII", 16 + len(body), 20, 0x605, 1, 0) + body)
+        [code] = struct.unpack("=i", netlink.recv(4096)[16:20])
+    if code not in (0, -17):
+        raise OSError(-code, "RTM_NEWADDR")
+
+
 def _hold():
     """The process inside: makes sockets until nobody asks any more."""
     with socket.socket(fileno=0) as asked:
@@ -112,6 +126,15 @@ class Net:
             answer, fds, _, _ = socket.recv_fds(self.asked, 4096, 1)
         assert answer == b"ok", f"{address}:{port}: {answer.decode()}"
         return socket.socket(fileno=fds[0])
+
+    def own(self, address, prefix):
+        """From now on an interface of the machine has this address."""
+
+        def add():
+            self.enter()
+            _add_address(address, prefix)
+
+        subprocess.run([sys.executable, "-I", "-S", "-c", ""], preexec_fn=add, check=True)
 
     def __enter__(self):
         return self

@@ -342,6 +342,42 @@ def test_without_a_sandbox_python_warns_and_the_environment_cannot_ask_for_it(py
     """)) == ["native", "none", False, ["NoSandboxWarning"], True]
 
 
+def test_no_variable_of_the_caller_changes_what_a_cell_of_python_is(python, tmp_path):
+    (tmp_path / "open.yaml").write_text("memory: 32M\nenv: {OPENED: 'yes'}\n")
+    assert told(python("""
+        import hotcell, json, os
+        plain = hotcell.run(["env"])
+        os.environ["HOTCELL_PROFILE"] = os.getcwd() + "/open.yaml"
+        os.environ["HOTCELL_PRETEND"] = "no-landlock,no-cgroup"
+        again = hotcell.run(["env"])
+        print(json.dumps([again.stdout == plain.stdout, again.receipt["protections"] == plain.receipt["protections"]]))
+    """, cwd=tmp_path)) == [True, True]  # fmt: skip
+
+
+def test_a_value_that_python_gives_a_cell_is_on_no_command_line(python):
+    """Every user of a machine reads the command lines of all processes, so it must not be there for an instant: a program that
+    is stopped at its exec shows what was there then."""
+    assert told(python("""
+        import hotcell, json, os, threading
+        seen, over = set(), threading.Event()
+        def look():
+            while not over.is_set():
+                for pid in filter(str.isdigit, os.listdir("/proc")):
+                    try:
+                        words = open(f"/proc/{pid}/cmdline", "rb").read()
+                    except OSError:
+                        continue
+                    if words.startswith(b"hotcell\\0"):
+                        seen.add(words)
+        watcher = threading.Thread(target=look)
+        watcher.start()
+        said = [hotcell.run(["printenv", "KEY"], env={"KEY": "tinker-tailor"}).stdout for i in range(20)]
+        over.set()
+        watcher.join()
+        print(json.dumps([set(said) == {b"tinker-tailor\\n"}, bool(seen), any(b"tinker" in each for each in seen)]))
+    """)) == [True, True, False]
+
+
 def test_python_fuzzes_a_function_and_keeps_nothing_it_was_not_asked_to(python, tmp_path):
     (tmp_path / "t.py").write_text(PLANTED_PYTHON)
     got = told(python("""

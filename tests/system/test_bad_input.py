@@ -109,6 +109,12 @@ def test_no_verb_at_all_is_a_usage_error():
     assert ran.err, "it says what to do instead"
 
 
+@pytest.mark.parametrize("number", ["", "x", "-1", "0", "1", "2", "3", "77", "1000000", "5 ", "+5"])
+def test_words_from_a_descriptor_that_has_none_are_refused(number):
+    ran = hotcell(f"--words-fd={number}")
+    assert ran.code == 2 and b"--words-fd" in ran.err, ran
+
+
 def test_bad_values_of_other_flags_are_refused(place):
     for args in (
         ["--backend", "qemu"],

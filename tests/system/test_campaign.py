@@ -12,7 +12,7 @@ import pytest
 
 from campaigns import Supervisor, campaign, ledger_rows, markers, prove_accounting, sessions, status
 from harness import (HOTCELL, IS_ROOT, PRETEND, Terminal, eventually, hotcell, marker, pids, refused, slurp,
-                     small_disk)
+                     small_disk, trust)
 
 TRUE = ["--", "/bin/true"]
 
@@ -375,6 +375,7 @@ def test_a_full_disk_pauses_the_campaign_and_loses_nothing(place):
         assert process.wait(90) == 0, slurp(place / "seen")
     seen = slurp(place / "seen").decode()
     assert seen.count("nothing is started for now") >= 1 and "going on" in seen and "code 0" in seen, seen[-2000:]
+    trust(place)  # a copy
     prove_accounting(place, "c1", 20)
 
 
@@ -386,7 +387,8 @@ alerts:
 on-alert: echo "$HOTCELL_CAMPAIGN $HOTCELL_ALERT $HOTCELL_ALERT_METRIC $HOTCELL_ALERT_VALUE $HOTCELL_ALERT_SEVERITY" >>told
 command: exit $((HOTCELL_RUN % 2))
 """)
-    ran = campaign(place, "c.yaml")
+    assert "'on-alert=echo" in refused(campaign(place, "c.yaml"), (2,)) and not (place / "told").exists()
+    ran = campaign(place, "c.yaml", "--trust")
     assert ran.code == 4, ran
     rate = re.search(rb"failing: failure_rate is ([0-9.]+)\n", ran.err).group(1) # as it was when it was looked at
     assert 20 < float(rate) <= 100
@@ -532,3 +534,14 @@ def test_a_state_folder_that_others_can_write_to_is_not_used(place):
 def test_a_name_that_is_taken_is_refused(place):
     assert campaign(place, "--name", "x", "--runs", "1", *TRUE).code == 0
     assert "x" in refused(campaign(place, "--name", "x", "--runs", "1", *TRUE))
+
+
+# ---- without a sandbox ----
+
+
+def test_a_campaign_without_a_sandbox_warns_whenever_it_begins(place):
+    for more in (["--dry-run"], []):
+        ran = campaign(place, "--runs", "1", "--name", "bare", "--no-sandbox", *more, "--", "true")
+        assert ran.code == 0 and b"UNPROTECTED" in ran.err, ran
+    ran = campaign(place, "--runs", "1", "--name", "held", "--", "true")
+    assert ran.code == 0 and b"UNPROTECTED" not in ran.err, ran

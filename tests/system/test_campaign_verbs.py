@@ -557,7 +557,7 @@ def test_every_key_of_the_file_is_an_option_and_every_default_is_taken(place):
     options = set(re.findall(r"^ +(?:-\w, )?--([a-z-]+)", verb(place, "campaign", "run", "--help").out.decode(), re.M))
     assert keys - {"command"} <= options
     assert set(json.loads(verb(place, "campaign", "schema").out)["properties"]) == keys | {"alerts"}
-    assert options - keys == {"state", "detach", "plain", "quiet", "resume", "dry-run", "json", "help"} & options
+    assert options - keys == {"state", "detach", "plain", "quiet", "resume", "dry-run", "json", "help", "trust"} & options
     # What has a default as its value can be uncommented, all at once.
     with_values = re.sub(r"^#([a-z][a-z-]*: (?:\d[\w.:]*|false|host|native|/workspace|fuzz/runs))$", r"\1", text, flags=re.M)
     assert with_values.count("\n#") < text.count("\n#") - 10

@@ -10,7 +10,7 @@ import time
 
 import pytest
 
-from harness import IS_ROOT, ROOT, hotcell
+from harness import IS_ROOT, ROOT, hotcell, trust
 
 VENV = ["--venv", ROOT / "build-engines" / "python"]  # see tools/setup.sh
 
@@ -80,6 +80,8 @@ def test_a_run_leaves_a_small_corpus_that_is_listed_exported_and_moved(tmp_path)
     names = [each for each in kept.iterdir() if each.name != "about.json"]
     assert all(hashlib.sha256(each.read_bytes()).hexdigest() == each.name for each in names) and len(names) == one["count"]
     project = project.rename(tmp_path / "elsewhere")
+    assert hotcell("corpus", "list", cwd=project).code == 2  # it was moved
+    trust(project)
     assert [each["id"] for each in corpora(project)] == [one["id"]]
     out = run(project, "corpus", "export", "t.c:f", tmp_path / "out")
     assert out["files"] == one["count"] and len(list((tmp_path / "out").iterdir())) == one["count"]
@@ -205,10 +207,10 @@ def test_a_corpus_that_is_no_folder_is_told_at_the_start(tmp_path):
     corpus.symlink_to(tmp_path / "elsewhere")
     ran = hotcell("fuzz", "function", "t.c:f", "--max-execs", "1000", "--json", "--quiet", cwd=tmp_path, timeout=100)
     result = json.loads(ran.out)
-    assert ran.code == 4 and result["execs"] == 0 and "is no folder" in result["targets"][0]["problems"][0], ran
+    assert ran.code == 4 and result["execs"] == 0 and "is a symbolic link" in result["targets"][0]["problems"][0], ran
     for words in (("export", "t.c:f", tmp_path / "to"), ("minimise", "t.c:f")):
         ran = hotcell("corpus", *words, cwd=tmp_path)
-        assert ran.code == 2 and b"is no folder" in ran.err, ran
+        assert ran.code == 2 and b"is a symbolic link" in ran.err, ran
 
 
 def test_a_corpus_that_cannot_be_read_is_told_at_the_start(tmp_path):

@@ -135,6 +135,35 @@ def test_an_allowed_name_at_an_address_that_is_not_public_is_refused_after_resol
             assert kind in reasons[f"n{addresses.index(each)}.good.test"], each
 
 
+OWN = {"93.184.215.90": 32, "93.184.216.1": 24, "93.184.216.2": 24, "2606:2800:21f::90": 128}
+
+
+def test_an_allowed_name_at_one_of_this_machines_own_addresses_is_refused_like_loopback(place):
+    """Public ones, of IPv4 and IPv6, the second of a network, that network's own and its broadcast address."""
+    with doors.Net() as net:  # of its own: an address stays
+        for address, prefix in OWN.items():
+            net.own(address, prefix)
+        addresses = [*OWN, "93.184.216.255"]
+        table = {f"n{i}.good.test": [[each]] for i, each in enumerate(addresses)}
+        table["later.good.test"] = [["93.184.215.91"]]
+        with Names(net, table) as names, Far(net, swallow, "0.0.0.0", 8080) as far, Far(net, swallow, "::", 8080) as far6:
+            rule = ["--allow", "*.good.test:8080", *names.option]
+            told, ran = codes(net, place, rule, [connect(f"{name}:8080") for name in table if name[0] == "n"])
+            assert set(told.values()) == {403}, dict(zip(addresses, told.values()))
+            assert far.calls == [] and far6.calls == []
+            reasons = [each["reason"] for each in ran.verdicts]
+            assert reasons.count("resolves to an address of this machine") == len(OWN), reasons
+            told, ran = codes(net, place, rule, [connect("later.good.test:8080")])
+            assert set(told.values()) == {200}, ran
+            net.own("93.184.215.91", 32)
+            told, ran = codes(net, place, rule, [connect("later.good.test:8080")])
+            assert set(told.values()) == {403}, ran
+            # whoever says private means that, too
+            said = ["--allow", "*.good.test:8080,private", *names.option]
+            told, ran = codes(net, place, said, [connect("n0.good.test:8080")])
+            assert set(told.values()) == {200}, ran
+
+
 def test_a_rule_that_says_private_lets_a_name_be_at_such_an_address(net, place):
     reachable = [
         each

@@ -238,17 +238,18 @@ def test_nodes_fetch_uses_a_secret_door_as_any_client_does(place, key):
 
 
 def test_claude_code_is_told_that_a_budget_is_used_up_and_its_campaign_pauses_until_it_is_raised(place, key):
-    with MessagesApi(key, [ASKS, [text(ANSWER)]]) as api:
+    # what a request says it used is more than could be reserved for it: two sessions fit, almost
+    with MessagesApi(key, [ASKS, [text(ANSWER)]], usage=(4000000, 2000000)) as api:
         options = [*door_of(api), "--name", "tight", "--runs", "3", "--workers", "1"]
-        with Supervisor(place, *options, "--budget", "tokens=1500", "--on-budget", "pause", *claude(), env={"ANTHROPIC_API_KEY": key}) as supervisor:
-            # a session is two requests of 600 tokens each: the second session has its first, and that is all
-            supervisor.wait_for("the budget of 1,?500 tokens is used up", 60)
+        with Supervisor(place, *options, "--budget", "tokens=15M", "--on-budget", "pause", *claude(), env={"ANTHROPIC_API_KEY": key}) as supervisor:
+            # a session is two requests of 6 million tokens each: the second session has its first, and that is all
+            supervisor.wait_for("the budget of 15000000 tokens is used up", 60)
             assert eventually(lambda: status(place, "tight")["sums"]["states"]["error"] == 1, 30)
             assert supervisor.process.poll() is None
             assert len(api.messages) == 3
             shown = hotcell("status", "tight", cwd=place).out.decode()
             assert "paused" in shown and "is used up" in shown, shown
-            raised = campaign(place, "tight", "--budget", "tokens=1M", verb="resume", env={"ANTHROPIC_API_KEY": key}, timeout=90)
+            raised = campaign(place, "tight", "--budget", "tokens=1000M", verb="resume", env={"ANTHROPIC_API_KEY": key}, timeout=90)
             assert raised.code == 0, raised
             assert supervisor.finish() == 1, supervisor.text()
     [first, second, third] = [folder for _, folder in sorted(sessions(place).items())]

@@ -113,7 +113,7 @@ def test_ten_thousand_connections_of_one_cell_leave_another_its_own(net, place, 
         answers = [through("good.test:8081", b"hello") for _ in range(50)]
         assert answers == [(200, "hello")] * 50, answers
     """
-    options = ["--runs", "2", "--workers", "2", "--name", "greed", "--plain", "--timeout", "100s"]
+    options = ["--runs", "2", "--workers", "2", "--name", "greed", "--plain", "--timeout", "100s", "--open-files", "2048"]
     options += ["--allow", "far.test:8080", "--allow", "good.test:8081", "--mount", f"{signals}:/signals:rw"]
     table = {"far.test": [[PUBLIC]], "good.test": [[PUBLIC]]}
     with Names(net, table, ttl=60) as names, Far(net, None, port=8080) as far, Far(net, echo, port=8081) as good:

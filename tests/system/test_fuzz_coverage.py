@@ -6,7 +6,7 @@ import json
 import pytest
 
 from campaigns import campaign
-from harness import ROOT, hotcell
+from harness import ROOT, hotcell, trust
 from test_findings import check_page
 
 VENV = ["--venv", ROOT / "build-engines" / "python"]
@@ -184,7 +184,7 @@ def test_the_table_the_lines_of_figures_and_the_report_have_it(tmp_path):
     (tmp_path / "w.c").write_text(C.replace("never", "ever"))
     page = check_page(hotcell("report", "-o", "-", cwd=tmp_path).out.decode())
     assert "its source has changed since it was measured" in page.text and "data[0]" not in page.text
-    assert fuzz(tmp_path, "w.c:check", execs="400000", more=("--no-coverage",)).code == 0  # long enough for a plot
+    assert fuzz(tmp_path, "w.c:check", execs="2000000", more=("--no-coverage",)).code == 0  # long enough for a plot
     assert b'<path class=running d="M' in hotcell("report", "-o", "-", cwd=tmp_path).out
 
 
@@ -252,6 +252,7 @@ def test_a_history_that_is_none_is_told_and_left_alone(tmp_path, text):
     functions = tmp_path / ".hotcell" / "functions"
     functions.mkdir(parents=True)
     (tmp_path / ".hotcell").chmod(0o700)
+    trust(tmp_path)
     (functions / "0123456789abcdef.json").write_text(text)
     ran = hotcell("report", cwd=tmp_path)
     assert ran.code == 2 and b"left alone: 0123456789abcdef.json" in ran.err and b"nothing was found here yet" in ran.err

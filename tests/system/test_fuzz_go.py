@@ -8,7 +8,7 @@ import shutil
 import pytest
 
 from fuzzing import core_shows
-from harness import LONG, ROOT, hotcell
+from harness import LONG, ROOT, hotcell, trust
 
 CACHE = ROOT / "build-engines" / "go"  # what is compiled already, see tools/setup.sh
 WATERFALL = ROOT / "examples" / "waterfall" / "go" / "waterfall.go"
@@ -19,7 +19,7 @@ def state(tmp_path_factory):
     """One for all: compiling Go's own packages takes most of a build."""
     folder = tmp_path_factory.mktemp("state")
     shutil.copytree(CACHE, folder / "cache" / "go")
-    return folder
+    return trust(folder)
 
 
 def fuzz(state, folder, *words, timeout=170):

@@ -10,7 +10,7 @@ import signal
 import subprocess
 import time
 
-from harness import ROOT, Live, Terminal, descendants, hotcell, slurp
+from harness import ROOT, Live, Terminal, descendants, hotcell, slurp, trust
 
 VENV = ["--venv", ROOT / "build-engines" / "python"]
 CPUS = len(os.sched_getaffinity(0))
@@ -117,6 +117,7 @@ def test_one_that_was_killed_is_told_apart(tmp_path):
 def test_files_of_strangers_do_not_disturb_status(tmp_path):
     runs = tmp_path / ".hotcell" / "fuzz"
     (tmp_path / ".hotcell").mkdir(mode=0o700)
+    trust(tmp_path)
     for name in ("fifo", "link", "large", "words", "folder", "real"):
         (runs / name).mkdir(parents=True)
     os.mkfifo(runs / "fifo" / "status.json")

@@ -2,6 +2,7 @@
 canary, the host's processes and the JSON result give the verdict."""
 
 import os
+import re
 import shutil
 import signal
 import socket
@@ -251,8 +252,20 @@ def test_the_kernels_knobs_cannot_be_turned(hostile):
 
 def test_what_proc_tells_about_the_kernel_is_masked(hostile):
     ran = run(*hostile("procs", "masked"))
-    for file, result in ran.said.items():
+    said = dict(ran.said)
+    boot = said.pop("boot-id")
+    assert re.fullmatch(r"[0-9a-f]{8}-([0-9a-f]{4}-){3}[0-9a-f]{12}", boot), ran
+    assert boot != Path("/proc/sys/kernel/random/boot_id").read_text().strip() and said["/proc/cmdline"] == "0"
+    for file, result in said.items():
         assert result in ("0", "ENOENT", "EACCES", "EPERM"), f"{file} gave {result}"
+
+
+def test_two_cells_do_not_share_the_id_of_a_boot():
+    first, second = (run("--", "cat", "/proc/sys/kernel/random/boot_id", "/proc/sys/kernel/random/boot_id").out.split() for _ in range(2))
+    assert first[0] == first[1] != second[0] == second[1]
+    ran = run("--", "sh", "-c", "echo x > /proc/sys/kernel/random/boot_id; rm -f /proc/sys/kernel/random/boot_id; umount /proc/sys/kernel/random/boot_id"
+              "; cat /proc/sys/kernel/random/boot_id; cat /proc/sys/kernel/random/uuid")
+    assert len(set(ran.out.split()) - {Path("/proc/sys/kernel/random/boot_id").read_bytes().strip()}) == 2, ran
 
 
 def test_characters_cannot_be_pushed_into_a_terminal(hostile):
@@ -458,6 +471,17 @@ def test_the_cells_own_loopback_works_and_is_all_there_is(hostile):
     ran = run(*hostile("kernel", "loopback"))
     assert (ran.said["bind"], ran.said["listen"], ran.said["connect"]) == ("ok", "ok", "ok"), ran
     assert [what for what, result in ran.said.items() if result == "interface"] in (["lo"], []), ran
+
+
+@pytest.mark.parametrize("writable", ["", ":rw"])
+def test_no_lease_makes_the_host_wait_for_a_file(hostile, place, writable):
+    (place / "file").write_text("as it was")
+    with Live("--mount", f"{place}:/shown{writable}", *hostile("shown", "leases", "/shown/file", "/shown/go")) as cell:
+        cell.wait_for(b"ready")
+        os.close(os.open(place / "file", os.O_WRONLY | os.O_NONBLOCK))  # fails where there is a lease
+        (place / "go").touch()
+        said = dict(line.split() for line in cell.finish().out.decode().splitlines() if " " in line)
+    assert len(said) == 8 and set(said.values()) == {"EPERM"}, said
 
 
 def test_credentials_are_empty_as_the_kernel_tells_them(hostile):

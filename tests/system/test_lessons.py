@@ -7,7 +7,7 @@ import time
 
 import pytest
 
-from harness import HOTCELL, IS_ROOT, PRETEND, Live, run
+from harness import HOTCELL, PRETEND, Live, run
 
 
 def test_an_image_cannot_lend_its_links_to_our_own_folders(place, programs):
@@ -168,9 +168,8 @@ def test_quotas_used_up_in_a_cell_are_not_root_s():
             ["/usr/bin/python3", "-c", "import ctypes; print(ctypes.CDLL(None).inotify_init1(0) >= 0)"],
             capture_output=True,
         )
-        # an ordinary user's cells are his own: they share his quota, as docs/SECURITY.md says
-        shared = not IS_ROOT
-        assert mine.stdout == (b"False\n" if shared else b"True\n")
+        # root's cells have a quota each; an ordinary user's share his, and one has an eighth of it at most
+        assert mine.stdout == b"True\n"
 
 
 def test_a_program_that_asks_to_be_traced_is_not_taken_for_dead():

@@ -405,3 +405,56 @@ def test_exec_into_a_cell_that_has_ended_is_refused(cell):
     cell.process.terminate()
     cell.finish()
     refused(hotcell("exec", cell.id, "--", "true"))
+
+
+# ---- control sockets and cells ----
+
+
+@pytest.fixture
+def runtime(place):
+    """A runtime folder of this test's own, and the environment that names it."""
+    os.chmod(place, 0o700)
+    return place, {"XDG_RUNTIME_DIR": str(place)}
+
+
+@pytest.mark.parametrize("how", ["", ":rw"])
+def test_a_cell_finds_no_control_socket_in_a_mount_that_holds_their_folder(runtime, hostile, how):
+    folder, env = runtime
+    word = marker()
+    with Live(*hostile("procs", "stay", word), env=env) as live:
+        live.wait_for(b"ready")
+        assert eventually(lambda: list(folder.glob("hotcell/*.sock")))
+        for shown in (folder, folder.parent):
+            ran = run("--mount", f"{shown}:/shown{how}", *hostile("shown", "control", "/shown"), env=env)
+            assert ran.code == 0, ran
+            assert b"seen none" in ran.out and b"answered nobody" in ran.out, ran
+
+
+@pytest.mark.parametrize("how", ["", ":rw"])
+def test_nor_one_that_is_made_later(runtime, hostile, how):
+    folder, env = runtime
+    word = marker()
+    find = "echo ready; while [ ! -e /go/go ]; do sleep 0.05; done; find /shown -type s"
+    go = folder / "go"
+    go.mkdir()
+    with Live("--mount", f"{folder}:/shown{how}", "--mount", f"{go}:/go", "--", "sh", "-c", find, env=env) as live:
+        live.wait_for(b"ready")
+        with Live(*hostile("procs", "stay", word), env=env) as later:
+            later.wait_for(b"ready")
+            assert eventually(lambda: len(list(folder.glob("hotcell/*.sock"))) == 2)
+            (go / "go").touch()
+            ran = live.finish()
+    assert b".sock" not in ran.out and ran.outcome == "exited", ran
+    assert eventually(lambda: not (folder / "hotcell").exists())
+
+
+def test_the_folder_of_control_sockets_cannot_be_mounted(runtime):
+    folder, env = runtime
+    (folder / "hotcell" / "below").mkdir(parents=True)
+    os.chmod(folder / "hotcell", 0o700)
+    (folder / "link").symlink_to(folder / "hotcell")
+    for source in ("hotcell", "hotcell/below", "hotcell/../hotcell", "link/below"):
+        why = refused(run("--mount", f"{folder}/{source}:/shown", "--", "true", env=env, json=False))
+        assert "control sockets" in why, why
+    why = refused(run("--image", f"{folder}/hotcell", "--", "true", env=env, json=False))
+    assert "control sockets" in why, why

@@ -1,10 +1,12 @@
 """Mounts, hidden names and images."""
 
 import os
+import re
 import shutil
 import socket
 import subprocess
 import threading
+from pathlib import Path
 
 import pytest
 
@@ -289,6 +291,69 @@ def test_secrets_vanish_from_a_mount_by_default(project, is_on):
     }
     if ran.result["receipt"]["protections"]["hidden-files"]["state"] == "on":
         assert not set(files) & set(SECRETS), "not even their names are there"
+
+
+TOOLS = [".bash_history", ".config/gh/hosts.yml", ".claude/.credentials.json", ".codex/auth.json", ".cargo/credentials.toml", ".boto", ".s3cfg",
+         "prod.env", ".zsh_history", ".config/gcloud/x", ".m2/settings.xml", ".claude.json"]
+NEEDED = [".cargo/config.toml", ".claude/settings.json", ".config/gh/config.yml", ".env.example", "auth.json", ".m2/repository/x"]
+
+
+@pytest.fixture
+def home(place):
+    for name in TOOLS + NEEDED:
+        path = place / "home" / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text("SECRET\n" if name in TOOLS else "plain\n")
+    return place / "home"
+
+
+@pytest.mark.parametrize("how", ["", ":rw"])
+def test_tools_secrets_vanish_and_what_programs_need_of_them_stays(home, how):
+    seen, ran = inside_of("--mount", f"{home}:/p{how}")
+    assert {name for name, text in seen.items() if text} == set(NEEDED) and "SECRET" not in ran.out.decode(), ran
+    explained = run("--explain", "--mount", f"{home}:/p", "--", "true", json=False).out.decode()
+    assert ".claude/.credentials.json" in explained
+
+
+@pytest.mark.parametrize(("top", "kept"), [(".claude", "settings.json"), (".codex", None), (".cargo", "config.toml"), (".config/gh", "config.yml"),
+                                           (".config", "gh/config.yml")])
+@pytest.mark.parametrize("how", ["", ":rw"])
+def test_a_tools_folder_that_is_mounted_itself_hides_its_secrets(home, place, top, kept, how):
+    (place / "way").symlink_to("home")  # the way there may have a link
+    for source in (home / top, place / "way" / top):
+        seen, ran = inside_of("--mount", f"{source}:/p{how}")
+        assert {name for name, text in seen.items() if text} == ({kept} if kept else set()), ran
+        assert b"SECRET" not in ran.out
+
+
+@pytest.mark.parametrize("how", ["", ":rw"])
+def test_what_a_hidden_name_links_to_is_hidden_too(place, how):
+    (place / "p" / "conf").mkdir(parents=True)
+    (place / "p" / "conf" / "production").write_text("SECRET\n")
+    (place / "p" / "conf" / "other").write_text("plain\n")
+    (place / "p" / ".env").symlink_to("conf/production")
+    (place / "p" / "conf" / ".envrc").symlink_to("production")
+    (place / "p" / "conf" / "server.pem").symlink_to("../conf")
+    (place / "p" / "conf" / "staging").write_text("SECRET\n")
+    (place / "p" / "sub").mkdir()
+    (place / "p" / "sub" / ".env").symlink_to(place.resolve() / "p" / "conf" / "staging")  # by the path on the host
+    seen, ran = inside_of("--mount", f"{place}/p:/p{how}")
+    assert seen.get("conf/other") == "plain" and b"SECRET" not in ran.out, ran
+
+
+def test_a_name_with_a_folder_can_be_hidden_and_nothing_can_be_shown_again(project):
+    seen, _ = inside_of("--mount", f"{project}:/p", "--hide", "deep/environment.txt")
+    assert {name for name, text in seen.items() if text} == {"main.c", "sub/readme", "notes.secret"}
+    assert "cannot be shown again" in refused(run("--mount", f"{project}:/p", "--hide", "!.env", "--", "true"))
+
+
+def test_every_hidden_name_is_in_the_documentation():
+    """And no other."""
+    text = run("--explain", "--mount", "/usr/share:/p", "--", "true", json=False).out.decode()
+    listed = text.split("hidden names", 1)[1].split("\nhidden files", 1)[0]
+    page = (Path(__file__).parents[2] / "docs" / "HIDDEN.md").read_text()
+    names = [name for line in page.splitlines() if line.startswith("| ") for name in re.findall(r"`([^`]+)`", line.split(" | ", 1)[1])]
+    assert " ".join(listed.split()) == " ".join(names)
 
 
 def test_further_names_can_be_hidden(project):

@@ -16,7 +16,7 @@ import jsonschema
 import pytest
 
 import harness
-from harness import HAS_V1, IS_ROOT, PRETEND, Live, Terminal, hotcell, pretending, refused, run, small_disk
+from harness import HAS_V1, IS_ROOT, PRETEND, Live, Terminal, hotcell, pretending, refused, run, small_disk, trust
 
 TOOL = harness.ROOT / "build-npm" / "node_modules" / "@microsoft" / "sarif-multitool-linux"
 GROUPS = ["files", "proc", "kernel", "exhaustion", "output", "doors", "bypass"]
@@ -379,6 +379,7 @@ def test_a_state_folder_or_a_log_that_cannot_be_used_is_told_before_anything_is_
     assert "state folder" in refused(review("--state", place / "file", timeout=10), (2,))
     (place / "state").mkdir(mode=0o700)
     (place / "state" / "audit.jsonl").mkdir()
+    trust(place / "state")
     assert "the audit log" in refused(review("--state", place / "state", timeout=10), (2, 125))
 
 

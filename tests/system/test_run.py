@@ -7,6 +7,7 @@ import select
 import signal
 import subprocess
 import time
+from pathlib import Path
 
 import pytest
 
@@ -18,6 +19,7 @@ from harness import (
     Live,
     Terminal,
     environment,
+    eventually,
     gone,
     hotcell,
     is_cell_user,
@@ -725,3 +727,16 @@ def test_a_real_time_caller_does_not_make_a_real_time_cell(policy):
         timeout=20,
     )
     assert (done.returncode, done.stdout) == (0, b"0\n"), done
+
+
+def test_hotcell_itself_leaves_no_core_with_what_it_was_given(place):
+    """A core of the supervisor would hold the values of variables, in a folder that a cell may be shown."""
+    process = subprocess.Popen(
+        ["sh", "-c", 'ulimit -c unlimited 2>/dev/null || ulimit -c "$(ulimit -Hc)"; exec "$0" "$@"', HOTCELL, "run", "--env", "KEY=tinker-tailor", "--", "sleep", "60"],
+        cwd=place, env=environment(), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)  # fmt: skip
+    try:
+        assert eventually(lambda: re.search(r"Max core file size +1 ", Path(f"/proc/{process.pid}/limits").read_text()), 10)
+    finally:
+        process.send_signal(signal.SIGSEGV)
+        process.wait(timeout=30)
+    assert not [each for each in place.iterdir() if b"tinker-tailor" in each.read_bytes()]
