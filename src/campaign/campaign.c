@@ -20,7 +20,7 @@
 
 #include "base/clock.h"
 #include "base/fs.h"
-#include "campaign/state.h"
+#include "project/state.h"
 #include "campaign/view.h"
 #include "campaign/work.h"
 

@@ -3,7 +3,7 @@
 
 #include "campaign/cell_audit.h"
 #include "campaign/secrets.h"
-#include "campaign/state.h"
+#include "project/state.h"
 #include "campaign/work.h"
 
 int campaign_open_audit(struct campaign *campaign, const struct campaign_setup *setup, struct err *err)

@@ -1,6 +1,6 @@
 #include <time.h>
 
-#include "campaign/state.h"
+#include "project/state.h"
 #include "campaign/status.h"
 
 void status_done(struct campaign_status *status)

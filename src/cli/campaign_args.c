@@ -9,7 +9,7 @@
 #include "base/clock.h"
 #include "base/size.h"
 #include "base/term.h"
-#include "campaign/state.h"
+#include "project/state.h"
 
 #define WISH_WAIT_NS (10 * NS_PER_S)
 #define WISH_STEP_NS (50 * NS_PER_MS)

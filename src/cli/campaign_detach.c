@@ -11,7 +11,7 @@
 #include "base/beneath.h"
 #include "base/buf.h"
 #include "base/fs.h"
-#include "campaign/state.h"
+#include "project/state.h"
 #include "cli/cli.h"
 
 /* What the child says of its beginning. */

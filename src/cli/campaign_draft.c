@@ -15,7 +15,7 @@
 #include "base/term.h"
 #include "campaign/ledger.h"
 #include "campaign/session.h"
-#include "campaign/state.h"
+#include "project/state.h"
 #include "cli/backend.h"
 #include "cli/hide.h"
 #include "cli/manifest_check.h"

@@ -7,7 +7,7 @@
 
 #include "base/fs.h"
 #include "campaign/session.h"
-#include "campaign/state.h"
+#include "project/state.h"
 #include "cli/campaign_files.h"
 
 struct removing {

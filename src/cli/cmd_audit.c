@@ -7,7 +7,7 @@
 #include "audit/audit.h"
 #include "base/size.h"
 #include "base/term.h"
-#include "campaign/state.h"
+#include "project/state.h"
 #include "cli/campaign_args.h"
 #include "cli/verbs.h"
 

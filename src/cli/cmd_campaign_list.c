@@ -5,7 +5,7 @@
 
 #include "base/clock.h"
 #include "base/size.h"
-#include "campaign/state.h"
+#include "project/state.h"
 #include "cli/campaign_args.h"
 #include "cli/verbs.h"
 

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "base/term.h"
-#include "campaign/state.h"
+#include "project/state.h"
 #include "cli/campaign_remove.h"
 #include "cli/verbs.h"
 

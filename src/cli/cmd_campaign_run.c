@@ -11,7 +11,7 @@
 #include <string.h>
 #include <sys/wait.h>
 
-#include "campaign/state.h"
+#include "project/state.h"
 #include "cli/backend.h"
 #include "cli/campaign_args.h"
 #include "cli/campaign_detach.h"

@@ -5,7 +5,7 @@
 #include <time.h>
 
 #include "base/size.h"
-#include "campaign/state.h"
+#include "project/state.h"
 #include "cli/campaign_files.h"
 #include "cli/campaign_remove.h"
 #include "cli/verbs.h"

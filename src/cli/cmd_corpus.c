@@ -13,7 +13,7 @@
 #include "base/fs.h"
 #include "base/size.h"
 #include "base/term.h"
-#include "campaign/state.h"
+#include "project/state.h"
 #include "cli/campaign_args.h"
 #include "cli/function_setup.h"
 #include "cli/fuzz_setup.h"

@@ -4,7 +4,7 @@
 
 #include "base/term.h"
 #include "campaign/report.h"
-#include "campaign/state.h"
+#include "project/state.h"
 #include "cli/campaign_args.h"
 #include "base/out_file.h"
 #include "cli/findings_place.h"

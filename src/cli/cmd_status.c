@@ -14,7 +14,7 @@
 #include "base/size.h"
 #include "base/term.h"
 #include "campaign/network.h"
-#include "campaign/state.h"
+#include "project/state.h"
 #include "campaign/view.h"
 #include "cli/campaign_args.h"
 #include "cli/function_status.h"

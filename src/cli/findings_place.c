@@ -6,7 +6,7 @@
 
 #include "base/fs.h"
 #include "base/term.h"
-#include "campaign/state.h"
+#include "project/state.h"
 #include "cli/cli.h"
 #include "finding/report.h"
 

@@ -12,7 +12,7 @@
 #include "base/out_file.h"
 #include "base/term.h"
 #include "campaign/secrets.h"
-#include "campaign/state.h"
+#include "project/state.h"
 #include "cli/backend.h"
 #include "cli/hide.h"
 #include "cli/manifest_check.h"

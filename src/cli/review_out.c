@@ -9,7 +9,7 @@
 #include "audit/audit.h"
 #include "base/fs.h"
 #include "base/term.h"
-#include "campaign/state.h"
+#include "project/state.h"
 #include "cell/cell.h"
 #include "cli/cli.h"
 #include "base/out_file.h"

@@ -5,7 +5,7 @@
 #include "base/clock.h"
 #include "campaign/cell_audit.h"
 #include "campaign/secrets.h"
-#include "campaign/state.h"
+#include "project/state.h"
 #include "cli/cli.h"
 
 #define WAIT_NS (NS_PER_S / 10) /* of verdicts: there may be thousands in a second */

@@ -4,7 +4,7 @@
 
 #include "base/term.h"
 #include "base/weaken.h"
-#include "campaign/trust.h"
+#include "project/trust.h"
 
 /* What of a path is below the folder, "" for the folder itself; NULL: it is not. */
 static const char *below(const char *folder, const char *path)

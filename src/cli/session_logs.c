@@ -10,7 +10,7 @@
 #include "base/beneath.h"
 #include "base/clock.h"
 #include "base/term.h"
-#include "campaign/state.h"
+#include "project/state.h"
 #include "cli/campaign_files.h"
 
 #define STEP_NS (200 * NS_PER_MS)

@@ -12,7 +12,7 @@
 
 #include "base/fs.h"
 #include "campaign/session.h"
-#include "campaign/state.h"
+#include "project/state.h"
 
 struct world {
 	char path[64];

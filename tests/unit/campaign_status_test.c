@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "base/fs.h"
-#include "campaign/state.h"
+#include "project/state.h"
 #include "campaign/status.h"
 
 static char folder[] = "/tmp/hotcell-status-XXXXXX";

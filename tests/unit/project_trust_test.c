@@ -11,7 +11,7 @@
 #include <cmocka.h>
 
 #include "base/fs.h"
-#include "campaign/trust.h"
+#include "project/trust.h"
 
 static char world[64];
 

@@ -11,8 +11,8 @@
 
 #include "base/clock.h"
 #include "base/fs.h"
-#include "campaign/trust.h"
-#include "campaign/trust_text.h"
+#include "project/trust.h"
+#include "project/trust_text.h"
 
 #define FOLDER "writers"
 #define TEXT_MAX ((size_t)1 << 20)

@@ -1,7 +1,7 @@
 /* The state folder, `.hotcell/` in the project: the ledger, and a folder for each campaign with its lock,
  * its stdin and, where it runs detached, its log. */
-#ifndef HOTCELL_CAMPAIGN_STATE_H
-#define HOTCELL_CAMPAIGN_STATE_H
+#ifndef HOTCELL_PROJECT_STATE_H
+#define HOTCELL_PROJECT_STATE_H
 
 #include <stdbool.h>
 

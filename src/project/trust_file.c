@@ -12,7 +12,7 @@
 
 #include "base/beneath.h"
 #include "base/fs.h"
-#include "campaign/trust.h"
+#include "project/trust.h"
 
 #define FOLDER "hotcell"
 #define FILE_NAME "states"

@@ -1,5 +1,5 @@
 /* The entries of the record: what tells a folder from all others, and their text. */
-#include "campaign/trust.h"
+#include "project/trust.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -11,7 +11,7 @@
 #include <time.h>
 
 #include "base/sha256.h"
-#include "campaign/trust_text.h"
+#include "project/trust_text.h"
 
 #define FIRST_LINE "hotcell states 1"
 #define HANDLE_MAX 128

@@ -6,8 +6,8 @@
  * inode's number, and when the inode was born. A copy has another inode; one that was removed and made anew at the same
  * path may get the same number, but not the same birth; one that was moved has another path. The number of the device is not
  * recorded, since it changes from one boot to the next. */
-#ifndef HOTCELL_CAMPAIGN_TRUST_H
-#define HOTCELL_CAMPAIGN_TRUST_H
+#ifndef HOTCELL_PROJECT_TRUST_H
+#define HOTCELL_PROJECT_TRUST_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,6 +1,6 @@
 /* For trust*.c only: a path as one line of text. */
-#ifndef HOTCELL_CAMPAIGN_TRUST_TEXT_H
-#define HOTCELL_CAMPAIGN_TRUST_TEXT_H
+#ifndef HOTCELL_PROJECT_TRUST_TEXT_H
+#define HOTCELL_PROJECT_TRUST_TEXT_H
 
 #include "base/buf.h"
 

@@ -1,4 +1,4 @@
-#include "campaign/state.h"
+#include "project/state.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -13,7 +13,7 @@
 #include "base/beneath.h"
 #include "base/buf.h"
 #include "base/term.h"
-#include "campaign/trust.h"
+#include "project/trust.h"
 
 #define SHOWN_PATH 120 /* bytes of a path in a sentence, so that the way out still fits */
 
