@@ -10,7 +10,7 @@
 
 #include "base/buf.h"
 #include "base/clock.h"
-#include "campaign/ledger.h"
+#include "campaign/ledger/ledger.h"
 
 #define BATCH 50000
 #define RUN_MS 4

@@ -9,7 +9,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "campaign/plan.h"
+#include "campaign/ledger/plan.h"
 
 enum sched_what {
 	SCHED_START, /* `run`, now */

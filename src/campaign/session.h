@@ -14,7 +14,7 @@
 
 #include "base/buf.h"
 #include "base/err.h"
-#include "campaign/record.h"
+#include "campaign/ledger/record.h"
 #include "redact/redact.h"
 
 #define SESSION_TAIL 4096 /* bytes of the log that an ERROR marker carries */

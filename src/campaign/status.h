@@ -4,7 +4,7 @@
 #define HOTCELL_CAMPAIGN_STATUS_H
 
 #include "base/json.h"
-#include "campaign/ledger.h"
+#include "campaign/ledger/ledger.h"
 
 struct campaign_status {
 	struct campaign_record campaign;

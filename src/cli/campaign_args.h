@@ -3,7 +3,7 @@
 #ifndef HOTCELL_CLI_CAMPAIGN_ARGS_H
 #define HOTCELL_CLI_CAMPAIGN_ARGS_H
 
-#include "campaign/ledger.h"
+#include "campaign/ledger/ledger.h"
 #include "campaign/status.h"
 #include "cli/cli.h"
 

@@ -13,7 +13,7 @@
 #include "base/fs.h"
 #include "base/size.h"
 #include "base/term.h"
-#include "campaign/ledger.h"
+#include "campaign/ledger/ledger.h"
 #include "campaign/session.h"
 #include "project/state.h"
 #include "cli/backend.h"

@@ -6,7 +6,7 @@
 #define HOTCELL_CLI_CAMPAIGN_FILES_H
 
 #include "base/err.h"
-#include "campaign/record.h"
+#include "campaign/ledger/record.h"
 
 /* 1: *ret_fd is the folder of its sessions; 0: there is none, or it is not this campaign's (any more);
  * -1: error. Makes nothing. */

@@ -6,7 +6,7 @@
 #ifndef HOTCELL_CLI_CAMPAIGN_OPTIONS_H
 #define HOTCELL_CLI_CAMPAIGN_OPTIONS_H
 
-#include "campaign/record.h"
+#include "campaign/ledger/record.h"
 #include "cli/run_spec.h"
 
 #define SEED_NOT_GIVEN UINT64_MAX

@@ -10,7 +10,7 @@
 #include "base/json_read.h"
 #include "base/term.h"
 #include "campaign/network.h"
-#include "campaign/plan.h"
+#include "campaign/ledger/plan.h"
 #include "cli/verbs.h"
 #include "live/live.h"
 

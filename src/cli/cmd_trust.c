@@ -10,7 +10,7 @@
 
 #include "base/json.h"
 #include "base/term.h"
-#include "campaign/ledger.h"
+#include "campaign/ledger/ledger.h"
 #include "project/state.h"
 #include "project/trust.h"
 #include "cli/campaign_args.h"

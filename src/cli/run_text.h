@@ -4,7 +4,7 @@
 #define HOTCELL_CLI_RUN_TEXT_H
 
 #include "base/json.h"
-#include "campaign/record.h"
+#include "campaign/ledger/record.h"
 #include "cli/cli.h"
 
 /* "  [007]     42.3 s  error    exit 3" and a newline. */

@@ -7,7 +7,7 @@
 #include <cmocka.h>
 
 #include "base/clock.h"
-#include "campaign/plan.h"
+#include "campaign/ledger/plan.h"
 #include "campaign/sched.h"
 
 /* ---- plan ---- */

@@ -6,7 +6,7 @@
 #include <cmocka.h>
 
 #include "base/buf.h"
-#include "campaign/record.h"
+#include "campaign/ledger/record.h"
 
 static void exactly_the_final_states_have_a_marker(void **state)
 {

@@ -15,7 +15,7 @@
 #include <sys/stat.h>
 
 #include "base/fs.h"
-#include "campaign/ledger_private.h"
+#include "campaign/ledger/ledger_private.h"
 
 struct world {
 	char folder[64], path[96];

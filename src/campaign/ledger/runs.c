@@ -2,7 +2,7 @@
 #include <assert.h>
 #include <inttypes.h>
 
-#include "campaign/ledger_private.h"
+#include "campaign/ledger/ledger_private.h"
 
 #define FINAL_STATES (1u << RUN_SUCCESS | 1u << RUN_ERROR | 1u << RUN_TIMEOUT)
 #define ALL_STATES ((1u << RUN_STATE_COUNT) - 1)

@@ -1,4 +1,4 @@
-#include "campaign/record.h"
+#include "campaign/ledger/record.h"
 
 #include <stdlib.h>
 

@@ -9,7 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "campaign/ledger_private.h"
+#include "campaign/ledger/ledger_private.h"
 
 /* ---- columns ---- */
 

@@ -14,11 +14,11 @@
  * An older version's ledger is brought up to date by whoever opens it to write; who only reads it reads it as it is.
  *
  * A callback may call anything here, on the same ledger too. */
-#ifndef HOTCELL_CAMPAIGN_LEDGER_H
-#define HOTCELL_CAMPAIGN_LEDGER_H
+#ifndef HOTCELL_CAMPAIGN_LEDGER_LEDGER_H
+#define HOTCELL_CAMPAIGN_LEDGER_LEDGER_H
 
 #include "base/err.h"
-#include "campaign/record.h"
+#include "campaign/ledger/record.h"
 
 struct ledger;
 

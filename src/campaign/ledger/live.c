@@ -2,7 +2,7 @@
 #include <string.h>
 
 #include "base/wire.h"
-#include "campaign/ledger_private.h"
+#include "campaign/ledger/ledger_private.h"
 
 /* ---- live: two blobs, numbers little-endian and of fixed width ---- */
 

@@ -1,13 +1,13 @@
 /* The rows of the ledger as structs: what a campaign is and how far it is, and what became of a run.
  * Times are milliseconds since 1970. */
-#ifndef HOTCELL_CAMPAIGN_RECORD_H
-#define HOTCELL_CAMPAIGN_RECORD_H
+#ifndef HOTCELL_CAMPAIGN_LEDGER_RECORD_H
+#define HOTCELL_CAMPAIGN_LEDGER_RECORD_H
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
-#include "campaign/plan.h"
+#include "campaign/ledger/plan.h"
 #include "cell/cell.h"
 #include "door/budget.h"
 

@@ -1,11 +1,11 @@
 /* What the ledger's own files share. Nobody else includes this, or sqlite3.h. */
-#ifndef HOTCELL_CAMPAIGN_LEDGER_PRIVATE_H
-#define HOTCELL_CAMPAIGN_LEDGER_PRIVATE_H
+#ifndef HOTCELL_CAMPAIGN_LEDGER_LEDGER_PRIVATE_H
+#define HOTCELL_CAMPAIGN_LEDGER_LEDGER_PRIVATE_H
 
 #include <sqlite3.h>
 
 #include "base/buf.h"
-#include "campaign/ledger.h"
+#include "campaign/ledger/ledger.h"
 
 #define LEDGER_APPLICATION 0x686f7463 /* "hotc", at byte 68 of the file */
 #define LEDGER_FORMAT 3 /* the file's user_version */

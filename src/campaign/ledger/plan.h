@@ -2,8 +2,8 @@
  *
  * A run's seed depends on the campaign's seed and the run's number and on nothing else, so the same
  * campaign and number give the same seed for ever, whatever the order, the machine or the retries. */
-#ifndef HOTCELL_CAMPAIGN_PLAN_H
-#define HOTCELL_CAMPAIGN_PLAN_H
+#ifndef HOTCELL_CAMPAIGN_LEDGER_PLAN_H
+#define HOTCELL_CAMPAIGN_LEDGER_PLAN_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,4 +1,4 @@
-#include "campaign/plan.h"
+#include "campaign/ledger/plan.h"
 
 #include <ctype.h>
 #include <stdio.h>

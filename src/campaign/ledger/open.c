@@ -10,7 +10,7 @@
 
 #include "base/beneath.h"
 #include "base/term.h"
-#include "campaign/ledger_private.h"
+#include "campaign/ledger/ledger_private.h"
 
 #define SHOWN_PATH 160 /* bytes of a path in a sentence, so that the way out still fits */
 #define LOG_KEPT "16777216" /* bytes that the log keeps on disk after a reader has let it grow */

@@ -4,7 +4,7 @@
  * may or may not take the whole transaction with it; a COMMIT that fails always does. So a batch is
  * rolled back here at the first failure, whichever it was, and its commit says so: the caller has
  * one case, not three. */
-#include "campaign/ledger.h"
+#include "campaign/ledger/ledger.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -13,7 +13,7 @@
 #include <time.h>
 
 #include "base/term.h"
-#include "campaign/ledger_private.h"
+#include "campaign/ledger/ledger_private.h"
 
 /* ---- errors ---- */
 

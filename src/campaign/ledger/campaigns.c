@@ -5,7 +5,7 @@
 #include <sys/random.h>
 
 #include "base/term.h"
-#include "campaign/ledger_private.h"
+#include "campaign/ledger/ledger_private.h"
 
 #define LISTED 5 /* names in a sentence */
 #define COMPARED 1000 /* names that a mistyped one is compared with, the newest */
