@@ -18,7 +18,7 @@
  * stderr; the cell gets pipes or a terminal of its own, never the user's. Whatever kills the
  * supervisor, kill -9 included, kills the zygote and with it every cell: nothing is left that
  * would need tidying by hand. What makes a cell, and in which order its protections are put on,
- * is told in src/cell/native/zygote.c and init.c.
+ * is told in src/cell/native/maker/zygote.c and init.c.
  *
  * Everything a program in a cell printed, named or left behind is hostile until filtered: it
  * reaches the user's terminal only through base/term. Libraries below return errors; only this

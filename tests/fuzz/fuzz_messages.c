@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cell/native/effects.h"
+#include "cell/native/inside/effects.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

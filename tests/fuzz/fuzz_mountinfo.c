@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cell/native/root.h"
+#include "cell/native/maker/root.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

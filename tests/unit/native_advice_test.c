@@ -9,7 +9,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "cell/native/probe.h"
+#include "cell/native/probe/probe.h"
 
 static void fits(const char *text)
 {

@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "base/own.h"
-#include "cell/native/cgroup_paths.h"
+#include "cell/native/supervisor/cgroup_paths.h"
 
 /* ---- where our own cgroups are ---- */
 

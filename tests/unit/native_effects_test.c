@@ -15,7 +15,7 @@
 #include <sys/syscall.h>
 #include <sys/un.h>
 
-#include "cell/native/effects.h"
+#include "cell/native/inside/effects.h"
 
 #if defined(__x86_64__)
 #define OURS AUDIT_ARCH_X86_64

@@ -23,7 +23,7 @@
 #include <sys/syscall.h>
 
 #include "cell/native/native.h"
-#include "cell/native/newer_calls.h"
+#include "cell/native/inside/newer_calls.h"
 
 #if defined(__x86_64__)
 #define OURS AUDIT_ARCH_X86_64
@@ -211,7 +211,7 @@ static void the_x32_calls_are_killed(void **state)
 
 static const int always_allowed[] = {
 #define A(name) SYS_##name,
-#include "cell/native/filter_calls.inc"
+#include "cell/native/inside/filter_calls.inc"
 #undef A
 };
 

@@ -7,7 +7,7 @@
 #include <cmocka.h>
 
 #include "cell/native/mountinfo.h"
-#include "cell/native/root.h"
+#include "cell/native/maker/root.h"
 
 /* Anything but -1 is a mount here: nothing is done with it. */
 #define MOUNT 0
