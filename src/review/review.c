@@ -14,7 +14,7 @@
 #include "base/clock.h"
 #include "base/term.h"
 #include "redact/redact.h"
-#include "review/scene.h"
+#include "review/observe/scene.h"
 
 #define REASON_KEPT 800 /* bytes */
 #define EXIT_REFUSED 2 /* hotcell's, for what it was asked */

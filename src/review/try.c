@@ -16,7 +16,7 @@
 #include "base/fs.h"
 #include "base/json_read.h"
 #include "base/term.h"
-#include "review/scene.h"
+#include "review/observe/scene.h"
 
 #define WORDS_MAX 128
 #define RESULT_MAX ((size_t)1 << 20)

@@ -20,7 +20,7 @@
 
 #include "base/clock.h"
 #include "base/json_read.h"
-#include "review/scene.h"
+#include "review/observe/scene.h"
 
 /* ---- a world: a real scene, and a try whose end is made up ---- */
 

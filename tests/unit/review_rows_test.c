@@ -12,8 +12,8 @@
 #include <unistd.h>
 
 #include "base/json_read.h"
-#include "review/props.h"
-#include "review/scene.h"
+#include "review/observe/props.h"
+#include "review/observe/scene.h"
 
 #define MARK "review-unit-test"
 

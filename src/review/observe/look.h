@@ -1,10 +1,10 @@
 /* A cell's processes as the host's kernel describes them, for rows whose program holds what it gained. Nothing a program
  * does to its name, arguments or session hides it: what is below hotcell is found by its parents. Seen only inside
  * src/review. */
-#ifndef HOTCELL_REVIEW_LOOK_H
-#define HOTCELL_REVIEW_LOOK_H
+#ifndef HOTCELL_REVIEW_OBSERVE_LOOK_H
+#define HOTCELL_REVIEW_OBSERVE_LOOK_H
 
-#include "review/scene.h"
+#include "review/observe/scene.h"
 
 struct look_stat { /* of /proc/PID/stat */
 	char state;

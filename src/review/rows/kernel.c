@@ -6,7 +6,7 @@
 #include <sys/utsname.h>
 
 #include "base/fs.h"
-#include "review/look.h"
+#include "review/observe/look.h"
 
 /* ---- keys ---- */
 

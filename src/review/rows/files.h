@@ -1,6 +1,6 @@
 /* The attacks of files.c that take more than one run, or observers of their own. Seen only inside src/review. */
-#ifndef HOTCELL_REVIEW_FILES_H
-#define HOTCELL_REVIEW_FILES_H
+#ifndef HOTCELL_REVIEW_ROWS_FILES_H
+#define HOTCELL_REVIEW_ROWS_FILES_H
 
 #include "review/attack.h"
 

@@ -5,8 +5,8 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "review/doors.h"
-#include "review/net.h"
+#include "review/rows/doors.h"
+#include "review/observe/net.h"
 
 #define CAMPAIGN_NS (25 * NS_PER_S)
 #define BUDGET 3 /* requests, as in the row */

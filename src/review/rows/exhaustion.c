@@ -16,8 +16,8 @@
 
 #include "base/clock.h"
 #include "base/fs.h"
-#include "review/counters.h"
-#include "review/crowd.h"
+#include "review/observe/counters.h"
+#include "review/rows/crowd.h"
 
 #define MB UINT64_C(1048576)
 #define SHM_KEY_BASE 0x52000000 /* keys of ours begin with this byte */

@@ -14,8 +14,8 @@
 #include "base/beneath.h"
 #include "base/clock.h"
 #include "base/fs.h"
-#include "review/doors.h"
-#include "review/net.h"
+#include "review/rows/doors.h"
+#include "review/observe/net.h"
 
 #define RACES 30 /* at least */
 #define RACES_MOST 600

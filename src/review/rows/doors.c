@@ -12,9 +12,9 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "review/doors.h"
-#include "review/look.h"
-#include "review/net.h"
+#include "review/rows/doors.h"
+#include "review/observe/look.h"
+#include "review/observe/net.h"
 
 #define GOOD80 NET_GOOD ":80"
 #define KILLS 3 /* of the process that serves doors, in one run */

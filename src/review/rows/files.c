@@ -6,9 +6,9 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#include "review/files.h"
-#include "review/props.h"
-#include "review/scene.h"
+#include "review/rows/files.h"
+#include "review/observe/props.h"
+#include "review/observe/scene.h"
 
 /* ---- a file that is only shown ---- */
 

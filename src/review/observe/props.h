@@ -1,6 +1,6 @@
 /* What rows put into {dir} before an attack, and how they look at it afterwards. Seen only inside src/review. */
-#ifndef HOTCELL_REVIEW_PROPS_H
-#define HOTCELL_REVIEW_PROPS_H
+#ifndef HOTCELL_REVIEW_OBSERVE_PROPS_H
+#define HOTCELL_REVIEW_OBSERVE_PROPS_H
 
 #include "review/attack.h"
 

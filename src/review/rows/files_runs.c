@@ -4,9 +4,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "review/files.h"
-#include "review/props.h"
-#include "review/scene.h"
+#include "review/rows/files.h"
+#include "review/observe/props.h"
+#include "review/observe/scene.h"
 
 #define EXIT_USAGE 2
 #define EXIT_REFUSED 125

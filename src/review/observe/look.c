@@ -1,4 +1,4 @@
-#include "review/look.h"
+#include "review/observe/look.h"
 
 #include <dirent.h>
 #include <errno.h>

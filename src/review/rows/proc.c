@@ -12,7 +12,7 @@
 
 #include "base/clock.h"
 #include "base/fs.h"
-#include "review/look.h"
+#include "review/observe/look.h"
 
 #define NONE_WORKSPACE "/tmp/hotcell-none-" /* how the backend without a sandbox names its folders */
 

@@ -3,8 +3,8 @@
  * Found without a word of hotcell's: by what the kernel says of the attack's own process. A cell that has no cgroup of its
  * own (an ordinary user's, on a machine that gives none) has no counters: what hotcell and the program tell is all there
  * is then. But one whose receipt says that the limit is on must have one. */
-#ifndef HOTCELL_REVIEW_COUNTERS_H
-#define HOTCELL_REVIEW_COUNTERS_H
+#ifndef HOTCELL_REVIEW_OBSERVE_COUNTERS_H
+#define HOTCELL_REVIEW_OBSERVE_COUNTERS_H
 
 #include "review/attack.h"
 

@@ -8,8 +8,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "review/files.h"
-#include "review/props.h"
+#include "review/rows/files.h"
+#include "review/observe/props.h"
 
 /* ---- in sh ---- */
 

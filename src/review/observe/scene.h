@@ -1,6 +1,6 @@
 /* What stands around every attack: canaries, a victim, sockets that must stay silent. Seen only inside src/review. */
-#ifndef HOTCELL_REVIEW_SCENE_H
-#define HOTCELL_REVIEW_SCENE_H
+#ifndef HOTCELL_REVIEW_OBSERVE_SCENE_H
+#define HOTCELL_REVIEW_OBSERVE_SCENE_H
 
 #include "review/attack.h"
 

@@ -1,6 +1,6 @@
 /* Attacks that need a network outside of the cell. Seen only inside src/review. */
-#ifndef HOTCELL_REVIEW_DOORS_H
-#define HOTCELL_REVIEW_DOORS_H
+#ifndef HOTCELL_REVIEW_ROWS_DOORS_H
+#define HOTCELL_REVIEW_ROWS_DOORS_H
 
 #include "review/attack.h"
 

@@ -11,8 +11,8 @@
  *	any other	NET_EVIL if "evil" is in it, else NET_GOOD
  *
  * On port 80 and 8088 HTTP is answered, on 8081 with the request's head as it came; elsewhere what is said is said back. */
-#ifndef HOTCELL_REVIEW_NET_H
-#define HOTCELL_REVIEW_NET_H
+#ifndef HOTCELL_REVIEW_OBSERVE_NET_H
+#define HOTCELL_REVIEW_OBSERVE_NET_H
 
 #include "review/attack.h"
 

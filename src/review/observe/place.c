@@ -9,7 +9,7 @@
 #include <time.h>
 
 #include "base/fs.h"
-#include "review/scene.h"
+#include "review/observe/scene.h"
 
 #define PREFIX "hotcell-review."
 #define STALE_S 60 /* a younger one may be about to be locked */

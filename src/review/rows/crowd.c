@@ -1,4 +1,4 @@
-#include "review/crowd.h"
+#include "review/rows/crowd.h"
 
 #include <errno.h>
 #include <signal.h>

@@ -1,4 +1,4 @@
-#include "review/net_serve.h"
+#include "review/observe/net_serve.h"
 
 #include <arpa/inet.h>
 #include <ctype.h>

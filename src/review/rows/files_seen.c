@@ -7,9 +7,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "review/files.h"
-#include "review/props.h"
-#include "review/scene.h"
+#include "review/rows/files.h"
+#include "review/observe/props.h"
+#include "review/observe/scene.h"
 
 void files_go_on(struct review_try *try)
 {

@@ -1,8 +1,8 @@
 /* The process that answers in the network of net.h. Seen only by net.c and net_serve.c. */
-#ifndef HOTCELL_REVIEW_NET_SERVE_H
-#define HOTCELL_REVIEW_NET_SERVE_H
+#ifndef HOTCELL_REVIEW_OBSERVE_NET_SERVE_H
+#define HOTCELL_REVIEW_OBSERVE_NET_SERVE_H
 
-#include "review/net.h"
+#include "review/observe/net.h"
 
 #define NET_CALLS_MAX 2048 /* those beyond are counted, and heard by nobody */
 #define NET_QUESTIONS_MAX 4096

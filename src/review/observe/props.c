@@ -1,4 +1,4 @@
-#include "review/props.h"
+#include "review/observe/props.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -11,7 +11,7 @@
 #include "base/beneath.h"
 #include "base/fs.h"
 #include "base/utf8.h"
-#include "review/scene.h"
+#include "review/observe/scene.h"
 
 #define FILE_MAX ((size_t)1 << 20)
 #define DEPTH_MAX 200

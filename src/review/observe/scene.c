@@ -1,4 +1,4 @@
-#include "review/scene.h"
+#include "review/observe/scene.h"
 
 #include <arpa/inet.h>
 #include <errno.h>

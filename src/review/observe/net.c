@@ -1,4 +1,4 @@
-#include "review/net.h"
+#include "review/observe/net.h"
 
 #include <arpa/inet.h>
 #include <errno.h>
@@ -17,7 +17,7 @@
 #include <linux/rtnetlink.h>
 
 #include "base/fs.h"
-#include "review/net_serve.h"
+#include "review/observe/net_serve.h"
 
 struct net {
 	pid_t pid;

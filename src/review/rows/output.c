@@ -8,8 +8,8 @@
 
 #include "base/fs.h"
 #include "base/utf8.h"
-#include "review/props.h"
-#include "review/scene.h"
+#include "review/observe/props.h"
+#include "review/observe/scene.h"
 
 #define PAGE_MAX ((size_t)16 << 20)
 #define ARCHIVES_MAX (1u << 20) /* bytes that may be taken back, as in the row */

@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 #include "base/fs.h"
-#include "review/scene.h"
+#include "review/observe/scene.h"
 
 #define LINE_MAX_SHOWN 160
 

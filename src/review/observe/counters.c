@@ -1,4 +1,4 @@
-#include "review/counters.h"
+#include "review/observe/counters.h"
 
 #include <dirent.h>
 #include <fcntl.h>
@@ -8,7 +8,7 @@
 
 #include "base/clock.h"
 #include "base/fs.h"
-#include "review/look.h"
+#include "review/observe/look.h"
 
 #define MB UINT64_C(1048576)
 #define LOOK_NS (3 * NS_PER_S) /* no row's program goes on for longer */
