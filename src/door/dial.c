@@ -12,13 +12,14 @@
 #include "base/weaken.h"
 #include "door/http.h"
 #include "door/local.h"
+#include "door/name.h"
 
 #define TRY_NS (5 * NS_PER_S) /* for one of several addresses */
 
 struct dial {
 	struct loop *loop;
 	struct lookup *lookup;
-	struct door_rule rule; /* as far as addresses go */
+	bool private_ok; /* what its rule says of addresses */
 	bool private_only;
 	bool through; /* a proxy, which is asked to connect */
 	char *host;
@@ -137,7 +138,7 @@ static void ask_proxy(struct dial *dial)
 /* Why a public address is none for this rule; NULL: it is. What the user names as private may be this machine. */
 static const char *own_fault(const struct dial *dial, const union address *address)
 {
-	return dial->rule.private_ok || weakened("door-addresses") ? NULL : local_refusal(&address->any);
+	return dial->private_ok || weakened("door-addresses") ? NULL : local_refusal(&address->any);
 }
 
 /* An address that became ours meanwhile has not been told anything yet. */
@@ -206,7 +207,7 @@ static void try_next(struct dial *dial)
 	fd_close(&dial->fd);
 	while (dial->next < dial->count) {
 		const union address *address = &dial->found[dial->next++];
-		bool ok = rule_address_ok(&dial->rule, &address->any, &why);
+		bool ok = address_allowed(&address->any, dial->private_ok, &why);
 		if (ok && dial->private_only && address_classify(&address->any) == ADDRESS_PUBLIC) {
 			ok = false;
 			why = "a public address, in clear text";
@@ -261,7 +262,7 @@ struct dial *dial_start(struct loop *loop, struct resolver *resolver, const stru
 
 	*dial = (struct dial){ .loop = loop, .fd = -1, .fn = fn, .data = data, .why = "", .through = through, .port = place->port,
 		.private_only = place->private_only,
-		.rule = { .private_ok = place->private_ok || through } };
+		.private_ok = place->private_ok || through };
 	dial->host = xstrdup(place->host != NULL ? place->host : place->path);
 	if (place->host == NULL)
 		dial->timer = loop_add_timer(loop, clock_now(), on_unix, dial);

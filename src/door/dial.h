@@ -5,7 +5,6 @@
 
 #include "base/loop.h"
 #include "door/resolve.h"
-#include "door/rules.h"
 
 struct dial;
 

@@ -248,3 +248,26 @@ const char *address_class_name(enum address_class class)
 
 	return (unsigned)class < ARRAY_LEN(names) ? names[class] : "unknown";
 }
+
+bool address_allowed(const struct sockaddr *address, bool private_ok, const char **ret_reason)
+{
+	static const char *const reasons[] = {
+		[ADDRESS_PUBLIC] = "",
+		[ADDRESS_LOOPBACK] = "resolves to a loopback address",
+		[ADDRESS_PRIVATE] = "resolves to a private address",
+		[ADDRESS_SHARED] = "resolves to a shared address",
+		[ADDRESS_LINK] = "resolves to a link-local address",
+		[ADDRESS_MULTICAST] = "resolves to a multicast address",
+		[ADDRESS_RESERVED] = "resolves to a reserved address",
+		[ADDRESS_MAPPED] = "resolves to an IPv4 address inside an IPv6 one",
+		[ADDRESS_OTHER] = "resolves to no internet address",
+	};
+	_Static_assert(ARRAY_LEN(reasons) == ADDRESS_CLASS_COUNT, "a class has no reason");
+	enum address_class class = address_classify(address);
+
+	/* Nobody can be connected to at a multicast address, whatever the rule says. */
+	bool ok = class == ADDRESS_PUBLIC || weakened("door-addresses") ||
+		(private_ok && class != ADDRESS_MULTICAST && class != ADDRESS_OTHER);
+	*ret_reason = ok ? "" : reasons[class];
+	return ok;
+}

@@ -37,5 +37,8 @@ enum address_class {
 };
 enum address_class address_classify(const struct sockaddr *address);
 const char *address_class_name(enum address_class class); /* "loopback", ... */
+/* Whether an allowed name may be at this address: a public one, or, with private_ok, any that one can be connected to.
+ * *ret_reason (static) says why not; "" if it may. */
+bool address_allowed(const struct sockaddr *address, bool private_ok, const char **ret_reason);
 
 #endif

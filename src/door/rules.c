@@ -247,27 +247,3 @@ struct door_verdict rules_judge(
 			named ? "not on the allowlist with this port" : "not on the allowlist");
 	return verdict;
 }
-
-bool rule_address_ok(
-	const struct door_rule *rule, const struct sockaddr *address, const char **ret_reason)
-{
-	static const char *const reasons[] = {
-		[ADDRESS_PUBLIC] = "",
-		[ADDRESS_LOOPBACK] = "resolves to a loopback address",
-		[ADDRESS_PRIVATE] = "resolves to a private address",
-		[ADDRESS_SHARED] = "resolves to a shared address",
-		[ADDRESS_LINK] = "resolves to a link-local address",
-		[ADDRESS_MULTICAST] = "resolves to a multicast address",
-		[ADDRESS_RESERVED] = "resolves to a reserved address",
-		[ADDRESS_MAPPED] = "resolves to an IPv4 address inside an IPv6 one",
-		[ADDRESS_OTHER] = "resolves to no internet address",
-	};
-	_Static_assert(ARRAY_LEN(reasons) == ADDRESS_CLASS_COUNT, "a class has no reason");
-	enum address_class class = address_classify(address);
-
-	/* Nobody can be connected to at a multicast address, whatever the rule says. */
-	bool ok = class == ADDRESS_PUBLIC || weakened("door-addresses") ||
-		(rule->private_ok && class != ADDRESS_MULTICAST && class != ADDRESS_OTHER);
-	*ret_reason = ok ? "" : reasons[class];
-	return ok;
-}

@@ -48,8 +48,5 @@ struct door_verdict {
 };
 /* host: as it came over the wire, any bytes. port: 0 to 65535, or more for what was no port. */
 struct door_verdict rules_judge(const struct door_rules *rules, const char *host, size_t len, unsigned port);
-/* Whether a name that the rule allows may be at this address: a public one, or, with `private`, any that one can be
- * connected to. *ret_reason (static) says why not; "" if it may. */
-bool rule_address_ok(const struct door_rule *rule, const struct sockaddr *address, const char **ret_reason);
 
 #endif
