@@ -3,7 +3,7 @@
 #include <fnmatch.h>
 #include <string.h>
 
-#include "door/http_bytes.h"
+#include "net/http_bytes.h"
 
 #define DEPTH_MAX 256
 #define NUMBER_MAX UINT64_C(1000000000)

@@ -13,7 +13,7 @@
 #define HOTCELL_DOOR_ASK_H
 
 #include "base/buf.h"
-#include "door/http.h"
+#include "net/http.h"
 #include "door/usage.h"
 
 #define ASK_OUTPUT_DEFAULT 131072

@@ -6,7 +6,7 @@
 #include "door/meter.h"
 #include "door/replay.h"
 #include "door/strip.h"
-#include "door/tls.h"
+#include "net/tls.h"
 
 struct queue { /* bytes that wait for somebody who reads slowly */
 	struct buf bytes;

@@ -27,7 +27,7 @@
 
 #include "base/clock.h"
 #include "base/weaken.h"
-#include "door/local.h"
+#include "net/local.h"
 #include "door/proto.h"
 #include "door/secret.h"
 

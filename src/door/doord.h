@@ -4,11 +4,11 @@
 
 #include "base/json.h"
 #include "base/loop.h"
-#include "door/dial.h"
+#include "net/dial.h"
 #include "door/doors.h"
 #include "door/exchange.h"
 #include "door/policy.h"
-#include "door/relay.h"
+#include "net/relay.h"
 #include "redact/scrub.h"
 
 #define CONNS_MAX 1024 /* of one run at a time; the others wait in its backlog */

@@ -14,7 +14,7 @@
 
 #include "base/buf.h"
 #include "base/err.h"
-#include "door/http.h"
+#include "net/http.h"
 
 #define EXCHANGE_BODY_MAX (8u << 20) /* a longer body is cut, and such an exchange is not played again */
 #define EXCHANGE_PIECES_MAX 65536 /* what came in more has its end written as one */

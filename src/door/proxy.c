@@ -15,8 +15,8 @@
 
 #include "base/clock.h"
 #include "base/weaken.h"
-#include "door/hello.h"
-#include "door/http.h"
+#include "net/hello.h"
+#include "net/http.h"
 
 #define TLS_PORT 443 /* nothing but TLS passes there */
 

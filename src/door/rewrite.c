@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-#include "door/http_bytes.h"
+#include "net/http_bytes.h"
 
 /* ---- requests ---- */
 

@@ -2,7 +2,7 @@
 #ifndef HOTCELL_DOOR_REWRITE_H
 #define HOTCELL_DOOR_REWRITE_H
 
-#include "door/http.h"
+#include "net/http.h"
 #include "door/policy.h"
 #include "redact/scrub.h"
 

@@ -11,7 +11,7 @@
 
 #include "base/buf.h"
 #include "base/err.h"
-#include "door/name.h"
+#include "net/name.h"
 
 #define RULES_MAX 1000
 

@@ -10,7 +10,7 @@
 #include <stdint.h>
 
 #include "base/buf.h"
-#include "door/http.h"
+#include "net/http.h"
 
 struct http_talk {
 	char *session; /* Mcp-Session-Id; NULL: none was given */

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/buf.h"
-#include "door/hello.h"
+#include "net/hello.h"
 
 #define PREFIXES 200
 

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "door/http.h"
+#include "net/http.h"
 
 /* How many prefixes of a long input are tried: each costs as much as the input is long. */
 #define PREFIXES 200

@@ -1,8 +1,8 @@
 /* HTTP/1.1 messages, read strictly: what two readers could understand differently is an error. Pure.
  *
  * Bytes are never copied: spans point into what was given. */
-#ifndef HOTCELL_DOOR_HTTP_H
-#define HOTCELL_DOOR_HTTP_H
+#ifndef HOTCELL_NET_HTTP_H
+#define HOTCELL_NET_HTTP_H
 
 #include <stdbool.h>
 #include <stddef.h>

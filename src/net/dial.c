@@ -1,4 +1,4 @@
-#include "door/dial.h"
+#include "net/dial.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -10,9 +10,9 @@
 
 #include "base/clock.h"
 #include "base/weaken.h"
-#include "door/http.h"
-#include "door/local.h"
-#include "door/name.h"
+#include "net/http.h"
+#include "net/local.h"
+#include "net/name.h"
 
 #define TRY_NS (5 * NS_PER_S) /* for one of several addresses */
 

@@ -1,6 +1,6 @@
 /* Host names and addresses as somebody hostile writes them. Pure. */
-#ifndef HOTCELL_DOOR_NAME_H
-#define HOTCELL_DOOR_NAME_H
+#ifndef HOTCELL_NET_NAME_H
+#define HOTCELL_NET_NAME_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,10 +1,10 @@
 /* Reaching a place outside: its name is resolved once, every address is judged, and the first good one that answers is
  * connected to. */
-#ifndef HOTCELL_DOOR_DIAL_H
-#define HOTCELL_DOOR_DIAL_H
+#ifndef HOTCELL_NET_DIAL_H
+#define HOTCELL_NET_DIAL_H
 
 #include "base/loop.h"
-#include "door/resolve.h"
+#include "net/resolve.h"
 
 struct dial;
 

@@ -1,4 +1,4 @@
-#include "door/name.h"
+#include "net/name.h"
 
 #include <arpa/inet.h>
 #include <netinet/in.h>

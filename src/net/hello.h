@@ -1,13 +1,13 @@
 /* The first message of a TLS client, as far as it says whom it wants. Pure. */
-#ifndef HOTCELL_DOOR_HELLO_H
-#define HOTCELL_DOOR_HELLO_H
+#ifndef HOTCELL_NET_HELLO_H
+#define HOTCELL_NET_HELLO_H
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 #include "base/buf.h"
-#include "door/name.h"
+#include "net/name.h"
 
 #define HELLO_MAX 16384
 

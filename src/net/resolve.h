@@ -1,7 +1,7 @@
 /* Names to addresses, by /etc/hosts and the machine's name servers, without blocking. Everything it needs from the file
  * system is read when it is opened. */
-#ifndef HOTCELL_DOOR_RESOLVE_H
-#define HOTCELL_DOOR_RESOLVE_H
+#ifndef HOTCELL_NET_RESOLVE_H
+#define HOTCELL_NET_RESOLVE_H
 
 #include <netinet/in.h>
 

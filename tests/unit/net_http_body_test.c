@@ -7,7 +7,7 @@
 
 #include <string.h>
 
-#include "door/http.h"
+#include "net/http.h"
 
 static void assert_span(struct span got, const char *expected)
 {

@@ -5,7 +5,7 @@
  *
  * A table in which everything is local (ip route add local default) is a network of tests: it says nothing about one
  * address. Nobody could reach anything from there. */
-#include "door/local.h"
+#include "net/local.h"
 
 #include <errno.h>
 #include <linux/netlink.h>

@@ -7,7 +7,7 @@
 
 #include <string.h>
 
-#include "door/http.h"
+#include "net/http.h"
 
 #define HOST "Host: a.example\r\n"
 

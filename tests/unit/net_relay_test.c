@@ -12,7 +12,7 @@
 
 #include "base/buf.h"
 #include "base/loop.h"
-#include "door/relay.h"
+#include "net/relay.h"
 
 #define MUCH (12u << 20)
 #define LITTLE 1000

@@ -1,4 +1,4 @@
-#include "door/relay.h"
+#include "net/relay.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,7 +1,7 @@
 /* Bodies. Chunks are read a byte at a time but for their data: where the bytes were cut makes no difference. */
-#include "door/http.h"
+#include "net/http.h"
 
-#include "door/http_bytes.h"
+#include "net/http_bytes.h"
 
 #define SIZE_DIGITS 16
 #define SIZE_LINE_MAX 256 /* with extensions, without its end */

@@ -1,7 +1,7 @@
 /* The only file that knows c-ares. It is asked for name servers alone: /etc/hosts is read here, once, since it cannot be
  * opened later; answers are kept for as long as they say, for at most a minute, because each tunnel asks; and many that ask for
  * one name at once are one question: else one cell could drown the name server of all. */
-#include "door/resolve.h"
+#include "net/resolve.h"
 
 #include <ares.h>
 #include <arpa/inet.h>
@@ -15,7 +15,7 @@
 #include "base/buf.h"
 #include "base/clock.h"
 #include "base/fs.h"
-#include "door/name.h"
+#include "net/name.h"
 
 #define HOSTS_MAX (1 << 20)
 #define HOSTS_NAMES_MAX 100000

@@ -11,7 +11,7 @@
 #include <sys/un.h>
 
 #include "base/own.h"
-#include "door/name.h"
+#include "net/name.h"
 
 struct row {
 	const char *bytes;

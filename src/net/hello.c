@@ -1,4 +1,4 @@
-#include "door/hello.h"
+#include "net/hello.h"
 
 #include <stdbool.h>
 #include <string.h>

@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "base/buf.h"
-#include "door/hello.h"
+#include "net/hello.h"
 
 /* From openssl s_client 3.0, with TLS 1.3, and from Python's ssl, with TLS 1.2 at most. */
 static const char real_tls13[] =

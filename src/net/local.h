@@ -1,6 +1,6 @@
 /* Which addresses are this machine's own: the kernel is asked, at the moment of connecting. */
-#ifndef HOTCELL_DOOR_LOCAL_H
-#define HOTCELL_DOOR_LOCAL_H
+#ifndef HOTCELL_NET_LOCAL_H
+#define HOTCELL_NET_LOCAL_H
 
 #include <sys/socket.h>
 

@@ -1,10 +1,10 @@
 /* Seen by the readers of HTTP only: spans and sorts of bytes. */
-#ifndef HOTCELL_DOOR_HTTP_BYTES_H
-#define HOTCELL_DOOR_HTTP_BYTES_H
+#ifndef HOTCELL_NET_HTTP_BYTES_H
+#define HOTCELL_NET_HTTP_BYTES_H
 
 #include <string.h>
 
-#include "door/http.h"
+#include "net/http.h"
 
 static inline unsigned char lower(char c)
 {

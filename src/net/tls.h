@@ -2,8 +2,8 @@
  * nothing is read from files: whom to trust is given as text.
  *
  * TLS 1.2 or later; the certificate must lead to one of the authorities and be for the host, a name or an address. */
-#ifndef HOTCELL_DOOR_TLS_H
-#define HOTCELL_DOOR_TLS_H
+#ifndef HOTCELL_NET_TLS_H
+#define HOTCELL_NET_TLS_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,7 +1,7 @@
 /* OpenSSL is told to read no configuration and to load no module: all it does it does with what is linked in. A
  * connection works on its descriptor directly and never reads ahead of the record it is in, so that what epoll says
  * about the descriptor is all there is to know: a read with room for a whole record leaves nothing inside. */
-#include "door/tls.h"
+#include "net/tls.h"
 
 #include <arpa/inet.h>
 #include <errno.h>

@@ -2,8 +2,8 @@
  *
  * What is read is written at once; what cannot be written waits, and until it is gone nothing more is read. Large
  * amounts go through a pipe inside the kernel (splice), so that they are never copied. */
-#ifndef HOTCELL_DOOR_RELAY_H
-#define HOTCELL_DOOR_RELAY_H
+#ifndef HOTCELL_NET_RELAY_H
+#define HOTCELL_NET_RELAY_H
 
 #include <stddef.h>
 #include <stdint.h>

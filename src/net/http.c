@@ -1,11 +1,11 @@
 /* A head is read in one pass, line by line, and every verdict depends on nothing but the bytes before it: one that
  * arrives in pieces is judged as it would be whole. */
-#include "door/http.h"
+#include "net/http.h"
 
 #include <string.h>
 
 #include "base/weaken.h"
-#include "door/http_bytes.h"
+#include "net/http_bytes.h"
 
 #define NO_PORT 65536u /* what was written is no port */
 #define LENGTH_DIGITS 18 /* stays below 2^63: some readers are signed */
