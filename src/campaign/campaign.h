@@ -10,7 +10,7 @@
 #include "campaign/alert.h"
 #include "campaign/status.h"
 #include "cell/cell.h"
-#include "door/policy.h"
+#include "door/policy/policy.h"
 #include "redact/redact.h"
 
 struct campaign;

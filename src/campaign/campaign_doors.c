@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/beneath.h"
-#include "campaign/network.h"
+#include "door/policy/totals.h"
 #include "campaign/work.h"
 
 #define DIGITS_MAX 10 /* of a session's name: see plan_digits */

@@ -4,7 +4,7 @@
 
 #include "audit/audit.h"
 #include "cell/cell.h"
-#include "door/policy.h"
+#include "door/policy/policy.h"
 
 /* What was decided: the backend, limits, mounts, names of variables, doors; and "unsafe-mode" where there is no sandbox.
  * `policy` may be NULL. */

@@ -2,7 +2,7 @@
 #include <string.h>
 
 #include "base/term.h"
-#include "campaign/network.h"
+#include "door/policy/totals.h"
 #include "campaign/report_private.h"
 
 /* ---- durations ---- */

@@ -7,7 +7,7 @@
 
 #include "base/beneath.h"
 #include "base/json_read.h"
-#include "campaign/network.h"
+#include "door/policy/totals.h"
 #include "campaign/report_private.h"
 
 #define FILE_MAX (1u << 20)

@@ -6,7 +6,7 @@
 #define HOTCELL_CAMPAIGN_SECRETS_H
 
 #include "cell/cell.h"
-#include "door/policy.h"
+#include "door/policy/policy.h"
 #include "redact/redact.h"
 
 struct secrets {

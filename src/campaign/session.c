@@ -14,7 +14,7 @@
 #include "base/clock.h"
 #include "base/json.h"
 #include "base/term.h"
-#include "campaign/network.h"
+#include "door/policy/totals.h"
 #include "campaign/secrets.h"
 
 #define DEFAULT_FOLDER "fuzz" /* of "fuzz/runs", where --output is not given */

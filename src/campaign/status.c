@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-#include "campaign/network.h"
+#include "door/policy/totals.h"
 
 #define FRESH_MS 10000 /* a supervisor pulses every second, but a machine under load may be late */
 #define RATE_SECONDS 60

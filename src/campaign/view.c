@@ -12,7 +12,7 @@
 #include "base/size.h"
 #include "base/term.h"
 #include "base/utf8.h"
-#include "campaign/network.h"
+#include "door/policy/totals.h"
 
 #define DEFAULT_COLUMNS 80
 #define DEFAULT_ROWS 24

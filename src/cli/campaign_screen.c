@@ -7,7 +7,7 @@
 
 #include "base/clock.h"
 #include "base/term.h"
-#include "campaign/network.h"
+#include "door/policy/totals.h"
 #include "campaign/view.h"
 #include "cli/cli.h"
 #include "cli/redraw.h"

@@ -7,7 +7,7 @@
 #include "base/clock.h"
 #include "base/size.h"
 #include "base/term.h"
-#include "campaign/network.h"
+#include "door/policy/totals.h"
 #include "campaign/view.h"
 #include "cli/campaign_args.h"
 #include "cli/grid.h"

@@ -9,7 +9,7 @@
 
 #include "base/json_read.h"
 #include "base/term.h"
-#include "campaign/network.h"
+#include "door/policy/totals.h"
 #include "campaign/ledger/plan.h"
 #include "cli/verbs.h"
 #include "live/live.h"

@@ -13,7 +13,7 @@
 #include "base/loop.h"
 #include "base/size.h"
 #include "base/term.h"
-#include "campaign/network.h"
+#include "door/policy/totals.h"
 #include "project/state.h"
 #include "campaign/view.h"
 #include "cli/campaign_args.h"

@@ -3,7 +3,7 @@
 #define HOTCELL_CLI_DOOR_OPTIONS_H
 
 #include "cli/cli.h"
-#include "door/policy.h"
+#include "door/policy/policy.h"
 
 struct door_options {
 	struct cli_list allow, services, secrets;

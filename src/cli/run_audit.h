@@ -7,7 +7,7 @@
 #include "base/loop.h"
 #include "campaign/door_audit.h"
 #include "cell/cell.h"
-#include "door/policy.h"
+#include "door/policy/policy.h"
 
 struct run_audit { /* zero: none */
 	struct audit *audit;

@@ -7,7 +7,7 @@
 
 #include "base/beneath.h"
 #include "base/fs.h"
-#include "campaign/network.h"
+#include "door/policy/totals.h"
 #include "campaign/secrets.h"
 
 static const char *const kept_names[] = {NETWORK_LOG, NETWORK_EXCHANGES, NULL};

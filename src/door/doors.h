@@ -8,7 +8,7 @@
 
 #include "base/json.h"
 #include "base/loop.h"
-#include "door/policy.h"
+#include "door/policy/policy.h"
 
 struct doors;
 struct doors_run;

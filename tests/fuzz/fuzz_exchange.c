@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "door/exchange.h"
+#include "door/policy/exchange.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

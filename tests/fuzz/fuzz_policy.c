@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "door/policy.h"
+#include "door/policy/policy.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

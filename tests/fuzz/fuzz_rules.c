@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "door/rules.h"
+#include "door/policy/rules.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -6,9 +6,9 @@
 #include <string.h>
 
 #include "base/own.h"
-#include "door/ask.h"
-#include "door/strip.h"
-#include "door/usage.h"
+#include "door/policy/ask.h"
+#include "door/policy/strip.h"
+#include "door/policy/usage.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -8,7 +8,7 @@
 
 #include <string.h>
 
-#include "campaign/network.h"
+#include "door/policy/totals.h"
 #include "cli/run_spec.h"
 
 const struct cli_verb *const cli_verbs[] = {NULL};

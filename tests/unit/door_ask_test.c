@@ -8,8 +8,8 @@
 
 #include <string.h>
 
-#include "door/ask.h"
-#include "door/strip.h"
+#include "door/policy/ask.h"
+#include "door/policy/strip.h"
 
 #define BASE 64 /* tokens that are added to the bytes of a body */
 #define DEFAULT ASK_OUTPUT_DEFAULT

@@ -7,7 +7,7 @@
 
 #include <string.h>
 
-#include "door/budget.h"
+#include "door/policy/budget.h"
 
 #define MIB (UINT64_C(1) << 20)
 

@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "door/exchange.h"
+#include "door/policy/exchange.h"
 
 static void set(struct exchange *exchange, const char *path, const char *request, const char *body)
 {

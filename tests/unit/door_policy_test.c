@@ -9,7 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "door/policy.h"
+#include "door/policy/policy.h"
 
 #define CERTIFICATE "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n"
 #define KEY "sk-test-0123456789"

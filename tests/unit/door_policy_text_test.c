@@ -7,7 +7,7 @@
 
 #include <string.h>
 
-#include "door/policy.h"
+#include "door/policy/policy.h"
 
 #define LABEL63 "abcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrstuvwxyzabcdefghijk"
 

@@ -9,7 +9,7 @@
 #include <cmocka.h>
 
 #include "base/clock.h"
-#include "door/replay.h"
+#include "door/doord/replay.h"
 
 #define SECRET "sk-real-0123456789abcdef"
 

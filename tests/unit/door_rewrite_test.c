@@ -6,7 +6,7 @@
 
 #include <cmocka.h>
 
-#include "door/rewrite.h"
+#include "door/policy/rewrite.h"
 
 #define SECRET "sk-real-0123456789abcdef"
 

@@ -11,7 +11,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "door/rules.h"
+#include "door/policy/rules.h"
 
 static struct door_rules rules_of(const char *const *texts)
 {

@@ -17,7 +17,7 @@
 #include "base/buf.h"
 #include "base/loop.h"
 #include "door/doors.h"
-#include "door/exchange.h"
+#include "door/policy/exchange.h"
 #include "tls_upstream.h"
 
 #define SECRET "sk-real-0123456789abcdef"

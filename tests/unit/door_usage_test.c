@@ -10,7 +10,7 @@
 
 #include "base/buf.h"
 #include "base/err.h"
-#include "door/usage.h"
+#include "door/policy/usage.h"
 
 #define JSON "application/json"
 #define EVENTS "text/event-stream; charset=utf-8"

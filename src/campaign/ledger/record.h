@@ -9,7 +9,7 @@
 
 #include "campaign/ledger/plan.h"
 #include "cell/cell.h"
-#include "door/budget.h"
+#include "door/policy/budget.h"
 
 enum run_state {
 	RUN_RUNNING, /* begun, not ended; after a crash: to be done again */

@@ -1,0 +1,6 @@
+#include "door/doord/doord.h"
+
+int main(void)
+{
+	return doord_main();
+}

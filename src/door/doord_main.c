@@ -1,6 +1,0 @@
-#include "door/doord.h"
-
-int main(void)
-{
-	return doord_main();
-}
