@@ -6,7 +6,7 @@
 #include "cli/run_spec.h"
 #include "finding/finding.h"
 #include "finding/report.h"
-#include "fuzz/target.h"
+#include "fuzz/tool/target.h"
 #include "oracle/oracle.h"
 
 struct fuzz_cli {

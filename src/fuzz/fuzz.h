@@ -7,7 +7,7 @@
 #define HOTCELL_FUZZ_FUZZ_H
 
 #include "finding/store.h"
-#include "fuzz/target.h"
+#include "fuzz/tool/target.h"
 
 /* ---- what is planted ---- */
 

@@ -5,7 +5,7 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "fuzz/target_private.h"
+#include "fuzz/tool/target_private.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -4,7 +4,7 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "fuzz/http.h"
+#include "fuzz/tool/mcp_http.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -7,7 +7,7 @@
 #include <cmocka.h>
 #include <string.h>
 
-#include "fuzz/target_private.h"
+#include "fuzz/tool/target_private.h"
 
 #define TRACE "Traceback (most recent call last):\\n  File \\\"a.py\\\", line 3, in f\\nKeyError: 'x'"
 #define TRACE_RAW "Traceback (most recent call last):\n  File \"a.py\", line 3, in f\nKeyError: 'x'\n"

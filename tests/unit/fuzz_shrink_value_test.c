@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "base/json_read.h"
-#include "fuzz/engine.h"
+#include "fuzz/tool/explorer.h"
 
 #define TEST(name) cmocka_unit_test(name)
 

@@ -14,7 +14,7 @@
 #include <sys/stat.h>
 
 #include "base/clock.h"
-#include "fuzz/target.h"
+#include "fuzz/tool/target.h"
 
 /* One file, a way to misbehave a word. */
 static const char servers[] =

@@ -8,7 +8,7 @@
  * - An answer with an id that was not asked, or asked and answered before, is REPLY_BROKEN, whatever else comes.
  * - What the server asks of us gets an answer at once: ping an empty one, all else an error, since no capability was
  *   offered. */
-#include "fuzz/target_private.h"
+#include "fuzz/tool/target_private.h"
 
 #include <inttypes.h>
 #include <stdio.h>

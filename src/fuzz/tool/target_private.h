@@ -6,12 +6,12 @@
  *
  * A talk is what a mode knows of one live process. A mode adds to `talk->out` what is to be sent, and says what a
  * message that came meant. */
-#ifndef HOTCELL_FUZZ_TARGET_PRIVATE_H
-#define HOTCELL_FUZZ_TARGET_PRIVATE_H
+#ifndef HOTCELL_FUZZ_TOOL_TARGET_PRIVATE_H
+#define HOTCELL_FUZZ_TOOL_TARGET_PRIVATE_H
 
 #include "base/buf.h"
 #include "base/json_read.h"
-#include "fuzz/target.h"
+#include "fuzz/tool/target.h"
 
 /* ---- an answer: reply.c ---- */
 

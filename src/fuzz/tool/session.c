@@ -12,7 +12,7 @@
  *
  * What a process does after its answer belongs to the next call: an effect is told with it, an end that was none of
  * its own wish makes it REPLY_ENDED. */
-#include "fuzz/session_private.h"
+#include "fuzz/tool/session_private.h"
 
 #include <errno.h>
 #include <inttypes.h>

@@ -1,10 +1,10 @@
 /* Between the files of a session: session.c (calls and what came of them), stream.c (its process and its streams) and
  * link.c (the way to one that listens). See target_private.h. */
-#ifndef HOTCELL_FUZZ_SESSION_PRIVATE_H
-#define HOTCELL_FUZZ_SESSION_PRIVATE_H
+#ifndef HOTCELL_FUZZ_TOOL_SESSION_PRIVATE_H
+#define HOTCELL_FUZZ_TOOL_SESSION_PRIVATE_H
 
-#include "fuzz/http.h"
-#include "fuzz/target_private.h"
+#include "fuzz/tool/mcp_http.h"
+#include "fuzz/tool/target_private.h"
 
 #define MEMORY_MAX 64u /* samples kept */
 #define MEMORY_STRIDE 16u /* calls between the first of them */

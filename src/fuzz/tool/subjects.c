@@ -6,7 +6,7 @@
 #include "base/clock.h"
 #include "base/term.h"
 #include "base/utf8.h"
-#include "fuzz/target_private.h"
+#include "fuzz/tool/target_private.h"
 
 #define REMARKS_MAX 100u
 #define NAME_BYTES_MAX 1024u

@@ -1,4 +1,4 @@
-/* When an answer is of a new kind. Pure. See engine.h.
+/* When an answer is of a new kind. Pure. See explorer.h.
  *
  * A target is any program in any language, seen from outside: few report coverage, and are led by it then. What the
  * others answer tells which way they went: another error, another member, another effect. A signature leaves out what varies
@@ -7,7 +7,7 @@
 #include <ctype.h>
 #include <string.h>
 
-#include "fuzz/engine.h"
+#include "fuzz/tool/explorer.h"
 
 #define LOOKED_AT ((size_t)64 << 10) /* bytes of an answer */
 #define MEMBERS_MAX 128 /* paths told apart in one answer */

@@ -2,7 +2,7 @@
  *
  * The line that matters is between REPLY_REJECTED (it says what it does not take, as it should) and REPLY_FAILED (an
  * exception that nobody caught, told in the clothes of an answer): text_is_exception draws it. */
-#include "fuzz/target_private.h"
+#include "fuzz/tool/target_private.h"
 
 #include <inttypes.h>
 #include <stdarg.h>

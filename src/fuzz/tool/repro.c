@@ -2,7 +2,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "fuzz/engine.h"
+#include "fuzz/tool/explorer.h"
 
 static const char *const names[] = {
 	[REPRO_SAME] = "reproduced", [REPRO_FIXED] = "fixed", [REPRO_DIFFERENT] = "different",
@@ -22,7 +22,7 @@ void repro_done(struct repro *repro)
 }
 
 /* One time: what of it is the finding, and what is something else. */
-static void repro_take(struct engine *engine, const struct finding *finding, const struct steps *steps,
+static void repro_take(struct explorer *explorer, const struct finding *finding, const struct steps *steps,
 	struct verdicts *verdicts, struct repro *ret)
 {
 	const struct subject *subject = steps->list[steps->count - 1].subject;
@@ -30,37 +30,37 @@ static void repro_take(struct engine *engine, const struct finding *finding, con
 
 	for (size_t i = 0; i < verdicts->count; i++) {
 		struct verdict *verdict = &verdicts->list[i];
-		if (verdict_is(engine, subject, verdict, finding->id)) {
+		if (verdict_is(explorer, subject, verdict, finding->id)) {
 			came = true;
 			texts_done(&ret->evidence);
 			ret->evidence = verdict->evidence;
 			verdict->evidence = (struct finding_texts){0};
 		} else if (!ret->other.id[0]) {
-			finding_make(engine, steps, verdict, &ret->other);
+			finding_make(explorer, steps, verdict, &ret->other);
 		}
 	}
 	ret->seen += came;
 	ret->tried++;
 }
 
-static int repro_run(struct engine *engine, const struct finding *finding, unsigned times, struct repro *ret)
+static int repro_run(struct explorer *explorer, const struct finding *finding, unsigned times, struct repro *ret)
 {
 	own(steps_done) struct steps steps = {0};
 
 	if (finding->binary)
-		return err_set(engine->err, ERR_USAGE, "the finding's input is no JSON: it is not of a target with a schema");
-	if (steps_read(&steps, target_subjects(engine->options->target), finding->subject, finding->input, engine->err) < 0)
+		return err_set(explorer->err, ERR_USAGE, "the finding's input is no JSON: it is not of a target with a schema");
+	if (steps_read(&steps, target_subjects(explorer->options->target), finding->subject, finding->input, explorer->err) < 0)
 		return -1;
 	bool twice = finding->oracle && strcmp(finding->oracle, "unstable") == 0;
-	for (unsigned i = 0; i < times && !engine->stopped; i++) {
+	for (unsigned i = 0; i < times && !explorer->stopped; i++) {
 		own(verdicts_done) struct verdicts verdicts = {0};
-		if (trial(engine, &steps, true, twice, &verdicts) == 0)
-			repro_take(engine, finding, &steps, &verdicts, ret);
-		else if (engine->broken)
+		if (trial(explorer, &steps, true, twice, &verdicts) == 0)
+			repro_take(explorer, finding, &steps, &verdicts, ret);
+		else if (explorer->broken)
 			return -1;
 	}
 	if (ret->tried == 0)
-		return err_set(engine->err, ECANCELED, "it was stopped before the first try was over");
+		return err_set(explorer->err, ECANCELED, "it was stopped before the first try was over");
 	ret->verdict = ret->seen ? REPRO_SAME : ret->other.id[0] ? REPRO_DIFFERENT : REPRO_FIXED;
 	if (ret->verdict == REPRO_DIFFERENT)
 		ret->other.seen = 1, ret->other.tried = 1;
@@ -72,13 +72,13 @@ static int repro_run(struct engine *engine, const struct finding *finding, unsig
 int fuzz_repro(const struct fuzz_options *options, const struct finding *finding, unsigned times, struct repro *ret,
 	struct err *err)
 {
-	own(engine_done) struct engine engine;
+	own(explorer_done) struct explorer explorer;
 	own(fuzz_result_done) struct fuzz_result result;
 
 	*ret = (struct repro){0};
-	engine_init(&engine, options, &result, err);
+	explorer_init(&explorer, options, &result, err);
 	result.totals.doing = "trying it again";
-	if (repro_run(&engine, finding, times ? times : 1, ret) == 0)
+	if (repro_run(&explorer, finding, times ? times : 1, ret) == 0)
 		return 0;
 	repro_done(ret);
 	return -1;
@@ -86,33 +86,33 @@ int fuzz_repro(const struct fuzz_options *options, const struct finding *finding
 
 /* ---- smaller ---- */
 
-static int minimise(struct engine *engine, struct finding *finding, bool *ret_smaller)
+static int minimise(struct explorer *explorer, struct finding *finding, bool *ret_smaller)
 {
 	own(steps_done) struct steps steps = {0};
 	own(verdict_drop) struct verdict proof = {0};
 	struct surprise surprise = {.oracle = finding->oracle ? finding->oracle : ""};
-	unsigned times = engine->options->replays ? engine->options->replays : 5;
+	unsigned times = explorer->options->replays ? explorer->options->replays : 5;
 
 	if (finding->binary)
-		return err_set(engine->err, ERR_USAGE, "the finding's input is no JSON: it is not of a target with a schema");
-	if (steps_read(&steps, target_subjects(engine->options->target), finding->subject, finding->input, engine->err) < 0)
+		return err_set(explorer->err, ERR_USAGE, "the finding's input is no JSON: it is not of a target with a schema");
+	if (steps_read(&steps, target_subjects(explorer->options->target), finding->subject, finding->input, explorer->err) < 0)
 		return -1;
 	memcpy(surprise.id, finding->id, sizeof(surprise.id));
 	struct tally tally = {0};
-	trial_count(engine, &steps, &surprise, times, &tally, &proof);
-	if (engine->broken)
+	trial_count(explorer, &steps, &surprise, times, &tally, &proof);
+	if (explorer->broken)
 		return -1;
-	if (!tally.tried && engine->past)
-		return err_set(engine->err, ETIMEDOUT, "it took longer than there was time for to see it again once");
+	if (!tally.tried && explorer->past)
+		return err_set(explorer->err, ETIMEDOUT, "it took longer than there was time for to see it again once");
 	if (!tally.seen)
-		return err_set(engine->err, ERR_MISSING,
+		return err_set(explorer->err, ERR_MISSING,
 			"it did not come again in %u tries: there is nothing to make smaller", tally.tried);
-	surprise.late = engine->again_late;
-	confirm_time(engine);
-	confirm_reduce(engine, &steps, &surprise, times, &tally, &proof);
-	if (engine->broken)
+	surprise.late = explorer->again_late;
+	confirm_time(explorer);
+	confirm_reduce(explorer, &steps, &surprise, times, &tally, &proof);
+	if (explorer->broken)
 		return -1;
-	finding->unfinished = engine->again_cut;
+	finding->unfinished = explorer->again_cut;
 	own(freep) char *input = steps_text(&steps);
 	if (strlen(input) >= strlen(finding->input))
 		return 0;
@@ -131,12 +131,12 @@ static int minimise(struct engine *engine, struct finding *finding, bool *ret_sm
 
 int fuzz_minimise(const struct fuzz_options *options, struct finding *finding, bool *ret_smaller, struct err *err)
 {
-	own(engine_done) struct engine engine;
+	own(explorer_done) struct explorer explorer;
 	own(fuzz_result_done) struct fuzz_result result;
 
 	*ret_smaller = false;
-	engine_init(&engine, options, &result, err);
-	engine.grace_ns = options->duration_ns ? options->duration_ns : engine.grace_ns;
+	explorer_init(&explorer, options, &result, err);
+	explorer.grace_ns = options->duration_ns ? options->duration_ns : explorer.grace_ns;
 	result.totals.doing = "making smaller";
-	return minimise(&engine, finding, ret_smaller);
+	return minimise(&explorer, finding, ret_smaller);
 }

@@ -3,7 +3,7 @@
  * Of a line server everything is an answer: the first line after a call is its. A line that comes when nothing was
  * asked, or a second one behind the answer, breaks that for good, since nobody can say what the next line will belong
  * to: the call is REPLY_BROKEN and the process is made anew. */
-#include "fuzz/target_private.h"
+#include "fuzz/tool/target_private.h"
 
 #include <stdio.h>
 #include <string.h>

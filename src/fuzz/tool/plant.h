@@ -1,6 +1,6 @@
 /* Between plant.c (files, environment) and plant_words.c (pure: what leads to them). */
-#ifndef HOTCELL_FUZZ_PLANT_H
-#define HOTCELL_FUZZ_PLANT_H
+#ifndef HOTCELL_FUZZ_TOOL_PLANT_H
+#define HOTCELL_FUZZ_TOOL_PLANT_H
 
 #include "cell/cell.h"
 #include "finding/finding.h"

@@ -1,10 +1,10 @@
-/* Records of choices changed a little. Pure. See engine.h.
+/* Records of choices changed a little. Pure. See explorer.h.
  *
  * What comes out is only a proposal: the generator makes a value of it that fits the schema, or none. So nothing
  * here knows what a choice stands for. */
 #include <string.h>
 
-#include "fuzz/engine.h"
+#include "fuzz/tool/explorer.h"
 
 #define CHANGES_MAX 4
 

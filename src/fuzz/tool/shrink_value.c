@@ -1,5 +1,5 @@
 /* A value made simpler from the value itself, where the choices it was made of are not known: a capsule's, or one
- * with something of an earlier answer in it. See engine.h.
+ * with something of an earlier answer in it. See explorer.h.
  *
  * Every change makes the text shorter, or as long and simpler, so it ends. A change that does not do is undone in
  * place. */
@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "base/json_read.h"
-#include "fuzz/engine.h"
+#include "fuzz/tool/explorer.h"
 
 #define CHARACTERS_MAX 48 /* of a text of which each character is tried */
 #define HOIST_DEPTH 3

@@ -2,7 +2,7 @@
  *
  * Everything is bounded: a line, the lines and bytes of one call, what is kept of stderr, what is read of the dead.
  * Whatever is read may end the call, and that may start a new process: `generation` tells. */
-#include "fuzz/session_private.h"
+#include "fuzz/tool/session_private.h"
 
 #include <errno.h>
 #include <fcntl.h>

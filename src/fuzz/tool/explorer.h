@@ -1,8 +1,8 @@
-/* Between the files of fuzzing by schema: what one run knows (engine.c), how calls are made (explore.c), when an
+/* Between the files of fuzzing by schema: what one run knows (explorer.c), how calls are made (explore.c), when an
  * answer is of a new kind (novelty.c), what of an answer is used again (chain.c), and how a surprise becomes a
  * finding (confirm.c). */
-#ifndef HOTCELL_FUZZ_ENGINE_H
-#define HOTCELL_FUZZ_ENGINE_H
+#ifndef HOTCELL_FUZZ_TOOL_EXPLORER_H
+#define HOTCELL_FUZZ_TOOL_EXPLORER_H
 
 #include "fuzz/fuzz.h"
 #include "schema/shrink.h"
@@ -117,7 +117,7 @@ char *steps_text(const struct steps *steps); /* a finding's input */
 MUST_CHECK int steps_read(
 	struct steps *ret, const struct subjects *subjects, const char *subject, const char *input, struct err *err);
 
-/* ---- engine.c ---- */
+/* ---- explorer.c ---- */
 
 /* One subject that is fuzzed. */
 struct quarry {
@@ -177,7 +177,7 @@ struct met {
 #define MET_TRIES 2u
 #define MET_MAX 4096u
 
-struct engine {
+struct explorer {
 	const struct fuzz_options *options;
 	struct fuzz_result *result;
 	struct err *err;
@@ -218,34 +218,34 @@ struct engine {
 	bool past; /* it is later than `last` */
 };
 
-void engine_init(
-	struct engine *engine, const struct fuzz_options *options, struct fuzz_result *result, struct err *err);
-void engine_done(struct engine *engine);
+void explorer_init(
+	struct explorer *explorer, const struct fuzz_options *options, struct fuzz_result *result, struct err *err);
+void explorer_done(struct explorer *explorer);
 /* Tells how it goes, if it is time, and asks whether to stop. True: end now. */
-bool engine_tick(struct engine *engine, const char *doing);
-bool engine_is_over(const struct engine *engine); /* stopped, broken or past: no call is made any more */
-void engine_judge(struct engine *engine, const struct step *step, const struct exchange *seen, const char *before,
+bool explorer_tick(struct explorer *explorer, const char *doing);
+bool explorer_is_over(const struct explorer *explorer); /* stopped, broken or past: no call is made any more */
+void explorer_judge(struct explorer *explorer, const struct step *step, const struct exchange *seen, const char *before,
 	size_t before_len, struct verdicts *ret);
-bool engine_is_enough(const struct engine *engine);
-/* The session for seeing again. -1: engine->broken. */
-int engine_open_again(struct engine *engine);
+bool explorer_is_enough(const struct explorer *explorer);
+/* The session for seeing again. -1: explorer->broken. */
+int explorer_open_again(struct explorer *explorer);
 /* Why an oracle cannot see anything in this run; NULL: it can. */
-const char *engine_blind(const struct engine *engine, const char *oracle);
-struct met *engine_met(struct engine *engine, const char *id); /* NULL: never */
-struct met *engine_meet(struct engine *engine, const char *id); /* made where it is new; NULL: there are too many */
-void verdict_identify(const struct engine *engine, const struct subject *subject, const struct verdict *verdict,
+const char *explorer_blind(const struct explorer *explorer, const char *oracle);
+struct met *explorer_met(struct explorer *explorer, const char *id); /* NULL: never */
+struct met *explorer_meet(struct explorer *explorer, const char *id); /* made where it is new; NULL: there are too many */
+void verdict_identify(const struct explorer *explorer, const struct subject *subject, const struct verdict *verdict,
 	char ret[FINDING_ID_LEN + 1]);
 /* Whether that is its id, or would be without a shape, as of a capsule that has none. */
-bool verdict_is(const struct engine *engine, const struct subject *subject, const struct verdict *verdict, const char *id);
+bool verdict_is(const struct explorer *explorer, const struct subject *subject, const struct verdict *verdict, const char *id);
 void gap_add(struct fuzz_result *result, const char *format, ...) PRINTF_LIKE(2, 3);
 
 /* ---- explore.c ---- */
 
-struct quarry *quarry_choose(struct engine *engine);
-/* Begins a call of the worker's. -1: engine->broken. */
-int explorer_begin(struct engine *engine, struct worker *worker);
-/* What came of it. Surprises are put into engine->pending. */
-void worker_take(struct engine *engine, struct worker *worker, const struct exchange *seen);
+struct quarry *quarry_choose(struct explorer *explorer);
+/* Begins a call of the worker's. -1: explorer->broken. */
+int explorer_begin(struct explorer *explorer, struct worker *worker);
+/* What came of it. Surprises are put into explorer->pending. */
+void worker_take(struct explorer *explorer, struct worker *worker, const struct exchange *seen);
 void quarry_done(struct quarry *quarry);
 void worker_done(struct worker *worker);
 
@@ -253,7 +253,7 @@ void worker_done(struct worker *worker);
 
 /* Sees the pending surprises again, the worst first, makes them small, and makes findings of them: as many as there is
  * time for. A target with many faults would else be looked at no further than the first of them. */
-void confirm_pending(struct engine *engine);
+void confirm_pending(struct explorer *explorer);
 /* The call that was wrong, and what is known of it. */
 struct witness {
 	const struct step *step;
@@ -264,25 +264,25 @@ struct witness {
 	bool late;
 	uint64_t lived; /* as in a surprise */
 };
-void surprise_add(struct engine *engine, const struct verdict *verdict, const struct witness *witness);
+void surprise_add(struct explorer *explorer, const struct verdict *verdict, const struct witness *witness);
 void surprise_done(struct surprise *surprise);
 /* Makes the steps on the session for seeing again, the last one judged. `fresh`: on a process that nobody called
  * before. -1: no cell can be had, or it was told to stop. */
-int trial(struct engine *engine, const struct steps *steps, bool fresh, bool twice, struct verdicts *ret);
+int trial(struct explorer *explorer, const struct steps *steps, bool fresh, bool twice, struct verdicts *ret);
 /* Once: whether the surprise came. *ret, if given, is what proves it. What else is wrong is a surprise of its own. */
-bool trial_once(struct engine *engine, const struct steps *steps, const struct surprise *surprise, bool fresh,
+bool trial_once(struct explorer *explorer, const struct steps *steps, const struct surprise *surprise, bool fresh,
 	struct verdict *ret);
 struct tally {
 	unsigned seen, tried;
 };
-void confirm_time(struct engine *engine); /* Says how long one is made smaller, from now on. */
+void confirm_time(struct explorer *explorer); /* Says how long one is made smaller, from now on. */
 /* Until it was tried so often, what the tally has already included; *ret is the last proof. The first two are on processes that
  * nobody called before; so are the others, unless it came each time: then they are on what is there. */
-void trial_count(struct engine *engine, const struct steps *steps, const struct surprise *surprise, unsigned times,
+void trial_count(struct explorer *explorer, const struct steps *steps, const struct surprise *surprise, unsigned times,
 	struct tally *tally, struct verdict *ret);
 /* Makes the steps smaller, for as long as the smaller ones come as surely. The tally is then of what the steps are, and has
  * as many tries as are wanted of it. */
-void confirm_reduce(struct engine *engine, struct steps *steps, const struct surprise *surprise, unsigned times,
+void confirm_reduce(struct explorer *explorer, struct steps *steps, const struct surprise *surprise, unsigned times,
 	struct tally *tally, struct verdict *proof);
 /* smaller.c: makes the steps smaller, the only one by the surprise's choices where it has any. *proof is of the smallest; true if
  * that came on a process that nobody had called before. */
@@ -291,18 +291,18 @@ struct shrinking {
 	bool sure; /* each has to come a few times */
 	bool fresh; /* each on a process of its own */
 };
-bool confirm_shrink(struct engine *engine, struct steps *steps, const struct surprise *surprise, struct shrinking how,
+bool confirm_shrink(struct explorer *explorer, struct steps *steps, const struct surprise *surprise, struct shrinking how,
 	struct verdict *proof);
 /* describe.c: what a finding says. Seen, tried and found are the caller's to fill. */
-void finding_make(struct engine *engine, const struct steps *steps, const struct verdict *verdict, struct finding *ret);
+void finding_make(struct explorer *explorer, const struct steps *steps, const struct verdict *verdict, struct finding *ret);
 void verdict_drop(struct verdict *verdict);
-void finding_put(struct engine *engine, struct finding *finding, bool is_new); /* takes it */
+void finding_put(struct explorer *explorer, struct finding *finding, bool is_new); /* takes it */
 
 /* ---- known.c ---- */
 
 /* Tries what is known of this target. */
-void confirm_known(struct engine *engine);
+void confirm_known(struct explorer *explorer);
 /* In the end: what of it is gone. */
-void known_tell(struct engine *engine);
+void known_tell(struct explorer *explorer);
 
 #endif

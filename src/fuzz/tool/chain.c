@@ -1,4 +1,4 @@
-/* What of an answer is used in later calls. Pure. See engine.h.
+/* What of an answer is used in later calls. Pure. See explorer.h.
  *
  * A tool that makes something tells how it is called; another tool takes that name. Neither schema says so:
  * whatever looks like a name, a number or a path is remembered for the rest of the chain, and tried where a schema
@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "base/json_read.h"
-#include "fuzz/engine.h"
+#include "fuzz/tool/explorer.h"
 
 #define HARVEST_BYTES ((size_t)64 << 10) /* of one answer */
 #define HARVEST_VALUES 512 /* of one answer */

@@ -14,7 +14,7 @@
 
 #include "base/fs.h"
 #include "fuzz/fuzz.h"
-#include "fuzz/plant.h"
+#include "fuzz/tool/plant.h"
 
 #define PREFIX "hotcell-plant."
 #define STALE_S 60 /* younger ones may be about to be locked */

@@ -1,11 +1,11 @@
-/* What a finding says of a surprise: what was wrong, and how to do it again. See engine.h. */
+/* What a finding says of a surprise: what was wrong, and how to do it again. See explorer.h. */
 #include <fcntl.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <time.h>
 
 #include "base/sha256.h"
-#include "fuzz/engine.h"
+#include "fuzz/tool/explorer.h"
 
 #define EVIDENCE_MAX 64u /* lines */
 #define PROGRAM_MAX ((uint64_t)1 << 30) /* bytes that are summed */
@@ -80,22 +80,22 @@ static char *target_sum(const struct cell_spec *spec)
 
 /* ---- all of it ---- */
 
-void finding_make(struct engine *engine, const struct steps *steps, const struct verdict *verdict, struct finding *ret)
+void finding_make(struct explorer *explorer, const struct steps *steps, const struct verdict *verdict, struct finding *ret)
 {
-	const struct fuzz_options *options = engine->options;
+	const struct fuzz_options *options = explorer->options;
 	const struct cell_spec *spec = target_spec(options->target);
 	int64_t now = (int64_t)time(NULL);
 
-	if (!engine->sha256_known && spec)
-		engine->sha256 = target_sum(spec);
-	engine->sha256_known = true;
+	if (!explorer->sha256_known && spec)
+		explorer->sha256 = target_sum(spec);
+	explorer->sha256_known = true;
 	*ret = (struct finding){.oracle = xstrdup(verdict->oracle),
 		.subject = xstrdup(steps->list[steps->count - 1].subject->name),
 		.target = xstrdup(target_name(options->target)),
 		.message = xstrdup(verdict->message ? verdict->message : ""),
 		.line = verdict->file ? verdict->line : 0,
 		.input = steps_text(steps),
-		.kind = xstrdup(target_mode_kind(engine->mode)),
+		.kind = xstrdup(target_mode_kind(explorer->mode)),
 		.seed = options->seed,
 		.first_seen = now,
 		.last_seen = now,
@@ -104,7 +104,7 @@ void finding_make(struct engine *engine, const struct steps *steps, const struct
 	ret->file = file ? xstrdup(file) : NULL;
 	ret->shape = verdict->shape ? xstrdup(verdict->shape) : NULL;
 	ret->profile = options->profile ? xstrdup(options->profile) : NULL;
-	ret->target_sha256 = engine->sha256 ? xstrdup(engine->sha256) : NULL;
+	ret->target_sha256 = explorer->sha256 ? xstrdup(explorer->sha256) : NULL;
 	texts_copy(&ret->frames, &verdict->frames, SIZE_MAX);
 	texts_copy(&ret->evidence, &verdict->evidence, EVIDENCE_MAX);
 	if (steps_repeat(steps)) {

@@ -8,8 +8,8 @@
  *	own(session_freep) struct session *session = session_open(target, &err);
  *	const struct exchange *seen = session_call(session, &target_subjects(target)->list[0], "{}", 2);
  */
-#ifndef HOTCELL_FUZZ_TARGET_H
-#define HOTCELL_FUZZ_TARGET_H
+#ifndef HOTCELL_FUZZ_TOOL_TARGET_H
+#define HOTCELL_FUZZ_TOOL_TARGET_H
 
 #include "base/loop.h"
 #include "cell/cell.h"

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/buf.h"
-#include "fuzz/plant.h"
+#include "fuzz/tool/plant.h"
 
 #define STEPS 8
 

@@ -1,5 +1,5 @@
 /* Opening what is fuzzed. See target.h. */
-#include "fuzz/target_private.h"
+#include "fuzz/tool/target_private.h"
 
 #include <errno.h>
 #include <string.h>

@@ -1,9 +1,9 @@
 /* See http.h. */
-#include "fuzz/http.h"
+#include "fuzz/tool/mcp_http.h"
 
 #include <string.h>
 
-#include "fuzz/target_private.h"
+#include "fuzz/tool/target_private.h"
 
 #define SESSION_ID_MAX 1000u
 

@@ -1,9 +1,9 @@
-/* How calls are made, and what is learned from an answer. See the theory of operation in engine.c. */
+/* How calls are made, and what is learned from an answer. See the theory of operation in explorer.c. */
 #include <string.h>
 
 #include "base/clock.h"
 #include "base/term.h"
-#include "fuzz/engine.h"
+#include "fuzz/tool/explorer.h"
 
 #define SIMPLE_CALLS 4 /* of each subject, before anything else */
 #define FIRST_CALLS 24 /* of each subject, before calls go where something new comes of them */
@@ -41,79 +41,79 @@ void worker_done(struct worker *worker)
 
 /* ---- which subject ---- */
 
-static struct quarry *least_called(struct engine *engine)
+static struct quarry *least_called(struct explorer *explorer)
 {
-	struct quarry *least = &engine->quarries[0];
+	struct quarry *least = &explorer->quarries[0];
 
-	for (size_t i = 1; i < engine->quarry_count; i++) {
-		if (engine->quarries[i].made < least->made)
-			least = &engine->quarries[i];
+	for (size_t i = 1; i < explorer->quarry_count; i++) {
+		if (explorer->quarries[i].made < least->made)
+			least = &explorer->quarries[i];
 	}
 	return least;
 }
 
-struct quarry *quarry_choose(struct engine *engine)
+struct quarry *quarry_choose(struct explorer *explorer)
 {
 	double sum = 0;
 
-	if (engine->quarry_count == 1)
-		return &engine->quarries[0];
-	if (engine->begun < FIRST_CALLS * engine->quarry_count || draw_raw(&engine->dice, EVEN_ODDS) == 0)
-		return least_called(engine);
-	for (size_t i = 0; i < engine->quarry_count; i++)
-		sum += engine->quarries[i].lately + HOPE;
-	sum *= (double)(draw_random(&engine->dice) >> 11) * 0x1p-53;
-	for (size_t i = 0; i + 1 < engine->quarry_count; i++) {
-		sum -= engine->quarries[i].lately + HOPE;
+	if (explorer->quarry_count == 1)
+		return &explorer->quarries[0];
+	if (explorer->begun < FIRST_CALLS * explorer->quarry_count || draw_raw(&explorer->dice, EVEN_ODDS) == 0)
+		return least_called(explorer);
+	for (size_t i = 0; i < explorer->quarry_count; i++)
+		sum += explorer->quarries[i].lately + HOPE;
+	sum *= (double)(draw_random(&explorer->dice) >> 11) * 0x1p-53;
+	for (size_t i = 0; i + 1 < explorer->quarry_count; i++) {
+		sum -= explorer->quarries[i].lately + HOPE;
 		if (sum < 0)
-			return &engine->quarries[i];
+			return &explorer->quarries[i];
 	}
-	return &engine->quarries[engine->quarry_count - 1];
+	return &explorer->quarries[explorer->quarry_count - 1];
 }
 
 /* ---- chains in between ---- */
 
-static bool is_one_by_one(const struct engine *engine)
+static bool is_one_by_one(const struct explorer *explorer)
 {
-	return engine->mode == TARGET_EXEC || engine->mode == TARGET_ARGS;
+	return explorer->mode == TARGET_EXEC || explorer->mode == TARGET_ARGS;
 }
 
 /* Whether one of the subjects takes something by a name that this answer has for what it made. */
-static void giver_find(struct engine *engine, struct worker *worker, const struct exchange *seen)
+static void giver_find(struct explorer *explorer, struct worker *worker, const struct exchange *seen)
 {
 	struct quarry *quarry = worker->quarry;
 
-	if (engine->options->sequence || quarry->gives || quarry->heard >= HEARD_MAX || seen->reply.kind != REPLY_OK ||
-		is_one_by_one(engine))
+	if (explorer->options->sequence || quarry->gives || quarry->heard >= HEARD_MAX || seen->reply.kind != REPLY_OK ||
+		is_one_by_one(explorer))
 		return;
 	quarry->heard++;
-	chain_forget(&engine->heard);
-	chain_harvest(&engine->heard, &seen->reply);
-	for (size_t i = 0; i < engine->quarry_count && !quarry->gives; i++)
-		quarry->gives = chain_fits(&engine->heard, &engine->quarries[i].subject->input_value, &worker->now.input);
+	chain_forget(&explorer->heard);
+	chain_harvest(&explorer->heard, &seen->reply);
+	for (size_t i = 0; i < explorer->quarry_count && !quarry->gives; i++)
+		quarry->gives = chain_fits(&explorer->heard, &explorer->quarries[i].subject->input_value, &worker->now.input);
 }
 
 /* One of those that give, or that take what there is; NULL: there is none. */
-static struct quarry *bout_pick(struct engine *engine, const struct chain *taken)
+static struct quarry *bout_pick(struct explorer *explorer, const struct chain *taken)
 {
 	struct quarry *picked = NULL;
 
-	for (size_t i = 0, count = 0; i < engine->quarry_count; i++) {
-		struct quarry *one = &engine->quarries[i];
+	for (size_t i = 0, count = 0; i < explorer->quarry_count; i++) {
+		struct quarry *one = &explorer->quarries[i];
 		if (taken ? !chain_fits(taken, &one->subject->input_value, NULL) : !one->gives)
 			continue;
-		if (draw_raw(&engine->dice, ++count) == 0)
+		if (draw_raw(&explorer->dice, ++count) == 0)
 			picked = one;
 	}
 	return picked;
 }
 
 /* With a process that nobody called: an id that counts what was made on it is the same when it is seen again. */
-static void bout_begin(struct engine *engine, struct worker *worker)
+static void bout_begin(struct explorer *explorer, struct worker *worker)
 {
-	unsigned shift = engine->bouts++ / BOUT_SLOWER;
+	unsigned shift = explorer->bouts++ / BOUT_SLOWER;
 
-	engine->bout_next = engine->begun + BOUT_CALLS + ((uint64_t)BOUT_FIRST << (shift < BOUT_SHIFT_MAX ? shift : BOUT_SHIFT_MAX));
+	explorer->bout_next = explorer->begun + BOUT_CALLS + ((uint64_t)BOUT_FIRST << (shift < BOUT_SHIFT_MAX ? shift : BOUT_SHIFT_MAX));
 	worker->bout = BOUT_CALLS;
 	if (worker->past_count > 0)
 		session_restart(worker->session);
@@ -122,16 +122,16 @@ static void bout_begin(struct engine *engine, struct worker *worker)
 }
 
 /* NULL: this call is for itself. */
-static struct quarry *bout_choose(struct engine *engine, struct worker *worker)
+static struct quarry *bout_choose(struct explorer *explorer, struct worker *worker)
 {
 	if (!worker->bout) {
-		if (engine->options->sequence || engine->begun < FIRST_CALLS * engine->quarry_count ||
-			engine->begun < engine->bout_next || !bout_pick(engine, NULL))
+		if (explorer->options->sequence || explorer->begun < FIRST_CALLS * explorer->quarry_count ||
+			explorer->begun < explorer->bout_next || !bout_pick(explorer, NULL))
 			return NULL;
-		bout_begin(engine, worker);
+		bout_begin(explorer, worker);
 	}
-	struct quarry *picked = worker->chain.count && draw_raw(&engine->dice, BOUT_ODDS) ? bout_pick(engine, &worker->chain) : NULL;
-	return picked ? picked : bout_pick(engine, NULL);
+	struct quarry *picked = worker->chain.count && draw_raw(&explorer->dice, BOUT_ODDS) ? bout_pick(explorer, &worker->chain) : NULL;
+	return picked ? picked : bout_pick(explorer, NULL);
 }
 
 /* ---- which value ---- */
@@ -155,7 +155,7 @@ static int make_fresh(struct quarry *quarry, struct made *ret, struct err *err)
 }
 
 /* Something kept, changed; often with a part of another, or of one that is made just for that. */
-static int make_mutated(struct engine *engine, struct quarry *quarry, struct made *ret, struct err *err)
+static int make_mutated(struct explorer *explorer, struct quarry *quarry, struct made *ret, struct err *err)
 {
 	struct draw *dice = &quarry->dice;
 	const struct record *record = &quarry->kept[draw_raw(dice, quarry->kept_count)];
@@ -164,7 +164,7 @@ static int make_mutated(struct engine *engine, struct quarry *quarry, struct mad
 
 	if (draw_raw(dice, 2) == 0 && make_fresh(quarry, ret, err) == 0)
 		other = (struct record){quarry->draw.choices, quarry->draw.count, quarry->draw.spans, quarry->draw.span_count};
-	struct buf *changed = &engine->scratch;
+	struct buf *changed = &explorer->scratch;
 	record_mutate(record, &other, dice, changed); /* `other` may be the draw's own record: read before it is replaced */
 	for (int i = 0; i < MUTATE_TRIES && failed; i++) {
 		draw_replay(&quarry->draw, (const uint64_t *)(const void *)changed->data, changed->len / sizeof(uint64_t));
@@ -175,12 +175,12 @@ static int make_mutated(struct engine *engine, struct quarry *quarry, struct mad
 	return failed;
 }
 
-static int make_valid(struct engine *engine, struct quarry *quarry, struct made *ret, struct err *err)
+static int make_valid(struct explorer *explorer, struct quarry *quarry, struct made *ret, struct err *err)
 {
 	if (quarry->made < SIMPLE_CALLS && make_simple(quarry, ret, err) == 0)
 		return 0;
 	if (draw_raw(&quarry->dice, KEPT_ENOUGH) < quarry->kept_count && draw_raw(&quarry->dice, 2) == 0 &&
-		make_mutated(engine, quarry, ret, err) == 0)
+		make_mutated(explorer, quarry, ret, err) == 0)
 		return 0;
 	return make_fresh(quarry, ret, err);
 }
@@ -212,17 +212,17 @@ static void choices_keep(struct worker *worker, const struct draw *draw)
 }
 
 /* -1 if the generator made nothing: then this turn is without a call. */
-static int worker_make(struct engine *engine, struct worker *worker, struct quarry *quarry, struct err *err)
+static int worker_make(struct explorer *explorer, struct worker *worker, struct quarry *quarry, struct err *err)
 {
-	const struct fuzz_options *options = engine->options;
+	const struct fuzz_options *options = explorer->options;
 	struct step *now = &worker->now;
 	struct made made;
 
 	now->subject = quarry->subject;
 	now->malformed = false;
 	now->violation[0] = '\0';
-	bool malformed = options->malformed && engine->begun % options->malformed == options->malformed - 1 && !worker->bout;
-	if (!(malformed && make_malformed(worker, quarry, &made)) && make_valid(engine, quarry, &made, err) < 0)
+	bool malformed = options->malformed && explorer->begun % options->malformed == options->malformed - 1 && !worker->bout;
+	if (!(malformed && make_malformed(worker, quarry, &made)) && make_valid(explorer, quarry, &made, err) < 0)
 		return -1;
 	choices_keep(worker, &quarry->draw);
 	now->input.len = 0;
@@ -236,32 +236,32 @@ static int worker_make(struct engine *engine, struct worker *worker, struct quar
 	return 0;
 }
 
-static void gap_make_failed(struct engine *engine, struct quarry *quarry, const struct err *err)
+static void gap_make_failed(struct explorer *explorer, struct quarry *quarry, const struct err *err)
 {
 	own(buf_done) struct buf name = {0};
 
 	term_line(quarry->subject->name, strlen(quarry->subject->name), 100, &name);
-	gap_add(engine->result, "%s was called less often than it should: %s", buf_text(&name), err->text);
+	gap_add(explorer->result, "%s was called less often than it should: %s", buf_text(&name), err->text);
 	quarry->none_made = true;
 }
 
-int explorer_begin(struct engine *engine, struct worker *worker)
+int explorer_begin(struct explorer *explorer, struct worker *worker)
 {
-	struct quarry *chained = bout_choose(engine, worker), *quarry = chained ? chained : quarry_choose(engine);
+	struct quarry *chained = bout_choose(explorer, worker), *quarry = chained ? chained : quarry_choose(explorer);
 	struct err err;
 
-	if (worker_make(engine, worker, quarry, &err) < 0) {
+	if (worker_make(explorer, worker, quarry, &err) < 0) {
 		if (!quarry->none_made)
-			gap_make_failed(engine, quarry, &err);
+			gap_make_failed(explorer, quarry, &err);
 		quarry->made++; /* its turn all the same: the others go on */
-		engine->begun++;
+		explorer->begun++;
 		return 0;
 	}
 	quarry->made++;
-	engine->begun++;
+	explorer->begun++;
 	worker->quarry = quarry;
-	if (session_begin(worker->session, quarry->subject, worker->now.input.data, worker->now.input.len, engine->err) < 0) {
-		engine->broken = true;
+	if (session_begin(worker->session, quarry->subject, worker->now.input.data, worker->now.input.len, explorer->err) < 0) {
+		explorer->broken = true;
 		return -1;
 	}
 	worker->busy = true;
@@ -283,7 +283,7 @@ static void count_reply(struct subject_progress *progress, enum reply_kind kind)
 }
 
 /* The parts of a record are not kept with a call: they come of making its value again. */
-static void quarry_keep(struct engine *engine, struct quarry *quarry, const struct worker *worker)
+static void quarry_keep(struct explorer *explorer, struct quarry *quarry, const struct worker *worker)
 {
 	struct made made;
 	struct err err;
@@ -297,28 +297,28 @@ static void quarry_keep(struct engine *engine, struct quarry *quarry, const stru
 		quarry->kept = xcalloc(KEPT_MAX, sizeof(*quarry->kept));
 	size_t at = quarry->kept_count < KEPT_MAX ? quarry->kept_count++ : (size_t)draw_raw(&quarry->dice, KEPT_MAX);
 	record_set(&quarry->kept[at], &quarry->draw);
-	engine->result->totals.kept++;
+	explorer->result->totals.kept++;
 }
 
-static void learn(struct engine *engine, struct worker *worker, const struct exchange *seen)
+static void learn(struct explorer *explorer, struct worker *worker, const struct exchange *seen)
 {
 	struct quarry *quarry = worker->quarry;
-	struct subject_progress *progress = &engine->result->totals.subjects[quarry->place];
+	struct subject_progress *progress = &explorer->result->totals.subjects[quarry->place];
 	const struct buf *input = &worker->now.input;
 
 	count_reply(progress, seen->reply.kind);
-	engine->result->totals.calls++;
-	engine->answered += seen->reply.kind <= REPLY_FAILED;
+	explorer->result->totals.calls++;
+	explorer->answered += seen->reply.kind <= REPLY_FAILED;
 	uint64_t signature = novelty_signature(
-		&seen->reply, seen->effects, seen->effect_count, input->data, input->len, &engine->scratch);
+		&seen->reply, seen->effects, seen->effect_count, input->data, input->len, &explorer->scratch);
 	bool is_new = novelty_add(&quarry->novelty, signature);
 	is_new |= novelty_coverage(&quarry->novelty, &seen->reply);
 	quarry->lately += FADING * ((is_new ? 1.0 : 0.0) - quarry->lately);
 	if (!is_new)
 		return;
 	progress->kinds++;
-	giver_find(engine, worker, seen);
-	quarry_keep(engine, quarry, worker);
+	giver_find(explorer, worker, seen);
+	quarry_keep(explorer, quarry, worker);
 }
 
 /* What was planted, and came back, is no name: it would be proof of something else wherever it came back again. */
@@ -332,10 +332,10 @@ static bool tells_secrets(const struct verdicts *verdicts)
 	return false;
 }
 
-static void remember(struct engine *engine, struct worker *worker, const struct exchange *seen, const struct verdicts *verdicts)
+static void remember(struct explorer *explorer, struct worker *worker, const struct exchange *seen, const struct verdicts *verdicts)
 {
 	bool harvest = !tells_secrets(verdicts);
-	bool one_by_one = is_one_by_one(engine);
+	bool one_by_one = is_one_by_one(explorer);
 
 	if (seen->ended || one_by_one) {
 		worker->past_count = 0;
@@ -351,11 +351,11 @@ static void remember(struct engine *engine, struct worker *worker, const struct 
 			chain_forget(&worker->chain);
 		}
 	}
-	if (engine->options->sequence <= 1)
+	if (explorer->options->sequence <= 1)
 		return;
 	if (harvest)
 		chain_harvest(&worker->chain, &seen->reply);
-	if (++worker->chained < engine->options->sequence && !seen->ended)
+	if (++worker->chained < explorer->options->sequence && !seen->ended)
 		return;
 	if (!seen->ended)
 		session_restart(worker->session);
@@ -364,13 +364,13 @@ static void remember(struct engine *engine, struct worker *worker, const struct 
 	chain_forget(&worker->chain);
 }
 
-void worker_take(struct engine *engine, struct worker *worker, const struct exchange *seen)
+void worker_take(struct explorer *explorer, struct worker *worker, const struct exchange *seen)
 {
 	own(verdicts_done) struct verdicts verdicts = {0};
 
 	worker->busy = false;
-	learn(engine, worker, seen);
-	engine_judge(engine, &worker->now, seen, NULL, 0, &verdicts);
+	learn(explorer, worker, seen);
+	explorer_judge(explorer, &worker->now, seen, NULL, 0, &verdicts);
 	const struct witness witness = {.step = &worker->now,
 		.past = worker->past,
 		.past_count = worker->past_count,
@@ -379,6 +379,6 @@ void worker_take(struct engine *engine, struct worker *worker, const struct exch
 		.late = seen->reply.kind == REPLY_LATE,
 		.lived = seen->calls};
 	for (size_t i = 0; i < verdicts.count; i++)
-		surprise_add(engine, &verdicts.list[i], &witness);
-	remember(engine, worker, seen, &verdicts);
+		surprise_add(explorer, &verdicts.list[i], &witness);
+	remember(explorer, worker, seen, &verdicts);
 }

@@ -1,8 +1,8 @@
-/* Steps made smaller that do it: fewer of them, and each with less in it. See engine.h. */
+/* Steps made smaller that do it: fewer of them, and each with less in it. See explorer.h. */
 #include <string.h>
 
 #include "base/clock.h"
-#include "fuzz/engine.h"
+#include "fuzz/tool/explorer.h"
 
 #define DEFAULT_SHRINK 500u
 #define LATE_SHRINK 30u /* calls where each costs all the time a call may take */
@@ -12,7 +12,7 @@
 #define FLAKY_TRIES 3u /* of a smaller input, before it is given up */
 
 struct smaller {
-	struct engine *engine;
+	struct explorer *explorer;
 	struct steps *steps; /* the best so far, but for the one that is tried */
 	size_t at; /* that one */
 	const struct surprise *surprise;
@@ -22,14 +22,14 @@ struct smaller {
 	bool proven; /* it came on a process that nobody had called */
 };
 
-static bool is_late(const struct engine *engine)
+static bool is_late(const struct explorer *explorer)
 {
-	return engine_is_over(engine) || clock_now() >= engine->again_ends;
+	return explorer_is_over(explorer) || clock_now() >= explorer->again_ends;
 }
 
 static bool is_over(const struct smaller *smaller)
 {
-	return smaller->left == 0 || is_late(smaller->engine);
+	return smaller->left == 0 || is_late(smaller->explorer);
 }
 
 static bool comes(struct smaller *smaller)
@@ -39,9 +39,9 @@ static bool comes(struct smaller *smaller)
 	bool came = false, proven = false;
 
 	for (unsigned i = 0; i < tries && !is_over(smaller); i++) {
-		bool unused = how.fresh || smaller->engine->again_calls == 0;
+		bool unused = how.fresh || smaller->explorer->again_calls == 0;
 		smaller->left--;
-		came = trial_once(smaller->engine, smaller->steps, smaller->surprise, how.fresh, smaller->proof);
+		came = trial_once(smaller->explorer, smaller->steps, smaller->surprise, how.fresh, smaller->proof);
 		proven |= came && unused;
 		if (came != how.sure)
 			break;
@@ -178,12 +178,12 @@ static void shrink_times(struct smaller *smaller)
 	}
 }
 
-bool confirm_shrink(struct engine *engine, struct steps *steps, const struct surprise *surprise, struct shrinking how,
+bool confirm_shrink(struct explorer *explorer, struct steps *steps, const struct surprise *surprise, struct shrinking how,
 	struct verdict *proof)
 {
-	unsigned left = engine->options->max_shrink ? engine->options->max_shrink : DEFAULT_SHRINK * (how.sure ? SURE_SHARE : 1);
+	unsigned left = explorer->options->max_shrink ? explorer->options->max_shrink : DEFAULT_SHRINK * (how.sure ? SURE_SHARE : 1);
 	unsigned most = surprise->late ? LATE_SHRINK : steps_repeat(steps) ? REPEATED_SHRINK : left;
-	struct smaller smaller = {.engine = engine,
+	struct smaller smaller = {.explorer = explorer,
 		.steps = steps,
 		.surprise = surprise,
 		.how = how,
@@ -191,8 +191,8 @@ bool confirm_shrink(struct engine *engine, struct steps *steps, const struct sur
 		.left = left > most ? most : left};
 
 	/* what comes of it may have to be looked for once more: a third of the time is kept for that */
-	uint64_t now = clock_now(), left_ns = engine->again_until > now ? engine->again_until - now : 0;
-	engine->again_ends = now + left_ns / 3 * 2;
+	uint64_t now = clock_now(), left_ns = explorer->again_until > now ? explorer->again_until - now : 0;
+	explorer->again_ends = now + left_ns / 3 * 2;
 	if (steps_repeat(steps))
 		shrink_times(&smaller);
 	if (steps->count > 1)
@@ -202,6 +202,6 @@ bool confirm_shrink(struct engine *engine, struct steps *steps, const struct sur
 		shrink_choices(&smaller, surprise->choices, surprise->choice_count);
 	for (size_t i = steps->count; i-- > 0 && !is_over(&smaller);)
 		shrink_text(&smaller, i);
-	engine->again_cut |= is_late(engine);
+	explorer->again_cut |= is_late(explorer);
 	return smaller.proven;
 }

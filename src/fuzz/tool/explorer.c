@@ -36,7 +36,7 @@
 #include <time.h>
 
 #include "base/clock.h"
-#include "fuzz/engine.h"
+#include "fuzz/tool/explorer.h"
 
 #define VALUE_MIN 6 /* bytes: a shorter value is in texts by chance */
 #define TOLD_NS (NS_PER_S / 5)
@@ -55,34 +55,34 @@
 
 /* ---- ids ---- */
 
-struct met *engine_met(struct engine *engine, const char *id)
+struct met *explorer_met(struct explorer *explorer, const char *id)
 {
-	for (size_t i = engine->met_count; i-- > 0;) {
-		if (memcmp(engine->met[i].id, id, FINDING_ID_LEN) == 0)
-			return &engine->met[i];
+	for (size_t i = explorer->met_count; i-- > 0;) {
+		if (memcmp(explorer->met[i].id, id, FINDING_ID_LEN) == 0)
+			return &explorer->met[i];
 	}
 	return NULL;
 }
 
-struct met *engine_meet(struct engine *engine, const char *id)
+struct met *explorer_meet(struct explorer *explorer, const char *id)
 {
-	struct met *met = engine_met(engine, id);
+	struct met *met = explorer_met(explorer, id);
 
-	if (met || engine->met_count >= MET_MAX)
+	if (met || explorer->met_count >= MET_MAX)
 		return met;
-	engine->met = xrealloc(engine->met, engine->met_count + 1, sizeof(*engine->met));
-	met = &engine->met[engine->met_count++];
+	explorer->met = xrealloc(explorer->met, explorer->met_count + 1, sizeof(*explorer->met));
+	met = &explorer->met[explorer->met_count++];
 	*met = (struct met){0};
 	memcpy(met->id, id, FINDING_ID_LEN);
 	return met;
 }
 
-static void identify(const struct engine *engine, const struct subject *subject, const struct verdict *verdict, char *shape,
+static void identify(const struct explorer *explorer, const struct subject *subject, const struct verdict *verdict, char *shape,
 	char ret[FINDING_ID_LEN + 1])
 {
 	struct finding named = {.oracle = (char *)(uintptr_t)verdict->oracle,
 		.subject = subject->name,
-		.target = (char *)(uintptr_t)target_name(engine->options->target),
+		.target = (char *)(uintptr_t)target_name(explorer->options->target),
 		.message = verdict->message,
 		.shape = shape,
 		.frames = verdict->frames};
@@ -91,20 +91,20 @@ static void identify(const struct engine *engine, const struct subject *subject,
 	memcpy(ret, named.id, sizeof(named.id));
 }
 
-void verdict_identify(const struct engine *engine, const struct subject *subject, const struct verdict *verdict,
+void verdict_identify(const struct explorer *explorer, const struct subject *subject, const struct verdict *verdict,
 	char ret[FINDING_ID_LEN + 1])
 {
-	identify(engine, subject, verdict, verdict->shape, ret);
+	identify(explorer, subject, verdict, verdict->shape, ret);
 }
 
-bool verdict_is(const struct engine *engine, const struct subject *subject, const struct verdict *verdict, const char *id)
+bool verdict_is(const struct explorer *explorer, const struct subject *subject, const struct verdict *verdict, const char *id)
 {
 	char own_id[FINDING_ID_LEN + 1];
 
-	identify(engine, subject, verdict, verdict->shape, own_id);
+	identify(explorer, subject, verdict, verdict->shape, own_id);
 	if (strcmp(own_id, id) == 0 || !verdict->shape)
 		return strcmp(own_id, id) == 0;
-	identify(engine, subject, verdict, NULL, own_id);
+	identify(explorer, subject, verdict, NULL, own_id);
 	return strcmp(own_id, id) == 0;
 }
 
@@ -157,13 +157,13 @@ static void shape_set(const struct step *step, struct verdict *verdict)
 	verdict->shape = xstrdup(buf_text(&shape));
 }
 
-void engine_judge(struct engine *engine, const struct step *step, const struct exchange *seen, const char *before,
+void explorer_judge(struct explorer *explorer, const struct step *step, const struct exchange *seen, const char *before,
 	size_t before_len, struct verdicts *ret)
 {
-	const struct fuzz_options *options = engine->options;
+	const struct fuzz_options *options = explorer->options;
 	const char *mark = options->plant ? plant_mark(options->plant) : NULL;
 
-	engine->result->totals.unseen += seen->effects_dropped;
+	explorer->result->totals.unseen += seen->effects_dropped;
 	struct observation observation = {
 		.subject = step->subject->name,
 		.input = buf_text(&step->input),
@@ -199,91 +199,91 @@ void engine_judge(struct engine *engine, const struct step *step, const struct e
 }
 
 /* Now and then the same call is made on two fresh processes, and the answers are compared. */
-static void look_twice(struct engine *engine, const struct step *step)
+static void look_twice(struct explorer *explorer, const struct step *step)
 {
 	own(verdicts_done) struct verdicts verdicts = {0};
 	own(steps_done) struct steps steps = {0};
 
 	steps_add(&steps, step);
-	if (trial(engine, &steps, true, true, &verdicts) < 0)
+	if (trial(explorer, &steps, true, true, &verdicts) < 0)
 		return;
-	const struct witness witness = {.step = step, .late = engine->again_late};
+	const struct witness witness = {.step = step, .late = explorer->again_late};
 	for (size_t i = 0; i < verdicts.count; i++)
-		surprise_add(engine, &verdicts.list[i], &witness);
+		surprise_add(explorer, &verdicts.list[i], &witness);
 }
 
 /* ---- how it goes ---- */
 
-bool engine_is_enough(const struct engine *engine)
+bool explorer_is_enough(const struct explorer *explorer)
 {
-	const struct fuzz_progress *totals = &engine->result->totals;
-	unsigned max = engine->options->max_findings;
+	const struct fuzz_progress *totals = &explorer->result->totals;
+	unsigned max = explorer->options->max_findings;
 
 	/* a limit that nobody asked for: what is known may be more, and would end every run before its first call */
 	return max ? totals->counted >= max : totals->fresh >= DEFAULT_FINDINGS;
 }
 
-bool engine_is_over(const struct engine *engine)
+bool explorer_is_over(const struct explorer *explorer)
 {
-	return engine->stopped || engine->broken || engine->past;
+	return explorer->stopped || explorer->broken || explorer->past;
 }
 
-int engine_open_again(struct engine *engine)
+int explorer_open_again(struct explorer *explorer)
 {
-	if (!engine->again && !engine->broken)
-		engine->again = session_open(engine->options->target, engine->err);
-	engine->broken |= !engine->again;
-	return engine->broken ? -1 : 0;
+	if (!explorer->again && !explorer->broken)
+		explorer->again = session_open(explorer->options->target, explorer->err);
+	explorer->broken |= !explorer->again;
+	return explorer->broken ? -1 : 0;
 }
 
-const char *engine_blind(const struct engine *engine, const char *oracle)
+const char *explorer_blind(const struct explorer *explorer, const char *oracle)
 {
-	const struct session *any = engine->workers ? engine->workers[0].session : engine->again;
+	const struct session *any = explorer->workers ? explorer->workers[0].session : explorer->again;
 
 	for (const struct oracle *row = oracles; row->name; row++) {
 		if (row->needs_effects && strcmp(row->name, oracle) == 0 && any && !session_sees_effects(any))
 			return "what its programs do is not seen";
 	}
-	return strcmp(oracle, "canary") == 0 && !engine->options->plant ? "nothing is planted" : NULL;
+	return strcmp(oracle, "canary") == 0 && !explorer->options->plant ? "nothing is planted" : NULL;
 }
 
-static void progress_tell(struct engine *engine, uint64_t now)
+static void progress_tell(struct explorer *explorer, uint64_t now)
 {
-	struct fuzz_progress *totals = &engine->result->totals;
-	uint64_t since = now - engine->told_ns;
+	struct fuzz_progress *totals = &explorer->result->totals;
+	uint64_t since = now - explorer->told_ns;
 
-	totals->ns = now - engine->started;
-	totals->restarts = engine->again ? session_restarts(engine->again) : 0;
-	for (unsigned i = 0; engine->workers && i < engine->options->workers; i++)
-		totals->restarts += engine->workers[i].session ? session_restarts(engine->workers[i].session) : 0;
+	totals->ns = now - explorer->started;
+	totals->restarts = explorer->again ? session_restarts(explorer->again) : 0;
+	for (unsigned i = 0; explorer->workers && i < explorer->options->workers; i++)
+		totals->restarts += explorer->workers[i].session ? session_restarts(explorer->workers[i].session) : 0;
 	if (since >= RATE_NS || totals->rate == 0) {
-		totals->rate = since ? (double)(totals->calls - engine->told_calls) * (double)NS_PER_S / (double)since : 0;
-		engine->told_calls = totals->calls;
-		engine->told_ns = now;
+		totals->rate = since ? (double)(totals->calls - explorer->told_calls) * (double)NS_PER_S / (double)since : 0;
+		explorer->told_calls = totals->calls;
+		explorer->told_ns = now;
 	}
-	if (engine->options->progress)
-		engine->options->progress(engine->options->data, totals);
+	if (explorer->options->progress)
+		explorer->options->progress(explorer->options->data, totals);
 }
 
-bool engine_tick(struct engine *engine, const char *doing)
+bool explorer_tick(struct explorer *explorer, const char *doing)
 {
-	const struct fuzz_options *options = engine->options;
-	struct fuzz_progress *totals = &engine->result->totals;
+	const struct fuzz_options *options = explorer->options;
+	struct fuzz_progress *totals = &explorer->result->totals;
 	uint64_t now = clock_now();
 
 	if (doing)
 		totals->doing = doing;
-	if (now - engine->asked_ns < ASKED_NS && engine->asked_ns)
-		return engine->stopped || engine->past;
-	engine->asked_ns = now;
-	engine->past = engine->ends && now >= engine->last;
+	if (now - explorer->asked_ns < ASKED_NS && explorer->asked_ns)
+		return explorer->stopped || explorer->past;
+	explorer->asked_ns = now;
+	explorer->past = explorer->ends && now >= explorer->last;
 	if (options->stop && options->stop(options->data))
-		engine->stopped = true;
-	if (now - engine->shown_ns >= TOLD_NS) {
-		engine->shown_ns = now;
-		progress_tell(engine, now);
+		explorer->stopped = true;
+	if (now - explorer->shown_ns >= TOLD_NS) {
+		explorer->shown_ns = now;
+		progress_tell(explorer, now);
 	}
-	return engine->stopped || engine->past;
+	return explorer->stopped || explorer->past;
 }
 
 void gap_add(struct fuzz_result *result, const char *format, ...)
@@ -298,24 +298,24 @@ void gap_add(struct fuzz_result *result, const char *format, ...)
 }
 
 /* What nobody wants to hear of does not end a run. */
-static bool is_counted(const struct engine *engine, const struct finding *finding)
+static bool is_counted(const struct explorer *explorer, const struct finding *finding)
 {
-	const struct fuzz_options *options = engine->options;
+	const struct fuzz_options *options = explorer->options;
 	const struct finding *known = options->known ? store_find(options->known, finding->id) : NULL;
 
 	return !(known && finding_is_suppressed(known, (int64_t)time(NULL))) &&
 		!(options->baseline && texts_have(options->baseline, finding->id));
 }
 
-void finding_put(struct engine *engine, struct finding *finding, bool is_new)
+void finding_put(struct explorer *explorer, struct finding *finding, bool is_new)
 {
-	struct fuzz_result *result = engine->result;
+	struct fuzz_result *result = explorer->result;
 
 	result->findings = xrealloc(result->findings, result->count + 1, sizeof(*result->findings));
 	result->findings[result->count++] = *finding;
 	result->totals.findings++;
 	result->totals.fresh += is_new;
-	result->totals.counted += is_counted(engine, finding);
+	result->totals.counted += is_counted(explorer, finding);
 	result->totals.flaky += finding_is_flaky(finding);
 	for (size_t i = 0; i < result->totals.subject_count; i++) {
 		if (strcmp(result->totals.subjects[i].subject->name, finding->subject) == 0) {
@@ -323,8 +323,8 @@ void finding_put(struct engine *engine, struct finding *finding, bool is_new)
 			break;
 		}
 	}
-	if (engine->options->found)
-		engine->options->found(engine->options->data, finding, is_new);
+	if (explorer->options->found)
+		explorer->options->found(explorer->options->data, finding, is_new);
 }
 
 /* ---- beginning ---- */
@@ -347,81 +347,81 @@ static uint64_t seed_of(uint64_t seed, const char *name)
 	return hash ^ seed * 0x9e3779b97f4a7c15u;
 }
 
-static void quarry_add(struct engine *engine, const struct subject *subject)
+static void quarry_add(struct explorer *explorer, const struct subject *subject)
 {
-	struct quarry *quarry = &engine->quarries[engine->quarry_count];
+	struct quarry *quarry = &explorer->quarries[explorer->quarry_count];
 
 	quarry->subject = subject;
-	quarry->place = engine->quarry_count++;
-	draw_init(&quarry->draw, seed_of(engine->options->seed, subject->name));
-	draw_init(&quarry->dice, seed_of(engine->options->seed + 1, subject->name));
-	engine->result->totals.subjects[quarry->place].subject = subject;
-	engine->result->totals.subject_count++;
+	quarry->place = explorer->quarry_count++;
+	draw_init(&quarry->draw, seed_of(explorer->options->seed, subject->name));
+	draw_init(&quarry->dice, seed_of(explorer->options->seed + 1, subject->name));
+	explorer->result->totals.subjects[quarry->place].subject = subject;
+	explorer->result->totals.subject_count++;
 }
 
-static void quarries_find(struct engine *engine)
+static void quarries_find(struct explorer *explorer)
 {
-	const struct fuzz_options *options = engine->options;
+	const struct fuzz_options *options = explorer->options;
 	const struct subjects *subjects = target_subjects(options->target);
 
-	engine->quarries = xcalloc(subjects->count + 1, sizeof(*engine->quarries));
-	engine->result->totals.subjects = xcalloc(subjects->count + 1, sizeof(*engine->result->totals.subjects));
+	explorer->quarries = xcalloc(subjects->count + 1, sizeof(*explorer->quarries));
+	explorer->result->totals.subjects = xcalloc(subjects->count + 1, sizeof(*explorer->result->totals.subjects));
 	for (size_t i = 0; i < subjects->count; i++) {
 		const struct subject *subject = &subjects->list[i];
 		if ((options->only && options->only[0] && !matches(options->only, subject->name)) ||
 			matches(options->exclude, subject->name))
 			continue;
 		if (subject->input && subject->generator)
-			quarry_add(engine, subject);
+			quarry_add(explorer, subject);
 		else
-			gap_add(engine->result, "%s was not fuzzed: %s", subject->name,
+			gap_add(explorer->result, "%s was not fuzzed: %s", subject->name,
 				subject->problem ? subject->problem : "it has no schema");
 	}
 	const struct finding_texts *remarks = target_remarks(options->target);
 	for (size_t i = 0; remarks && i < remarks->count; i++)
-		texts_add(&engine->result->gaps, remarks->items[i]);
+		texts_add(&explorer->result->gaps, remarks->items[i]);
 }
 
-void engine_init(struct engine *engine, const struct fuzz_options *options, struct fuzz_result *result, struct err *err)
+void explorer_init(struct explorer *explorer, const struct fuzz_options *options, struct fuzz_result *result, struct err *err)
 {
-	*engine = (struct engine){.options = options, .result = result, .err = err, .mode = target_mode(options->target)};
+	*explorer = (struct explorer){.options = options, .result = result, .err = err, .mode = target_mode(options->target)};
 	*result = (struct fuzz_result){0};
-	engine->started = engine->told_ns = engine->shown_ns = clock_now();
-	engine->ends = options->duration_ns ? engine->started + options->duration_ns : 0;
-	engine->last = engine->ends +
+	explorer->started = explorer->told_ns = explorer->shown_ns = clock_now();
+	explorer->ends = options->duration_ns ? explorer->started + options->duration_ns : 0;
+	explorer->last = explorer->ends +
 		(options->duration_ns / SLACK_SHARE > SLACK_NS ? options->duration_ns / SLACK_SHARE : SLACK_NS);
-	engine->grace_ns = options->duration_ns && options->duration_ns / GRACE_SHARE < GRACE_NS
+	explorer->grace_ns = options->duration_ns && options->duration_ns / GRACE_SHARE < GRACE_NS
 		? options->duration_ns / GRACE_SHARE
 		: GRACE_NS;
-	draw_init(&engine->dice, options->seed);
+	draw_init(&explorer->dice, options->seed);
 }
 
-void engine_done(struct engine *engine)
+void explorer_done(struct explorer *explorer)
 {
-	for (size_t i = 0; i < engine->quarry_count; i++)
-		quarry_done(&engine->quarries[i]);
-	for (unsigned i = 0; engine->workers && i < engine->options->workers; i++)
-		worker_done(&engine->workers[i]);
-	for (size_t i = 0; i < engine->pending_count; i++)
-		surprise_done(&engine->pending[i]);
-	session_free(engine->again);
-	draw_done(&engine->dice);
-	buf_done(&engine->scratch);
-	free(engine->quarries);
-	free(engine->workers);
-	free(engine->met);
-	free(engine->sha256);
+	for (size_t i = 0; i < explorer->quarry_count; i++)
+		quarry_done(&explorer->quarries[i]);
+	for (unsigned i = 0; explorer->workers && i < explorer->options->workers; i++)
+		worker_done(&explorer->workers[i]);
+	for (size_t i = 0; i < explorer->pending_count; i++)
+		surprise_done(&explorer->pending[i]);
+	session_free(explorer->again);
+	draw_done(&explorer->dice);
+	buf_done(&explorer->scratch);
+	free(explorer->quarries);
+	free(explorer->workers);
+	free(explorer->met);
+	free(explorer->sha256);
 }
 
-static int workers_open(struct engine *engine)
+static int workers_open(struct explorer *explorer)
 {
-	unsigned count = engine->options->workers;
+	unsigned count = explorer->options->workers;
 
-	engine->workers = xcalloc(count, sizeof(*engine->workers));
+	explorer->workers = xcalloc(count, sizeof(*explorer->workers));
 	for (unsigned i = 0; i < count; i++) {
-		engine->workers[i].session = session_open(engine->options->target, engine->err);
-		if (!engine->workers[i].session) {
-			engine->broken = true;
+		explorer->workers[i].session = session_open(explorer->options->target, explorer->err);
+		if (!explorer->workers[i].session) {
+			explorer->broken = true;
 			return -1;
 		}
 	}
@@ -430,70 +430,70 @@ static int workers_open(struct engine *engine)
 
 /* ---- exploring ---- */
 
-static bool is_deaf(const struct engine *engine)
+static bool is_deaf(const struct explorer *explorer)
 {
-	uint64_t enough = DEAF_EACH * engine->quarry_count;
+	uint64_t enough = DEAF_EACH * explorer->quarry_count;
 
-	return engine->answered == 0 && engine->result->totals.calls >= (enough > DEAF_CALLS ? enough : DEAF_CALLS);
+	return explorer->answered == 0 && explorer->result->totals.calls >= (enough > DEAF_CALLS ? enough : DEAF_CALLS);
 }
 
 /* No further call is begun. */
-static bool is_over(const struct engine *engine)
+static bool is_over(const struct explorer *explorer)
 {
-	const struct fuzz_options *options = engine->options;
+	const struct fuzz_options *options = explorer->options;
 
-	return engine->stopped || engine->broken || (options->max_calls && engine->begun >= options->max_calls) ||
-		(engine->ends && clock_now() >= engine->ends) || engine_is_enough(engine) || is_deaf(engine);
+	return explorer->stopped || explorer->broken || (options->max_calls && explorer->begun >= options->max_calls) ||
+		(explorer->ends && clock_now() >= explorer->ends) || explorer_is_enough(explorer) || is_deaf(explorer);
 }
 
 /* An answer, if there is one, and what follows from it. */
-static bool worker_turn(struct engine *engine, struct worker *worker, bool unstable)
+static bool worker_turn(struct explorer *explorer, struct worker *worker, bool unstable)
 {
 	const struct exchange *seen = session_poll(worker->session);
 
 	if (!seen)
 		return false;
 	bool twice = unstable && seen->reply.kind == REPLY_OK && !worker->now.malformed &&
-		engine->result->totals.calls % UNSTABLE_EVERY == 0;
-	worker_take(engine, worker, seen);
-	if (engine->pending_count)
-		confirm_pending(engine);
-	if (twice && !engine->stopped && !engine->broken) {
-		look_twice(engine, &worker->now);
-		confirm_pending(engine);
+		explorer->result->totals.calls % UNSTABLE_EVERY == 0;
+	worker_take(explorer, worker, seen);
+	if (explorer->pending_count)
+		confirm_pending(explorer);
+	if (twice && !explorer->stopped && !explorer->broken) {
+		look_twice(explorer, &worker->now);
+		confirm_pending(explorer);
 	}
 	return true;
 }
 
-static uint64_t drain_end(const struct engine *engine)
+static uint64_t drain_end(const struct explorer *explorer)
 {
-	uint64_t until = clock_now() + DRAIN_NS, half = engine->ends + (engine->last - engine->ends) / 2;
+	uint64_t until = clock_now() + DRAIN_NS, half = explorer->ends + (explorer->last - explorer->ends) / 2;
 
-	return engine->ends && half < until ? half : until;
+	return explorer->ends && half < until ? half : until;
 }
 
-static void explore(struct engine *engine)
+static void explore(struct explorer *explorer)
 {
-	bool unstable = oracle_in(engine->options->oracles, "unstable"), busy = true;
-	struct loop *loop = target_loop(engine->options->target);
+	bool unstable = oracle_in(explorer->options->oracles, "unstable"), busy = true;
+	struct loop *loop = target_loop(explorer->options->target);
 	uint64_t drained = 0;
 
-	while (busy && !engine->stopped && !engine->broken) {
-		bool over = is_over(engine), any = false;
+	while (busy && !explorer->stopped && !explorer->broken) {
+		bool over = is_over(explorer), any = false;
 		busy = !over;
-		for (unsigned i = 0; i < engine->options->workers && !engine->broken; i++) {
-			struct worker *worker = &engine->workers[i];
-			if (worker->busy && worker_turn(engine, worker, unstable))
+		for (unsigned i = 0; i < explorer->options->workers && !explorer->broken; i++) {
+			struct worker *worker = &explorer->workers[i];
+			if (worker->busy && worker_turn(explorer, worker, unstable))
 				any = true;
-			if (!worker->busy && !over && !is_over(engine) && explorer_begin(engine, worker) == 0)
+			if (!worker->busy && !over && !is_over(explorer) && explorer_begin(explorer, worker) == 0)
 				any |= worker->busy; /* if nothing could be made: a turn of the loop, where signals come in */
 			busy |= worker->busy;
 		}
-		(void)engine_tick(engine, "exploring");
+		(void)explorer_tick(explorer, "exploring");
 		if (!any && loop)
 			(void)loop_turn(loop, TURN_MS);
 		if (over && !drained)
-			drained = drain_end(engine);
+			drained = drain_end(explorer);
 		if (over && clock_now() >= drained)
 			return;
 	}
@@ -526,14 +526,14 @@ static void sum_up(const struct fuzz_progress *totals, struct subject_progress *
 	}
 }
 
-static bool all_blind(const struct engine *engine)
+static bool all_blind(const struct explorer *explorer)
 {
 	bool any = false;
 
 	for (const struct oracle *oracle = oracles; oracle->name; oracle++) {
-		if (!oracle_in(engine->options->oracles, oracle->name))
+		if (!oracle_in(explorer->options->oracles, oracle->name))
 			continue;
-		if (!engine_blind(engine, oracle->name))
+		if (!explorer_blind(explorer, oracle->name))
 			return false;
 		any = true;
 	}
@@ -542,9 +542,9 @@ static bool all_blind(const struct engine *engine)
 
 /* Whether it was fuzzed at all. What was found says nothing of that: a target that is closed may tell a path in every
  * rejection, and one that hangs was known to. */
-static void nothing_check(struct engine *engine, size_t subjects)
+static void nothing_check(struct explorer *explorer, size_t subjects)
 {
-	struct fuzz_result *result = engine->result;
+	struct fuzz_result *result = explorer->result;
 	struct subject_progress all = {0};
 
 	sum_up(&result->totals, &all);
@@ -569,7 +569,7 @@ static void nothing_check(struct engine *engine, size_t subjects)
 		why(result,
 			"every call was rejected, %" PRIu64 " of %" PRIu64 ": nothing behind its checks was reached",
 			all.rejected, all.calls);
-	else if (all_blind(engine))
+	else if (all_blind(explorer))
 		why(result, "none of the oracles that were asked for can see anything here");
 }
 
@@ -581,71 +581,71 @@ static int worse(const void *a, const void *b)
 	return less ? less : strcmp(one->id, other->id);
 }
 
-static void blind_tell(struct engine *engine)
+static void blind_tell(struct explorer *explorer)
 {
 	own(buf_done) struct buf names = {0};
 
-	if (!engine->workers || !engine->workers[0].session || session_sees_effects(engine->workers[0].session))
+	if (!explorer->workers || !explorer->workers[0].session || session_sees_effects(explorer->workers[0].session))
 		return;
 	for (const struct oracle *oracle = oracles; oracle->name; oracle++) {
-		if (oracle->needs_effects && oracle_in(engine->options->oracles, oracle->name))
+		if (oracle->needs_effects && oracle_in(explorer->options->oracles, oracle->name))
 			buf_fmt(&names, "%s%s", names.len ? ", " : "", oracle->name);
 	}
 	if (names.len)
-		gap_add(engine->result, "what its programs did was not seen, so these oracles were blind: %s", buf_text(&names));
+		gap_add(explorer->result, "what its programs did was not seen, so these oracles were blind: %s", buf_text(&names));
 }
 
-static void finish(struct engine *engine)
+static void finish(struct explorer *explorer)
 {
-	struct fuzz_result *result = engine->result;
+	struct fuzz_result *result = explorer->result;
 
-	blind_tell(engine);
+	blind_tell(explorer);
 	if (result->totals.unseen)
 		gap_add(result, "%llu of the files, programs and connections of its calls were too many to be looked at: it may hide something behind them",
 			(unsigned long long)result->totals.unseen);
 	if (result->totals.unconfirmed)
 		gap_add(result, "%u %s never came again, and %s not told", result->totals.unconfirmed,
 			result->totals.unconfirmed == 1 ? "surprise" : "surprises", result->totals.unconfirmed == 1 ? "is" : "are");
-	size_t waiting = engine->pending_count + engine->cut, large = 0;
+	size_t waiting = explorer->pending_count + explorer->cut, large = 0;
 	if (waiting)
-		gap_add(result, "%s%zu %s not looked into: it ended before", engine->surprises_lost ? "at least " : "", waiting,
+		gap_add(result, "%s%zu %s not looked into: it ended before", explorer->surprises_lost ? "at least " : "", waiting,
 			waiting == 1 ? "surprise was" : "surprises were");
 	for (size_t i = 0; i < result->count; i++)
 		large += result->findings[i].unfinished;
 	if (large)
 		gap_add(result, "%zu %s not made as small as can be: it ended before; 'hotcell findings minimise ID' goes on", large,
 			large == 1 ? "finding was" : "findings were");
-	if (is_deaf(engine))
+	if (is_deaf(explorer))
 		gap_add(result, "it ended early: none of the first %" PRIu64 " calls was answered", result->totals.calls);
 	if (result->count > 1)
 		qsort(result->findings, result->count, sizeof(*result->findings), worse);
-	result->end = engine_is_enough(engine) ? FUZZ_ENOUGH : FUZZ_DONE;
-	if (engine->broken || engine->stopped)
-		result->end = engine->broken ? FUZZ_BROKEN : FUZZ_STOPPED;
-	if (!engine->broken) {
-		nothing_check(engine, target_subjects(engine->options->target)->count);
-		known_tell(engine);
+	result->end = explorer_is_enough(explorer) ? FUZZ_ENOUGH : FUZZ_DONE;
+	if (explorer->broken || explorer->stopped)
+		result->end = explorer->broken ? FUZZ_BROKEN : FUZZ_STOPPED;
+	if (!explorer->broken) {
+		nothing_check(explorer, target_subjects(explorer->options->target)->count);
+		known_tell(explorer);
 	}
 	result->totals.doing = "done";
-	progress_tell(engine, clock_now());
+	progress_tell(explorer, clock_now());
 	if (result->totals.ns)
 		result->totals.rate = (double)result->totals.calls * (double)NS_PER_S / (double)result->totals.ns;
 }
 
 int fuzz_run(const struct fuzz_options *options, struct fuzz_result *ret, struct err *err)
 {
-	own(engine_done) struct engine engine;
+	own(explorer_done) struct explorer explorer;
 
-	engine_init(&engine, options, ret, err);
-	quarries_find(&engine);
-	confirm_known(&engine);
-	if (engine.quarry_count && !engine_is_over(&engine) && !engine_is_enough(&engine) && workers_open(&engine) == 0) {
-		confirm_pending(&engine);
-		explore(&engine);
-		confirm_pending(&engine);
+	explorer_init(&explorer, options, ret, err);
+	quarries_find(&explorer);
+	confirm_known(&explorer);
+	if (explorer.quarry_count && !explorer_is_over(&explorer) && !explorer_is_enough(&explorer) && workers_open(&explorer) == 0) {
+		confirm_pending(&explorer);
+		explore(&explorer);
+		confirm_pending(&explorer);
 	}
-	finish(&engine);
-	return engine.broken ? -1 : 0;
+	finish(&explorer);
+	return explorer.broken ? -1 : 0;
 }
 
 void fuzz_result_done(struct fuzz_result *result)

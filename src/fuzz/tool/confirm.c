@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/clock.h"
-#include "fuzz/engine.h"
+#include "fuzz/tool/explorer.h"
 
 #define AGAIN_CALLS 250 /* that a process gets while something is made smaller */
 #define DEFAULT_REPLAYS 5u
@@ -38,10 +38,10 @@ void surprise_done(struct surprise *surprise)
 
 /* ---- surprises ---- */
 
-static bool is_pending(const struct engine *engine, const char *id)
+static bool is_pending(const struct explorer *explorer, const char *id)
 {
-	for (size_t i = 0; i < engine->pending_count; i++) {
-		if (strcmp(engine->pending[i].id, id) == 0)
+	for (size_t i = 0; i < explorer->pending_count; i++) {
+		if (strcmp(explorer->pending[i].id, id) == 0)
 			return true;
 	}
 	return false;
@@ -65,12 +65,12 @@ static bool is_like(const struct verdict *verdict, const struct step *step, cons
 }
 
 /* The same, of what was told already. */
-static bool is_told(const struct engine *engine, const struct verdict *verdict, const struct step *step)
+static bool is_told(const struct explorer *explorer, const struct verdict *verdict, const struct step *step)
 {
 	const struct message other = message_of(verdict->message, step);
 
-	for (size_t i = 0; verdict->shape && i < engine->result->count; i++) {
-		const struct finding *finding = &engine->result->findings[i];
+	for (size_t i = 0; verdict->shape && i < explorer->result->count; i++) {
+		const struct finding *finding = &explorer->result->findings[i];
 		if (!finding->shape || finding->binary || strcmp(finding->oracle, verdict->oracle) != 0 ||
 			strcmp(finding->subject, step->subject->name) != 0)
 			continue;
@@ -81,35 +81,35 @@ static bool is_told(const struct engine *engine, const struct verdict *verdict, 
 	return false;
 }
 
-static bool is_waiting(const struct engine *engine, const struct verdict *verdict, const struct step *step)
+static bool is_waiting(const struct explorer *explorer, const struct verdict *verdict, const struct step *step)
 {
-	for (size_t i = 0; i < engine->pending_count; i++) {
-		if (is_like(verdict, step, &engine->pending[i]))
+	for (size_t i = 0; i < explorer->pending_count; i++) {
+		if (is_like(verdict, step, &explorer->pending[i]))
 			return true;
 	}
 	return false;
 }
 
-void surprise_add(struct engine *engine, const struct verdict *verdict, const struct witness *witness)
+void surprise_add(struct explorer *explorer, const struct verdict *verdict, const struct witness *witness)
 {
 	char id[FINDING_ID_LEN + 1];
 
-	verdict_identify(engine, witness->step->subject, verdict, id);
-	const struct met *met = engine_met(engine, id);
-	if ((met && (met->found || met->tries >= MET_TRIES)) || is_pending(engine, id) ||
-		is_waiting(engine, verdict, witness->step))
+	verdict_identify(explorer, witness->step->subject, verdict, id);
+	const struct met *met = explorer_met(explorer, id);
+	if ((met && (met->found || met->tries >= MET_TRIES)) || is_pending(explorer, id) ||
+		is_waiting(explorer, verdict, witness->step))
 		return;
-	if (is_told(engine, verdict, witness->step)) {
-		struct met *told = engine_meet(engine, id);
+	if (is_told(explorer, verdict, witness->step)) {
+		struct met *told = explorer_meet(explorer, id);
 		if (told)
 			told->found = true;
 		return;
 	}
-	if (engine->pending_count == PENDING_MAX) {
-		engine->surprises_lost++;
+	if (explorer->pending_count == PENDING_MAX) {
+		explorer->surprises_lost++;
 		return;
 	}
-	struct surprise *surprise = &engine->pending[engine->pending_count++];
+	struct surprise *surprise = &explorer->pending[explorer->pending_count++];
 	*surprise = (struct surprise){.oracle = verdict->oracle, .late = witness->late, .lived = witness->lived};
 	memcpy(surprise->id, id, sizeof(id));
 	surprise->message = verdict->shape ? xstrdup(verdict->message) : NULL;
@@ -127,49 +127,49 @@ void surprise_add(struct engine *engine, const struct verdict *verdict, const st
 /* ---- trials ---- */
 
 /* Not session_call: whoever wants it to stop is heard while it waits. */
-static const struct exchange *again_wait(struct engine *engine, const struct step *step)
+static const struct exchange *again_wait(struct explorer *explorer, const struct step *step)
 {
-	struct loop *loop = target_loop(engine->options->target);
+	struct loop *loop = target_loop(explorer->options->target);
 	const struct exchange *seen;
 
-	if (session_begin(engine->again, step->subject, buf_text(&step->input), step->input.len, engine->err) < 0) {
-		engine->broken = true;
+	if (session_begin(explorer->again, step->subject, buf_text(&step->input), step->input.len, explorer->err) < 0) {
+		explorer->broken = true;
 		return NULL;
 	}
-	while (!(seen = session_poll(engine->again)) && !engine_tick(engine, NULL))
+	while (!(seen = session_poll(explorer->again)) && !explorer_tick(explorer, NULL))
 		(void)loop_turn(loop, TURN_MS);
 	return seen;
 }
 
-static const struct exchange *again_call(struct engine *engine, const struct step *step)
+static const struct exchange *again_call(struct explorer *explorer, const struct step *step)
 {
-	const struct exchange *seen = engine_tick(engine, NULL) ? NULL : again_wait(engine, step);
+	const struct exchange *seen = explorer_tick(explorer, NULL) ? NULL : again_wait(explorer, step);
 
-	engine->result->totals.confirm_calls++;
-	engine->again_calls++;
+	explorer->result->totals.confirm_calls++;
+	explorer->again_calls++;
 	if (!seen)
 		return NULL;
-	engine->again_late = seen->reply.kind == REPLY_LATE;
-	engine->again_lived = seen->calls;
+	explorer->again_late = seen->reply.kind == REPLY_LATE;
+	explorer->again_lived = seen->calls;
 	if (seen->ended)
-		engine->again_calls = 0;
+		explorer->again_calls = 0;
 	return seen;
 }
 
-static const struct exchange *again_run(struct engine *engine, const struct steps *steps, bool fresh)
+static const struct exchange *again_run(struct explorer *explorer, const struct steps *steps, bool fresh)
 {
 	const struct exchange *seen = NULL;
 
-	if (engine_open_again(engine) < 0)
+	if (explorer_open_again(explorer) < 0)
 		return NULL;
-	if ((fresh || steps->count > 1 || steps_repeat(steps) || engine->again_calls >= AGAIN_CALLS) && engine->again_calls > 0) {
-		session_restart(engine->again);
-		engine->again_calls = 0;
+	if ((fresh || steps->count > 1 || steps_repeat(steps) || explorer->again_calls >= AGAIN_CALLS) && explorer->again_calls > 0) {
+		session_restart(explorer->again);
+		explorer->again_calls = 0;
 	}
 	for (size_t i = 0; i < steps->count; i++) {
 		unsigned left = steps->list[i].times > 1 ? steps->list[i].times : 1;
 		for (bool often = left > 1; left > 0; left--) {
-			seen = again_call(engine, &steps->list[i]);
+			seen = again_call(explorer, &steps->list[i]);
 			if (!seen || (often && seen->ended)) /* what they led to, sooner than the last time */
 				return seen;
 		}
@@ -177,21 +177,21 @@ static const struct exchange *again_run(struct engine *engine, const struct step
 	return seen;
 }
 
-int trial(struct engine *engine, const struct steps *steps, bool fresh, bool twice, struct verdicts *ret)
+int trial(struct explorer *explorer, const struct steps *steps, bool fresh, bool twice, struct verdicts *ret)
 {
 	own(buf_done) struct buf before = {0};
 	const struct exchange *seen;
 
 	if (twice) { /* what is looked at is whether two answers are the same: both on fresh processes */
-		seen = again_run(engine, steps, true);
+		seen = again_run(explorer, steps, true);
 		if (!seen)
 			return -1;
 		buf_add(&before, seen->reply.text, seen->reply.len);
 	}
-	seen = again_run(engine, steps, fresh || twice);
+	seen = again_run(explorer, steps, fresh || twice);
 	if (!seen)
 		return -1;
-	engine_judge(engine, &steps->list[steps->count - 1], seen, twice ? buf_text(&before) : NULL, before.len, ret);
+	explorer_judge(explorer, &steps->list[steps->count - 1], seen, twice ? buf_text(&before) : NULL, before.len, ret);
 	return 0;
 }
 
@@ -200,24 +200,24 @@ static bool is_twice(const char *oracle)
 	return strcmp(oracle, "unstable") == 0;
 }
 
-bool trial_once(struct engine *engine, const struct steps *steps, const struct surprise *surprise, bool fresh,
+bool trial_once(struct explorer *explorer, const struct steps *steps, const struct surprise *surprise, bool fresh,
 	struct verdict *ret)
 {
 	own(verdicts_done) struct verdicts verdicts = {0};
 	const struct step *last = &steps->list[steps->count - 1];
 	bool came = false;
 
-	if (trial(engine, steps, fresh, is_twice(surprise->oracle), &verdicts) < 0)
+	if (trial(explorer, steps, fresh, is_twice(surprise->oracle), &verdicts) < 0)
 		return false;
 	for (size_t i = 0; i < verdicts.count; i++) {
-		if (!verdict_is(engine, last->subject, &verdicts.list[i], surprise->id) &&
+		if (!verdict_is(explorer, last->subject, &verdicts.list[i], surprise->id) &&
 			!is_like(&verdicts.list[i], last, surprise)) {
 			/* a chain of a capsule may be longer than what is remembered of a session */
 			size_t past = steps->count - 1 < HISTORY_MAX ? steps->count - 1 : HISTORY_MAX;
 			struct witness witness = {
-				.step = last, .past = last - past, .past_count = past, .late = engine->again_late,
-				.lived = engine->again_lived};
-			surprise_add(engine, &verdicts.list[i], &witness);
+				.step = last, .past = last - past, .past_count = past, .late = explorer->again_late,
+				.lived = explorer->again_lived};
+			surprise_add(explorer, &verdicts.list[i], &witness);
 			continue;
 		}
 		came = true;
@@ -230,15 +230,15 @@ bool trial_once(struct engine *engine, const struct steps *steps, const struct s
 	return came;
 }
 
-void trial_count(struct engine *engine, const struct steps *steps, const struct surprise *surprise, unsigned times,
+void trial_count(struct explorer *explorer, const struct steps *steps, const struct surprise *surprise, unsigned times,
 	struct tally *tally, struct verdict *ret)
 {
 	while (tally->tried < times) {
 		/* one more hang would be worth less than the time that nobody granted it */
-		if (surprise->late && tally->seen >= FRESH_TRIES && engine->ends && clock_now() >= engine->ends)
+		if (surprise->late && tally->seen >= FRESH_TRIES && explorer->ends && clock_now() >= explorer->ends)
 			break;
-		bool came = trial_once(engine, steps, surprise, tally->tried < FRESH_TRIES || tally->seen < tally->tried, ret);
-		if (!came && engine_is_over(engine))
+		bool came = trial_once(explorer, steps, surprise, tally->tried < FRESH_TRIES || tally->seen < tally->tried, ret);
+		if (!came && explorer_is_over(explorer))
 			break; /* this one was not tried to its end */
 		tally->seen += came;
 		tally->tried++;
@@ -247,16 +247,16 @@ void trial_count(struct engine *engine, const struct steps *steps, const struct 
 
 /* ---- one surprise ---- */
 
-static unsigned replays(const struct engine *engine)
+static unsigned replays(const struct explorer *explorer)
 {
-	return engine->options->replays ? engine->options->replays : DEFAULT_REPLAYS;
+	return explorer->options->replays ? explorer->options->replays : DEFAULT_REPLAYS;
 }
 
 /* Of one that takes all the time of a call each time: as many as the last part of the run has room for. */
-static unsigned replays_of(const struct engine *engine, const struct surprise *surprise)
+static unsigned replays_of(const struct explorer *explorer, const struct surprise *surprise)
 {
-	const struct fuzz_options *options = engine->options;
-	unsigned all = replays(engine);
+	const struct fuzz_options *options = explorer->options;
+	unsigned all = replays(explorer);
 	uint64_t room = options->call_ns ? options->duration_ns / LAST_SHARE / options->call_ns : all;
 
 	if (!surprise->late || !options->duration_ns || room >= all)
@@ -279,46 +279,46 @@ static bool is_same(const struct steps *a, const struct steps *b)
 
 /* Twice where it comes both times: what becomes of it when it is small is counted. Else as often as is wanted. */
 static struct tally first_look(
-	struct engine *engine, const struct steps *steps, const struct surprise *surprise, unsigned times, struct verdict *proof)
+	struct explorer *explorer, const struct steps *steps, const struct surprise *surprise, unsigned times, struct verdict *proof)
 {
 	struct tally tally = {0};
 
-	trial_count(engine, steps, surprise, times < FRESH_TRIES ? times : FRESH_TRIES, &tally, proof);
+	trial_count(explorer, steps, surprise, times < FRESH_TRIES ? times : FRESH_TRIES, &tally, proof);
 	if (tally.seen < tally.tried)
-		trial_count(engine, steps, surprise, times, &tally, proof);
+		trial_count(explorer, steps, surprise, times, &tally, proof);
 	return tally;
 }
 
 /* ---- what many calls do, and none of them alone ---- */
 
-static bool shows(struct engine *engine, const struct steps *steps, const struct surprise *surprise, const struct exchange *seen)
+static bool shows(struct explorer *explorer, const struct steps *steps, const struct surprise *surprise, const struct exchange *seen)
 {
 	own(verdicts_done) struct verdicts verdicts = {0};
 	const struct step *last = &steps->list[steps->count - 1];
 
-	engine_judge(engine, last, seen, NULL, 0, &verdicts);
+	explorer_judge(explorer, last, seen, NULL, 0, &verdicts);
 	for (size_t i = 0; i < verdicts.count; i++) {
-		if (verdict_is(engine, last->subject, &verdicts.list[i], surprise->id))
+		if (verdict_is(explorer, last->subject, &verdicts.list[i], surprise->id))
 			return true;
 	}
 	return false;
 }
 
 /* Calls them in turn on one process until it shows; then each of the steps has its number of times, with some to spare. */
-static bool repeat_find(struct engine *engine, struct steps *steps, const struct surprise *surprise)
+static bool repeat_find(struct explorer *explorer, struct steps *steps, const struct surprise *surprise)
 {
-	uint64_t most = surprise->lived * REPEATED_MORE + REPEATED_LOOK, until = clock_now() + engine->grace_ns / 2;
+	uint64_t most = surprise->lived * REPEATED_MORE + REPEATED_LOOK, until = clock_now() + explorer->grace_ns / 2;
 
-	if (engine->again_calls > 0)
-		session_restart(engine->again);
-	engine->again_calls = 0;
+	if (explorer->again_calls > 0)
+		session_restart(explorer->again);
+	explorer->again_calls = 0;
 	most = most < REPEATED_MAX ? most : REPEATED_MAX;
 	for (uint64_t i = 1; i <= most && clock_now() < until; i++) {
-		const struct exchange *seen = again_call(engine, &steps->list[i % steps->count]);
+		const struct exchange *seen = again_call(explorer, &steps->list[i % steps->count]);
 		if (!seen)
 			return false;
 		bool look = i % REPEATED_LOOK == 0 || seen->ended;
-		if (look && shows(engine, steps, surprise, seen)) {
+		if (look && shows(explorer, steps, surprise, seen)) {
 			steps_spread(steps, i + i / 8 + steps->count);
 			return true;
 		}
@@ -330,7 +330,7 @@ static bool repeat_find(struct engine *engine, struct steps *steps, const struct
 
 /* A leak of a little each time, handles that run out: the call again and again, or the last calls in turn. */
 static struct tally see_repeated(
-	struct engine *engine, const struct surprise *surprise, struct steps *ret, struct verdict *proof)
+	struct explorer *explorer, const struct surprise *surprise, struct steps *ret, struct verdict *proof)
 {
 	struct tally tally = {0};
 
@@ -340,67 +340,67 @@ static struct tally see_repeated(
 			steps_copy(ret, &surprise->steps);
 		else
 			steps_add(ret, &surprise->steps.list[surprise->steps.count - 1]);
-		if (repeat_find(engine, ret, surprise))
-			tally = first_look(engine, ret, surprise, replays(engine), proof);
-		if (tally.seen || all || surprise->steps.count == 1 || engine_is_over(engine))
+		if (repeat_find(explorer, ret, surprise))
+			tally = first_look(explorer, ret, surprise, replays(explorer), proof);
+		if (tally.seen || all || surprise->steps.count == 1 || explorer_is_over(explorer))
 			return tally;
 	}
 }
 
 /* The call alone, or with those before it, or many times. What does it is in *ret; none seen: nothing did. */
 static struct tally see_again(
-	struct engine *engine, const struct surprise *surprise, struct steps *ret, struct verdict *proof)
+	struct explorer *explorer, const struct surprise *surprise, struct steps *ret, struct verdict *proof)
 {
 	bool memory = strcmp(surprise->oracle, "memory") == 0 && surprise->lived > 1;
-	unsigned times = replays_of(engine, surprise);
+	unsigned times = replays_of(explorer, surprise);
 	struct tally tally;
 
 	steps_add(ret, &surprise->steps.list[surprise->steps.count - 1]);
-	tally = first_look(engine, ret, surprise, memory ? FRESH_TRIES : times, proof);
-	if (tally.seen || engine_is_over(engine))
+	tally = first_look(explorer, ret, surprise, memory ? FRESH_TRIES : times, proof);
+	if (tally.seen || explorer_is_over(explorer))
 		return tally;
 	if (surprise->steps.count > 1 && !memory) {
 		steps_done(ret);
 		steps_copy(ret, &surprise->steps);
-		tally = first_look(engine, ret, surprise, times, proof);
+		tally = first_look(explorer, ret, surprise, times, proof);
 	}
-	if (tally.seen || engine_is_over(engine) || surprise->late || !(memory || surprise->lived > HISTORY_MAX + 1))
+	if (tally.seen || explorer_is_over(explorer) || surprise->late || !(memory || surprise->lived > HISTORY_MAX + 1))
 		return tally;
-	return see_repeated(engine, surprise, ret, proof);
+	return see_repeated(explorer, surprise, ret, proof);
 }
 
 /* ---- smaller ---- */
 
 /* What waits behind it gets as much of what is left. */
-void confirm_time(struct engine *engine)
+void confirm_time(struct explorer *explorer)
 {
-	uint64_t now = clock_now(), most = engine->grace_ns;
+	uint64_t now = clock_now(), most = explorer->grace_ns;
 
-	if (engine->ends) {
-		uint64_t until = engine->ends + (engine->last - engine->ends) / 2;
-		uint64_t share = until > now ? (until - now) / (engine->pending_count + 1) : 0;
+	if (explorer->ends) {
+		uint64_t until = explorer->ends + (explorer->last - explorer->ends) / 2;
+		uint64_t share = until > now ? (until - now) / (explorer->pending_count + 1) : 0;
 		most = share < most ? share : most;
 	}
-	engine->again_until = now + most;
-	engine->again_cut = false;
+	explorer->again_until = now + most;
+	explorer->again_cut = false;
 }
 
-void confirm_reduce(struct engine *engine, struct steps *steps, const struct surprise *surprise, unsigned times,
+void confirm_reduce(struct explorer *explorer, struct steps *steps, const struct surprise *surprise, unsigned times,
 	struct tally *tally, struct verdict *proof)
 {
 	bool flaky = tally->seen < tally->tried;
 	struct shrinking how = {.flaky = flaky, .fresh = flaky || steps->count > 1 || steps_repeat(steps)};
 
-	engine->again_cut |= engine_is_over(engine);
-	for (bool again = true; again && !engine_is_over(engine);) {
+	explorer->again_cut |= explorer_is_over(explorer);
+	for (bool again = true; again && !explorer_is_over(explorer);) {
 		struct steps smaller = {0};
 		own(verdict_drop) struct verdict seen = {0};
 		steps_copy(&smaller, steps);
-		bool proven = confirm_shrink(engine, &smaller, surprise, how, &seen) && !flaky;
+		bool proven = confirm_shrink(explorer, &smaller, surprise, how, &seen) && !flaky;
 		struct tally its = {proven, proven};
-		again = !is_same(&smaller, steps) && !engine->broken;
-		if (again && !engine_is_over(engine))
-			trial_count(engine, &smaller, surprise, times, &its, &seen);
+		again = !is_same(&smaller, steps) && !explorer->broken;
+		if (again && !explorer_is_over(explorer))
+			trial_count(explorer, &smaller, surprise, times, &its, &seen);
 		bool came = again && its.seen > 0;
 		if (came && (flaky || its.seen == its.tried)) {
 			struct steps was = *steps;
@@ -420,15 +420,15 @@ void confirm_reduce(struct engine *engine, struct steps *steps, const struct sur
 		else
 			break;
 	}
-	trial_count(engine, steps, surprise, times, tally, proof);
-	if (!flaky && tally->seen < tally->tried && !engine_is_over(engine))
-		confirm_reduce(engine, steps, surprise, times, tally, proof); /* it only looked sure: it was looked at as if it were */
+	trial_count(explorer, steps, surprise, times, tally, proof);
+	if (!flaky && tally->seen < tally->tried && !explorer_is_over(explorer))
+		confirm_reduce(explorer, steps, surprise, times, tally, proof); /* it only looked sure: it was looked at as if it were */
 }
 
 /* The mark, if it is what proves it: any other text in a program's arguments may be there by chance. */
-static const char *proving_mark(const struct engine *engine, const struct verdict *proof)
+static const char *proving_mark(const struct explorer *explorer, const struct verdict *proof)
 {
-	const char *mark = engine->options->plant ? plant_mark(engine->options->plant) : NULL;
+	const char *mark = explorer->options->plant ? plant_mark(explorer->options->plant) : NULL;
 
 	for (size_t i = 0; mark && i < proof->evidence.count; i++) {
 		if (strstr(proof->evidence.items[i], mark))
@@ -438,9 +438,9 @@ static const char *proving_mark(const struct engine *engine, const struct verdic
 }
 
 /* Of one that has another id now that it is small. False: it was told before. */
-static bool told_once(struct engine *engine, struct finding *finding)
+static bool told_once(struct explorer *explorer, struct finding *finding)
 {
-	struct met *met = engine_meet(engine, finding->id);
+	struct met *met = explorer_meet(explorer, finding->id);
 	bool known = met && met->found;
 
 	if (met)
@@ -450,71 +450,71 @@ static bool told_once(struct engine *engine, struct finding *finding)
 	return !known;
 }
 
-static void confirm_one(struct engine *engine, struct surprise *surprise)
+static void confirm_one(struct explorer *explorer, struct surprise *surprise)
 {
 	own(steps_done) struct steps steps = {0};
 	own(verdict_drop) struct verdict proof = {0};
-	struct met *met = engine_meet(engine, surprise->id);
+	struct met *met = explorer_meet(explorer, surprise->id);
 
 	if (!met || met->found)
 		return;
 	met->tries++;
-	struct tally tally = see_again(engine, surprise, &steps, &proof);
+	struct tally tally = see_again(explorer, surprise, &steps, &proof);
 	if (!tally.seen) {
-		if (engine_is_over(engine))
-			engine->cut++;
+		if (explorer_is_over(explorer))
+			explorer->cut++;
 		else if (met->tries == 1)
-			engine->result->totals.unconfirmed++;
+			explorer->result->totals.unconfirmed++;
 		return;
 	}
-	met = engine_met(engine, surprise->id);
-	engine->result->totals.unconfirmed -= met->tries > 1;
+	met = explorer_met(explorer, surprise->id);
+	explorer->result->totals.unconfirmed -= met->tries > 1;
 	met->found = true;
-	surprise->keep = proving_mark(engine, &proof);
+	surprise->keep = proving_mark(explorer, &proof);
 	own(freep) char *found = steps_text(&steps);
-	confirm_time(engine);
-	confirm_reduce(engine, &steps, surprise, replays_of(engine, surprise), &tally, &proof);
+	confirm_time(explorer);
+	confirm_reduce(explorer, &steps, surprise, replays_of(explorer, surprise), &tally, &proof);
 	struct finding finding = {0};
-	finding_make(engine, &steps, &proof, &finding);
-	finding.unfinished = engine->again_cut;
-	if (strcmp(finding.id, surprise->id) != 0 && !told_once(engine, &finding))
+	finding_make(explorer, &steps, &proof, &finding);
+	finding.unfinished = explorer->again_cut;
+	if (strcmp(finding.id, surprise->id) != 0 && !told_once(explorer, &finding))
 		return;
 	finding.seen = tally.seen;
 	finding.tried = tally.tried;
 	if (strcmp(found, finding.input) != 0)
 		finding.found = ptr_take(&found);
-	const struct finding_store *known = engine->options->known;
-	finding_put(engine, &finding, !known || !store_find(known, finding.id));
+	const struct finding_store *known = explorer->options->known;
+	finding_put(explorer, &finding, !known || !store_find(known, finding.id));
 }
 
 /* One fault that looks like many: more of a kind than of any other. They come when nothing else waits. */
-static bool is_crowded(const struct engine *engine, const struct surprise *surprise)
+static bool is_crowded(const struct explorer *explorer, const struct surprise *surprise)
 {
 	const char *subject = surprise->steps.list[surprise->steps.count - 1].subject->name;
 	unsigned told = 0;
 
-	for (size_t i = 0; i < engine->result->count; i++) {
-		const struct finding *finding = &engine->result->findings[i];
+	for (size_t i = 0; i < explorer->result->count; i++) {
+		const struct finding *finding = &explorer->result->findings[i];
 		told += strcmp(finding->oracle, surprise->oracle) == 0 && strcmp(finding->subject, subject) == 0;
 	}
 	return told >= CROWD;
 }
 
 /* Half of the time is for exploring, until what is left of it is needed for what waits. */
-static bool is_due(const struct engine *engine)
+static bool is_due(const struct explorer *explorer)
 {
 	uint64_t now = clock_now();
-	uint64_t all = engine->ends - engine->started, part = all / LAST_SHARE, two = 2 * engine->options->call_ns;
+	uint64_t all = explorer->ends - explorer->started, part = all / LAST_SHARE, two = 2 * explorer->options->call_ns;
 	bool quick = false, late = false; /* hangs wait for the last part: one of them may take as long as all others */
 
-	for (size_t i = 0; i < engine->pending_count; i++) {
-		quick |= !engine->pending[i].late && !is_crowded(engine, &engine->pending[i]);
-		late |= engine->pending[i].late;
+	for (size_t i = 0; i < explorer->pending_count; i++) {
+		quick |= !explorer->pending[i].late && !is_crowded(explorer, &explorer->pending[i]);
+		late |= explorer->pending[i].late;
 	}
 	if (late && part < two)
 		part = two < all / 2 ? two : all / 2;
-	return !engine->ends || engine->pending_count > PENDING_MAX / 2 || (quick && 2 * engine->again_ns <= now - engine->started) ||
-		now + part >= engine->ends;
+	return !explorer->ends || explorer->pending_count > PENDING_MAX / 2 || (quick && 2 * explorer->again_ns <= now - explorer->started) ||
+		now + part >= explorer->ends;
 }
 
 static enum severity severity_of(const struct surprise *surprise)
@@ -525,37 +525,37 @@ static enum severity severity_of(const struct surprise *surprise)
 }
 
 /* Whether the one comes before the other. */
-static bool is_before(const struct engine *engine, const struct surprise *one, const struct surprise *other)
+static bool is_before(const struct explorer *explorer, const struct surprise *one, const struct surprise *other)
 {
-	bool crowded = is_crowded(engine, one), too = is_crowded(engine, other);
+	bool crowded = is_crowded(explorer, one), too = is_crowded(explorer, other);
 
 	if (crowded != too)
 		return too;
 	return one->late != other->late ? other->late : severity_of(one) > severity_of(other);
 }
 
-static struct surprise pending_take(struct engine *engine)
+static struct surprise pending_take(struct explorer *explorer)
 {
 	size_t worst = 0;
 
-	for (size_t i = 1; i < engine->pending_count; i++)
-		if (is_before(engine, &engine->pending[i], &engine->pending[worst]))
+	for (size_t i = 1; i < explorer->pending_count; i++)
+		if (is_before(explorer, &explorer->pending[i], &explorer->pending[worst]))
 			worst = i;
-	struct surprise taken = engine->pending[worst];
-	memmove(engine->pending + worst, engine->pending + worst + 1, (--engine->pending_count - worst) * sizeof(taken));
+	struct surprise taken = explorer->pending[worst];
+	memmove(explorer->pending + worst, explorer->pending + worst + 1, (--explorer->pending_count - worst) * sizeof(taken));
 	return taken;
 }
 
-void confirm_pending(struct engine *engine)
+void confirm_pending(struct explorer *explorer)
 {
-	const char *doing = engine->result->totals.doing;
+	const char *doing = explorer->result->totals.doing;
 
-	while (engine->pending_count && !engine_is_over(engine) && !engine_is_enough(engine) && is_due(engine)) {
-		own(surprise_done) struct surprise surprise = pending_take(engine);
+	while (explorer->pending_count && !explorer_is_over(explorer) && !explorer_is_enough(explorer) && is_due(explorer)) {
+		own(surprise_done) struct surprise surprise = pending_take(explorer);
 		uint64_t began = clock_now();
-		(void)engine_tick(engine, "making smaller");
-		confirm_one(engine, &surprise);
-		engine->again_ns += clock_now() - began;
+		(void)explorer_tick(explorer, "making smaller");
+		confirm_one(explorer, &surprise);
+		explorer->again_ns += clock_now() - began;
 	}
-	engine->result->totals.doing = doing;
+	explorer->result->totals.doing = doing;
 }

@@ -5,7 +5,7 @@
  * is nothing to enter, and we connect ourselves.
  *
  * A connection that ends between answers is made anew when it is needed, and what was not answered is sent again. */
-#include "fuzz/session_private.h"
+#include "fuzz/tool/session_private.h"
 
 #include <arpa/inet.h>
 #include <errno.h>
@@ -18,7 +18,7 @@
 #include <sys/stat.h>
 
 #include "base/clock.h"
-#include "fuzz/bridge_image.h"
+#include "fuzz/tool/bridge_image.h"
 
 #define AGAIN_NS (5 * NS_PER_MS)
 #define LINKS_MAX 3u /* that are lost without an answer */

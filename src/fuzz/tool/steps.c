@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "base/json_read.h"
-#include "fuzz/engine.h"
+#include "fuzz/tool/explorer.h"
 
 static const struct json_limits input_limits = {
 	.bytes = CAPSULE_MAX, .values = SCHEMA_VALUES_MAX, .depth = 200, .any_text = true};

@@ -8,7 +8,7 @@
 #include <time.h>
 
 #include "base/clock.h"
-#include "fuzz/engine.h"
+#include "fuzz/tool/explorer.h"
 
 #define KNOWN_PART 4u /* of the time */
 #define KNOWN_LEAST_NS (5 * NS_PER_S) /* but never more than half of it */
@@ -18,7 +18,7 @@
 #define SHOWN 120
 
 struct known {
-	struct engine *engine;
+	struct explorer *explorer;
 	uint64_t ends;
 	size_t late; /* not tried, or not to the end: there was no time */
 };
@@ -26,13 +26,13 @@ struct known {
 /* ---- whether it can be seen ---- */
 
 /* NULL: it can. */
-static const char *why_not(const struct engine *engine, const struct finding *known)
+static const char *why_not(const struct explorer *explorer, const struct finding *known)
 {
 	if (known->binary)
 		return "its input is no JSON";
-	if (!oracle_in(engine->options->oracles, known->oracle))
+	if (!oracle_in(explorer->options->oracles, known->oracle))
 		return "its oracle is not among those that look";
-	return engine_blind(engine, known->oracle);
+	return explorer_blind(explorer, known->oracle);
 }
 
 /* Options that say nothing of what a target does. */
@@ -68,9 +68,9 @@ static bool same_command(const struct cell_spec *spec, const struct finding_text
 }
 
 /* In what this run is another than the one that found it, as it stands after "but"; false: in nothing that matters. */
-static bool is_other(const struct engine *engine, const struct finding *known, char ret[SHOWN + 40])
+static bool is_other(const struct explorer *explorer, const struct finding *known, char ret[SHOWN + 40])
 {
-	const struct fuzz_options *options = engine->options;
+	const struct fuzz_options *options = explorer->options;
 	const struct finding_texts *names = options->environment_names;
 	const char *less = missing(&known->flags, options->flags), *more = missing(options->flags, &known->flags);
 	const char *unset = missing(&known->environment, names), *set = missing(names, &known->environment);
@@ -90,47 +90,47 @@ static bool is_other(const struct engine *engine, const struct finding *known, c
 
 /* ---- one ---- */
 
-static unsigned tries_of(const struct engine *engine, const struct finding *known)
+static unsigned tries_of(const struct explorer *explorer, const struct finding *known)
 {
-	unsigned replays = engine->options->replays ? engine->options->replays : DEFAULT_REPLAYS;
+	unsigned replays = explorer->options->replays ? explorer->options->replays : DEFAULT_REPLAYS;
 
 	return finding_is_flaky(known) || replays < TRIES ? replays : TRIES;
 }
 
-static void renew(const struct engine *engine, const struct finding *known, char *text, size_t len)
+static void renew(const struct explorer *explorer, const struct finding *known, char *text, size_t len)
 {
-	if (engine->options->plant)
-		plant_renew(engine->options->plant, known->seed, text, len);
+	if (explorer->options->plant)
+		plant_renew(explorer->options->plant, known->seed, text, len);
 }
 
 static void still_there(
-	struct engine *engine, const struct finding *known, const struct steps *steps, const struct verdict *proof)
+	struct explorer *explorer, const struct finding *known, const struct steps *steps, const struct verdict *proof)
 {
 	struct finding finding = {0};
 
-	engine_met(engine, known->id)->found = true;
-	finding_make(engine, steps, proof, &finding);
+	explorer_met(explorer, known->id)->found = true;
+	finding_make(explorer, steps, proof, &finding);
 	finding.seen = known->seen;
 	finding.tried = known->tried;
 	finding.first_seen = known->first_seen;
 	finding.unfinished = known->unfinished;
 	if (known->found) {
 		finding.found = xstrdup(known->found);
-		renew(engine, known, finding.found, strlen(finding.found));
+		renew(explorer, known, finding.found, strlen(finding.found));
 	}
-	finding_put(engine, &finding, false);
-	if (engine->options->retried)
-		engine->options->retried(engine->options->data, known, true);
+	finding_put(explorer, &finding, false);
+	if (explorer->options->retried)
+		explorer->options->retried(explorer->options->data, known, true);
 }
 
-static void not_seen(struct engine *engine, const struct finding *known)
+static void not_seen(struct explorer *explorer, const struct finding *known)
 {
 	char other[SHOWN + 40];
 
-	if (!is_other(engine, known, other))
-		engine_met(engine, known->id)->gone = known;
+	if (!is_other(explorer, known, other))
+		explorer_met(explorer, known->id)->gone = known;
 	else if (known->state != FINDING_FIXED)
-		gap_add(engine->result,
+		gap_add(explorer->result,
 			"%s was not seen again, but %s, other than when it was found; 'hotcell findings repro %s' says whether it is fixed",
 			known->id, other, known->id);
 }
@@ -144,42 +144,42 @@ static void try_steps(struct known *it, const struct finding *known, const struc
 {
 	own(verdict_drop) struct verdict proof = {0};
 	struct surprise surprise = {.oracle = known->oracle};
-	struct engine *engine = it->engine;
+	struct explorer *explorer = it->explorer;
 
 	memcpy(surprise.id, known->id, sizeof(surprise.id));
-	for (unsigned left = tries_of(engine, known); left > 0; left--) {
-		if (trial_once(engine, steps, &surprise, true, &proof)) {
-			still_there(engine, known, steps, &proof);
+	for (unsigned left = tries_of(explorer, known); left > 0; left--) {
+		if (trial_once(explorer, steps, &surprise, true, &proof)) {
+			still_there(explorer, known, steps, &proof);
 			return;
 		}
-		if (engine_is_over(engine))
+		if (explorer_is_over(explorer))
 			return;
 		if (left > 1 && is_over(it)) {
 			it->late++;
 			return;
 		}
 	}
-	not_seen(engine, known);
+	not_seen(explorer, known);
 }
 
 static void try_one(struct known *it, const struct finding *known)
 {
 	own(steps_done) struct steps steps = {0};
-	struct engine *engine = it->engine;
-	const struct met *met = engine_meet(engine, known->id);
-	const char *why = why_not(engine, known);
+	struct explorer *explorer = it->explorer;
+	const struct met *met = explorer_meet(explorer, known->id);
+	const char *why = why_not(explorer, known);
 	struct err err;
 
 	if (met && met->found)
 		return;
-	if (!why && steps_read(&steps, target_subjects(engine->options->target), known->subject, known->input, &err) < 0)
+	if (!why && steps_read(&steps, target_subjects(explorer->options->target), known->subject, known->input, &err) < 0)
 		why = err.text;
 	if (why && known->state != FINDING_FIXED)
-		gap_add(engine->result, "%s was not tried again: %s", known->id, why);
+		gap_add(explorer->result, "%s was not tried again: %s", known->id, why);
 	if (why)
 		return;
 	for (size_t i = 0; i < steps.count; i++)
-		renew(engine, known, steps.list[i].input.data, steps.list[i].input.len);
+		renew(explorer, known, steps.list[i].input.data, steps.list[i].input.len);
 	if (met)
 		try_steps(it, known, &steps);
 	else
@@ -197,26 +197,26 @@ static uint64_t time_for_it(const struct fuzz_options *options)
 	return part >= KNOWN_LEAST_NS ? part : half < KNOWN_LEAST_NS ? half : KNOWN_LEAST_NS;
 }
 
-static bool is_of(const struct engine *engine, const struct finding *finding)
+static bool is_of(const struct explorer *explorer, const struct finding *finding)
 {
 	return finding->target && finding->kind && finding->oracle &&
-		strcmp(finding->target, target_name(engine->options->target)) == 0 &&
-		strcmp(finding->kind, target_mode_kind(engine->mode)) == 0;
+		strcmp(finding->target, target_name(explorer->options->target)) == 0 &&
+		strcmp(finding->kind, target_mode_kind(explorer->mode)) == 0;
 }
 
 /* Hangs come last: one of them may take as long as all others. */
-void confirm_known(struct engine *engine)
+void confirm_known(struct explorer *explorer)
 {
-	const struct finding_store *known = engine->options->known;
-	struct known it = {.engine = engine, .ends = clock_now() + time_for_it(engine->options)};
+	const struct finding_store *known = explorer->options->known;
+	struct known it = {.explorer = explorer, .ends = clock_now() + time_for_it(explorer->options)};
 	size_t tried = 0;
 
 	for (unsigned hangs = 0; hangs < 2; hangs++) {
 		for (size_t i = 0; known && i < known->count; i++) {
 			const struct finding *finding = &known->items[i];
-			if (!is_of(engine, finding) || (strcmp(finding->oracle, "hang") == 0) != hangs)
+			if (!is_of(explorer, finding) || (strcmp(finding->oracle, "hang") == 0) != hangs)
 				continue;
-			if (engine_tick(engine, "retrying known examples") || engine_is_enough(engine) || engine_open_again(engine) < 0)
+			if (explorer_tick(explorer, "retrying known examples") || explorer_is_enough(explorer) || explorer_open_again(explorer) < 0)
 				return;
 			if (tried++ && is_over(&it))
 				it.late++;
@@ -225,29 +225,29 @@ void confirm_known(struct engine *engine)
 		}
 	}
 	if (it.late)
-		gap_add(engine->result, "%zu of what is known %s not tried again: a part of the time is for that, and it was over",
+		gap_add(explorer->result, "%zu of what is known %s not tried again: a part of the time is for that, and it was over",
 			it.late, it.late == 1 ? "was" : "were");
 }
 
 /* Whether exploring came upon it after all. */
-static bool was_seen(const struct engine *engine, const struct met *met)
+static bool was_seen(const struct explorer *explorer, const struct met *met)
 {
-	for (size_t i = 0; i < engine->pending_count; i++)
-		if (strcmp(engine->pending[i].id, met->id) == 0)
+	for (size_t i = 0; i < explorer->pending_count; i++)
+		if (strcmp(explorer->pending[i].id, met->id) == 0)
 			return true;
 	return met->tries > 0;
 }
 
-void known_tell(struct engine *engine)
+void known_tell(struct explorer *explorer)
 {
-	struct fuzz_result *result = engine->result;
+	struct fuzz_result *result = explorer->result;
 
-	for (size_t i = 0; i < engine->met_count; i++) {
-		const struct met *met = &engine->met[i];
+	for (size_t i = 0; i < explorer->met_count; i++) {
+		const struct met *met = &explorer->met[i];
 		const struct finding *known = met->gone;
 		if (!known || met->found)
 			continue;
-		if (result->end == FUZZ_NOTHING || was_seen(engine, met)) {
+		if (result->end == FUZZ_NOTHING || was_seen(explorer, met)) {
 			gap_add(result, "%s did not come again as it is kept, but %s: it is not said to be fixed", known->id,
 				result->end == FUZZ_NOTHING ? "nothing was really fuzzed" : "was seen once");
 			continue;
@@ -256,7 +256,7 @@ void known_tell(struct engine *engine)
 			texts_add(&result->gone, known->id);
 		else if (known->state != FINDING_FIXED)
 			texts_add(&result->fixed, known->id);
-		if (engine->options->retried)
-			engine->options->retried(engine->options->data, known, false);
+		if (explorer->options->retried)
+			explorer->options->retried(explorer->options->data, known, false);
 	}
 }

@@ -4,8 +4,8 @@
  *
  * What the server asks of us inside a stream is answered on the same connection, so only after the stream has ended: a
  * server that waits for that inside its call is late. */
-#ifndef HOTCELL_FUZZ_HTTP_H
-#define HOTCELL_FUZZ_HTTP_H
+#ifndef HOTCELL_FUZZ_TOOL_MCP_HTTP_H
+#define HOTCELL_FUZZ_TOOL_MCP_HTTP_H
 
 #include <stdint.h>
 
