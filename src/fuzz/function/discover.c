@@ -9,10 +9,8 @@
 #include "base/fs.h"
 #include "base/homes.h"
 #include "base/term.h"
-#include "fuzz/function/c_text.h"
 #include "fuzz/function/language.h"
 #include "fuzz/function/reach.h"
-#include "fuzz/function/rust_host.h"
 
 #define ENTRIES_MAX 200000u /* of a folder */
 #define TARGETS_MAX 1000u
@@ -73,7 +71,7 @@ static char *package_of(const struct language *language, const char *file, const
 	own(freep) char *top = xstrdup(file);
 
 	*strrchr(top, '/') = '\0';
-	while (language == &language_python && *top && strcmp(top, reach->limit) != 0 && has_file(top, "__init__.py"))
+	while (language->package && *top && strcmp(top, reach->limit) != 0 && has_file(top, language->package))
 		*strrchr(top, '/') = '\0';
 	return *top && reach_allows(reach, top) ? ptr_take(&top) : xstrdup(reach->own);
 }
@@ -236,13 +234,13 @@ static bool may_have(const struct language *language, const struct buf *text, co
 	return words;
 }
 
-/* ---- names of C++ ---- */
+/* ---- names that are not typed whole ---- */
 
-static int no_cxx_function(const char *file, const char *typed, const struct buf *text, const struct names *names, struct err *err)
+static int no_such_name(const struct language *language, const char *file, const char *typed, const struct buf *text, const struct names *names, struct err *err)
 {
 	own(buf_done) struct buf path = {0}, name = {0};
 
-	if (!c_is_member(buf_text(text), text->len, typed))
+	if (!language->is_member(buf_text(text), text->len, typed))
 		return no_function(file, typed, names, err);
 	shown(file, &path);
 	shown(typed, &name);
@@ -252,8 +250,8 @@ static int no_cxx_function(const char *file, const char *typed, const struct buf
 }
 
 /* The whole name of the only function that was meant, in *ret: namespaces and types may be left out. */
-static int cxx_resolve(
-	const char *file, const char *typed, const struct buf *text, const struct names *names, char **ret, struct err *err)
+static int name_resolve(const struct language *language, const char *file, const char *typed, const struct buf *text,
+	const struct names *names, char **ret, struct err *err)
 {
 	own(texts_done) struct finding_texts found = {0};
 	own(buf_done) struct buf path = {0}, name = {0}, all = {0};
@@ -264,10 +262,10 @@ static int cxx_resolve(
 		return 0;
 	}
 	for (size_t i = 0; i < names->functions.count; i++)
-		if (c_name_fits(names->functions.items[i], typed) && !texts_have(&found, names->functions.items[i]))
+		if (language->name_fits(names->functions.items[i], typed) && !texts_have(&found, names->functions.items[i]))
 			texts_add(&found, names->functions.items[i]);
 	if (!found.count)
-		return no_cxx_function(file, typed, text, names, err);
+		return no_such_name(language, file, typed, text, names, err);
 	if (found.count == 1) {
 		*ret = xstrdup(found.items[0]);
 		return 0;
@@ -375,8 +373,8 @@ static int read_one(const char *typed, const char *function, const char *named, 
 		return err_set(err, ERR_USAGE, "'%s' is %s, and no file", buf_text(&name), kind_of(st.st_mode));
 	if (read_names(language, AT_FDCWD, path, &names, &text, err) < 0)
 		return -1;
-	if (function && language == &language_cxx) {
-		if (cxx_resolve(typed, function, &text, &names, &whole, err) < 0)
+	if (function && language->name_fits) {
+		if (name_resolve(language, typed, function, &text, &names, &whole, err) < 0)
 			return -1;
 		function = whole;
 	}
@@ -494,6 +492,15 @@ const char *function_word_colon(const char *word)
 	return strrchr(name, ':');
 }
 
+/* By the only language whose targets have two colons in a row. */
+static int path_read(const char *text, char **ret_file, char **ret_function, struct err *err)
+{
+	for (size_t i = 0; function_languages[i]; i++)
+		if (function_languages[i]->path_read)
+			return function_languages[i]->path_read(text, ret_file, ret_function, err);
+	return err_set(err, ERR_USAGE, "no language names its functions with '::'");
+}
+
 int function_targets_read(const char *text, struct function_targets *ret, struct err *err)
 {
 	struct stat st;
@@ -506,7 +513,7 @@ int function_targets_read(const char *text, struct function_targets *ret, struct
 	own(freep) char *file = NULL, *function = NULL;
 	if (colon[-1] == ':') {
 		own(freep) char *crate = xfmt("%.*s", (int)(strstr(text, "::") - text), text), *folder = realpath(crate, NULL);
-		return rust_crate_read(text, &file, &function, err) < 0 ? -1 : read_one(file, function, folder, ret, err);
+		return path_read(text, &file, &function, err) < 0 ? -1 : read_one(file, function, folder, ret, err);
 	}
 	file = xfmt("%.*s", (int)(colon - text), text);
 	return read_one(file, colon + 1, NULL, ret, err);

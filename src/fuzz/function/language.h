@@ -1,5 +1,5 @@
 /* A language: how its targets are found, built, run, replayed and measured. One file and one row each. Pure: texts in, a plan
- * out; what is on the disk is looked at by discover.c and plan.c. */
+ * out; what is on the disk is looked at by discover.c. */
 #ifndef HOTCELL_FUZZ_FUNCTION_LANGUAGE_H
 #define HOTCELL_FUZZ_FUNCTION_LANGUAGE_H
 
@@ -88,6 +88,13 @@ struct language {
 	/* Where a file's names are known only when it is run, for instance by words in it that take in others': "import *". A name that
 	 * may be there is then left to the cell to find. NULL: `names` has them all. NULL-terminated. */
 	const char *const *takes_in;
+	const char *package; /* a file that makes its folder part of a package: "__init__.py"; NULL: there are none */
+	/* Whether a function's whole name is meant by what was typed, and whether that names one that cannot be called: namespaces and
+	 * types may be left out. NULL: names are typed whole. */
+	bool (*name_fits)(const char *name, const char *typed);
+	bool (*is_member)(const char *text, size_t len, const char *typed);
+	/* Reads a target with two colons in a row: crate::module::function. NULL: there are none. */
+	int (*path_read)(const char *text, char **ret_file, char **ret_function, struct err *err);
 	bool (*is_harness_file)(const char *path); /* by its name: discovery looks in these first */
 	enum nested nested;
 	bool own_root; /* of what a folder holds, too, the project is the one that a root's file marks */

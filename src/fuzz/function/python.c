@@ -188,6 +188,7 @@ const struct language language_python = {
 	.roots = LIST("pyproject.toml", "setup.py", "setup.cfg"),
 	.names = python_names,
 	.takes_in = LIST("import *", "__getattr__", "globals()", "setattr("),
+	.package = "__init__.py",
 	.is_harness_file = path_is_harness,
 	.takes = TAKES_EXPECT,
 	.plan = python_plan,

@@ -161,6 +161,7 @@ const struct language language_rust = {
 	.nested = NESTED_ANY,
 	.own_root = true,
 	.names = rust_names,
+	.path_read = rust_crate_read,
 	.is_harness_file = is_harness_file,
 	.takes = TAKES_EXPECT | TAKES_SANITIZER,
 	.plan = rust_plan,
