@@ -18,7 +18,7 @@
 #include "cli/function_setup.h"
 #include "cli/fuzz_setup.h"
 #include "cli/verbs.h"
-#include "fuzz/corpus.h"
+#include "fuzz/function/corpus.h"
 
 #define WORK_MS 300000
 #define IMPORT_DEPTH 8

@@ -3,7 +3,7 @@
 #define HOTCELL_CLI_FUNCTION_COVERAGE_H
 
 #include "base/json.h"
-#include "fuzz/function.h"
+#include "fuzz/function/function.h"
 
 /* A row for each file, and their sum; nothing where nothing was measured. `here` is the folder that paths are shown from. */
 void coverage_put_table(const struct function_result *result, const char *here, struct buf *out);

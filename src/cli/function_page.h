@@ -6,7 +6,7 @@
 #define HOTCELL_CLI_FUNCTION_PAGE_H
 
 #include "finding/report.h"
-#include "fuzz/cover_history.h"
+#include "fuzz/function/cover_history.h"
 
 /* <section id=functions>...</section>; nothing where there are none. Lines of sources lead to findings that are on the page. */
 void functions_html_section(const struct cover_histories *histories, const struct findings *findings, struct buf *out);

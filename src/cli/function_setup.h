@@ -4,7 +4,7 @@
 
 #include "cli/fuzz_cells.h"
 #include "cli/fuzz_options.h"
-#include "fuzz/function.h"
+#include "fuzz/function/function.h"
 
 struct function_cli {
 	struct run_options run; /* first: its rows are shared with `hotcell run` */

@@ -2,7 +2,7 @@
 #ifndef HOTCELL_CLI_FUNCTION_VIEW_H
 #define HOTCELL_CLI_FUNCTION_VIEW_H
 
-#include "fuzz/function.h"
+#include "fuzz/function/function.h"
 
 #define HISTORY_MAX 128 /* even */
 

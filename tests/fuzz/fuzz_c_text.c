@@ -3,8 +3,8 @@
 #include <assert.h>
 #include <string.h>
 
-#include "fuzz/function/c_text.h"
-#include "fuzz/function/language.h"
+#include "fuzz/function/lang/c/c_text.h"
+#include "fuzz/function/lang/language.h"
 
 int LLVMFuzzerTestOneInput(const unsigned char *data, size_t size);
 

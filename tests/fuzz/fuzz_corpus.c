@@ -3,7 +3,7 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "fuzz/corpus.h"
+#include "fuzz/function/corpus.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -4,7 +4,7 @@
 #include <assert.h>
 #include <string.h>
 
-#include "fuzz/function/deepen.h"
+#include "fuzz/function/core/deepen.h"
 
 #define MAX 200u
 

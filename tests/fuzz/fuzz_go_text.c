@@ -2,8 +2,8 @@
 #include <assert.h>
 #include <string.h>
 
-#include "fuzz/function/go_text.h"
-#include "fuzz/function/stats.h"
+#include "fuzz/function/lang/go/go_text.h"
+#include "fuzz/function/lang/stats.h"
 
 int LLVMFuzzerTestOneInput(const unsigned char *data, size_t size);
 

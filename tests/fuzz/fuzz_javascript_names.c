@@ -2,7 +2,7 @@
 #include <assert.h>
 #include <string.h>
 
-#include "fuzz/function/language.h"
+#include "fuzz/function/lang/language.h"
 
 int LLVMFuzzerTestOneInput(const unsigned char *data, size_t size);
 

@@ -4,8 +4,8 @@
 #include <string.h>
 
 #include "cli/function_coverage.h"
-#include "fuzz/cover_history.h"
-#include "fuzz/function/lcov.h"
+#include "fuzz/function/cover_history.h"
+#include "fuzz/function/core/lcov.h"
 
 int LLVMFuzzerTestOneInput(const unsigned char *data, size_t size);
 

@@ -2,7 +2,7 @@
 #include <assert.h>
 #include <string.h>
 
-#include "fuzz/function/lock.h"
+#include "fuzz/function/lang/lock.h"
 
 int LLVMFuzzerTestOneInput(const unsigned char *data, size_t size);
 

@@ -3,7 +3,7 @@
 #include <assert.h>
 #include <string.h>
 
-#include "fuzz/function/rust_text.h"
+#include "fuzz/function/lang/rust/rust_text.h"
 
 int LLVMFuzzerTestOneInput(const unsigned char *data, size_t size);
 

@@ -3,7 +3,7 @@
 #include <assert.h>
 #include <string.h>
 
-#include "fuzz/function/stats.h"
+#include "fuzz/function/lang/stats.h"
 
 int LLVMFuzzerTestOneInput(const unsigned char *data, size_t size);
 

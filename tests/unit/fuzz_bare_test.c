@@ -5,7 +5,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 
-#include "fuzz/function/run.h"
+#include "fuzz/function/core/run.h"
 
 #define SECOND UINT64_C(1000000000)
 

@@ -14,8 +14,8 @@
 
 #include "base/beneath.h"
 #include "base/fs.h"
-#include "fuzz/corpus.h"
-#include "fuzz/function/power.h"
+#include "fuzz/function/corpus.h"
+#include "fuzz/function/core/power.h"
 
 static int folders_make(const char *path, struct err *err)
 {

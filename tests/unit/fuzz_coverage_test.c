@@ -14,9 +14,9 @@
 #include "base/fs.h"
 #include "cli/function_coverage.h"
 #include "cli/function_page.h"
-#include "fuzz/cover_history.h"
-#include "fuzz/function/history.h"
-#include "fuzz/function/lcov.h"
+#include "fuzz/function/cover_history.h"
+#include "fuzz/function/core/history.h"
+#include "fuzz/function/core/lcov.h"
 
 #define TEST(name) cmocka_unit_test(name)
 

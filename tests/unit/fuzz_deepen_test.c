@@ -11,8 +11,8 @@
 
 #include "base/beneath.h"
 #include "base/fs.h"
-#include "fuzz/function/deepen.h"
-#include "fuzz/function/run.h"
+#include "fuzz/function/core/deepen.h"
+#include "fuzz/function/core/run.h"
 
 #define TEST(name) cmocka_unit_test(name)
 

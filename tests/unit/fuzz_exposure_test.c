@@ -17,8 +17,8 @@
 #include "base/fs.h"
 #include "base/homes.h"
 #include "base/own.h"
-#include "fuzz/function/lock.h"
-#include "fuzz/function/reach.h"
+#include "fuzz/function/lang/lock.h"
+#include "fuzz/function/core/reach.h"
 
 #define TEST(name) cmocka_unit_test(name)
 #define SUM "h1:AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA="

@@ -7,8 +7,8 @@
 
 #include <string.h>
 
-#include "fuzz/function/go_text.h"
-#include "fuzz/function/run.h"
+#include "fuzz/function/lang/go/go_text.h"
+#include "fuzz/function/core/run.h"
 
 #define TEST(name) cmocka_unit_test(name)
 

@@ -10,7 +10,7 @@
 #include <sys/stat.h>
 
 #include "base/fs.h"
-#include "fuzz/function/run.h"
+#include "fuzz/function/core/run.h"
 
 #define TEST(name) cmocka_unit_test(name)
 

@@ -7,7 +7,7 @@
 
 #include <string.h>
 
-#include "fuzz/function/run.h"
+#include "fuzz/function/core/run.h"
 
 #define TEST(name) cmocka_unit_test(name)
 

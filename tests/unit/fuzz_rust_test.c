@@ -11,9 +11,9 @@
 
 #include "base/beneath.h"
 #include "base/fs.h"
-#include "fuzz/function/run.h"
-#include "fuzz/function/rust_host.h"
-#include "fuzz/function/rust_text.h"
+#include "fuzz/function/core/run.h"
+#include "fuzz/function/lang/rust/rust_host.h"
+#include "fuzz/function/lang/rust/rust_text.h"
 
 static int folders_make(const char *path, struct err *err)
 {
