@@ -4,7 +4,7 @@
 
 #include "base/json_read.h"
 #include "base/own.h"
-#include "finding/report_private.h"
+#include "finding/gate.h"
 
 #define BASELINE_IDS 200000
 
