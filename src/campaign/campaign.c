@@ -21,7 +21,6 @@
 #include "base/clock.h"
 #include "base/fs.h"
 #include "project/state.h"
-#include "campaign/view.h"
 #include "campaign/work.h"
 
 #define PULSE_NS (500 * NS_PER_MS)
@@ -54,7 +53,7 @@ void campaign_grid_set(struct campaign *campaign, uint64_t number, enum run_stat
 		return;
 	uint8_t *cell = &campaign->grid[(number - 1) * campaign->grid_count / runs];
 	/* one that stands for many shows the worst that has come to an end */
-	bool shared = runs > campaign->grid_count && *cell != VIEW_NOT_BEGUN;
+	bool shared = runs > campaign->grid_count && *cell != RUN_NOT_BEGUN;
 	if (!shared || *cell == RUN_RUNNING || rank[state] > rank[*cell])
 		*cell = (uint8_t)state;
 }
@@ -508,7 +507,7 @@ static void make_room(struct campaign *campaign)
 			.session = { .dir = -1, .out = -1, .err = -1 } };
 	campaign->grid_count = plan->runs < GRID_MAX ? plan->runs : GRID_MAX;
 	campaign->grid = xcalloc(campaign->grid_count, 1);
-	memset(campaign->grid, VIEW_NOT_BEGUN, campaign->grid_count);
+	memset(campaign->grid, RUN_NOT_BEGUN, campaign->grid_count);
 }
 
 static int open_all(struct campaign *campaign, const struct campaign_setup *setup, struct err *err)

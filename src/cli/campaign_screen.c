@@ -8,7 +8,7 @@
 #include "base/clock.h"
 #include "base/term.h"
 #include "door/policy/totals.h"
-#include "campaign/view.h"
+#include "view/campaign.h"
 #include "cli/cli.h"
 #include "cli/redraw.h"
 #include "cli/tty.h"

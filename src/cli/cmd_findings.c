@@ -13,7 +13,8 @@
 #include "cli/campaign_args.h"
 #include "cli/findings_place.h"
 #include "cli/verbs.h"
-#include "finding/report.h"
+#include "report/findings.h"
+#include "view/findings.h"
 
 #define EXIT_FOUND 1 /* more than the gate lets pass */
 #define FORMATS "table json csv sarif html md"

@@ -12,7 +12,7 @@
 #include "base/term.h"
 #include "cli/fuzz_kept.h"
 #include "cli/fuzz_out.h"
-#include "cli/fuzz_view.h"
+#include "view/fuzz.h"
 #include "cli/profile_options.h"
 #include "cli/redraw.h"
 #include "cli/tty.h"

@@ -1,5 +1,5 @@
 /* hotcell metrics: the numbers of campaigns as Prometheus text. */
-#include "campaign/metrics.h"
+#include "report/metrics.h"
 #include "cli/campaign_args.h"
 #include "base/out_file.h"
 #include "cli/verbs.h"

@@ -21,7 +21,7 @@
 #include "cli/run_doors.h"
 #include "cli/signals.h"
 #include "cli/verbs.h"
-#include "cli/verdict.h"
+#include "view/cell_result.h"
 
 #define NOWHERE "nothing.invalid" /* a name that can never be: RFC 6761 */
 #define LOG_MAX (16u << 20)

@@ -3,14 +3,14 @@
 #include <time.h>
 
 #include "base/term.h"
-#include "campaign/report.h"
+#include "report/campaign.h"
 #include "project/state.h"
 #include "cli/campaign_args.h"
 #include "base/out_file.h"
 #include "cli/findings_place.h"
-#include "cli/function_page.h"
+#include "report/functions.h"
 #include "cli/verbs.h"
-#include "finding/report.h"
+#include "report/findings.h"
 
 struct report_options {
 	const char *output, *state;

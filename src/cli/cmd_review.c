@@ -9,6 +9,7 @@
 #include "cli/backend.h"
 #include "cli/review_out.h"
 #include "cli/verbs.h"
+#include "view/review.h"
 
 #define EXIT_WORSE 1 /* something got through, or is worse than it was */
 #define EXIT_UNKNOWN 4 /* something could not be tried */

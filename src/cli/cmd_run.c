@@ -23,7 +23,7 @@
 #include "cli/signals.h"
 #include "cli/tty.h"
 #include "cli/verbs.h"
-#include "cli/verdict.h"
+#include "view/cell_result.h"
 #include "live/live.h"
 #include "redact/scrub.h"
 

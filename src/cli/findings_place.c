@@ -8,7 +8,7 @@
 #include "base/term.h"
 #include "project/state.h"
 #include "cli/cli.h"
-#include "finding/report.h"
+#include "report/findings.h"
 
 #define FOLDER "examples"
 #define TOLD_MAX 10

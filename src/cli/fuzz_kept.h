@@ -5,7 +5,7 @@
 
 #include "audit/audit.h"
 #include "cli/fuzz_cells.h"
-#include "finding/report.h"
+#include "report/findings.h"
 
 struct fuzz_kept {
 	struct finding_store store; /* what is written to */

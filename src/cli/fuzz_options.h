@@ -5,7 +5,7 @@
 
 #include "cli/run_spec.h"
 #include "finding/finding.h"
-#include "finding/report.h"
+#include "report/findings.h"
 #include "fuzz/tool/target.h"
 #include "oracle/oracle.h"
 

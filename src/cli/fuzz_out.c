@@ -7,7 +7,7 @@
 #include "base/size.h"
 #include "base/term.h"
 #include "cli/fuzz_kept.h"
-#include "cli/fuzz_view.h"
+#include "view/fuzz.h"
 #include "cli/tty.h"
 
 #define LINE_SHOWN 400

@@ -13,6 +13,7 @@
 #include "cell/cell.h"
 #include "cli/cli.h"
 #include "base/out_file.h"
+#include "report/review.h"
 
 #define SAVED_MAX ((size_t)16 << 20)
 #define LINE_SHOWN 600

@@ -128,12 +128,6 @@ extern const struct review_group review_groups[]; /* ends with a name of NULL */
 void review_held_by(const struct review_attack *attack, const char *quote, struct buf *out);
 const char *review_judged_by(const struct review_attack *attack); /* "observers", or "its own word" */
 void review_json_members(const struct review *review, struct json *json); /* into an open object */
-void review_text(const struct review *review, bool color, struct buf *out);
-/* What the receipt says: how many protections there are, and how many of them are on. */
-void review_protections(const struct review *review, size_t *ret_on, size_t *ret_count);
-void review_html(const struct review *review, struct buf *out); /* a page that needs nothing but itself */
-/* SARIF 2.1.0. `where`: the file that results are shown at, as a path in a repository: the saved review. */
-void review_sarif(const struct review *review, const char *where, struct json *json);
 /* The catalogue as Markdown: what is covered, by which protection and attack, and what is not. */
 void review_threats(struct buf *out);
 

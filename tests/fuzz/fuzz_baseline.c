@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/own.h"
-#include "finding/report.h"
+#include "report/findings.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "cli/cli.h"
-#include "cli/function_status.h"
+#include "view/function_status.h"
 
 const struct cli_verb *const cli_verbs[] = {NULL};
 

@@ -3,7 +3,7 @@
 #include <assert.h>
 #include <string.h>
 
-#include "cli/function_coverage.h"
+#include "view/coverage.h"
 #include "fuzz/function/cover_history.h"
 #include "fuzz/function/core/lcov.h"
 

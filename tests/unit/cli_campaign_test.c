@@ -12,10 +12,10 @@
 #include <sys/stat.h>
 
 #include "base/fs.h"
-#include "campaign/view.h"
+#include "view/campaign.h"
 #include "cli/campaign_args.h"
 #include "cli/campaign_files.h"
-#include "cli/grid.h"
+#include "view/grid_read.h"
 #include "base/out_file.h"
 #include "cli/redraw.h"
 #include "cli/run_text.h"
@@ -177,7 +177,7 @@ static void every_run_has_a_cell_and_neighbours_share_one(void **state)
 		assert_int_equal(grid_cell(&grid, 1), 0);
 		assert_int_equal(grid_cell(&grid, sizes[i]), grid.count - 1);
 		assert_int_equal(grid_cell(&grid, sizes[i] + 1), grid.count - 1);
-		assert_int_equal(grid.cells[0], VIEW_NOT_BEGUN);
+		assert_int_equal(grid.cells[0], RUN_NOT_BEGUN);
 	}
 }
 
@@ -217,7 +217,7 @@ static void assert_cells(struct campaign_at *at, struct grid *grid, const char *
 
 	assert_int_equal(grid_read(grid, at->ledger, &at->status, &err), 0);
 	for (size_t i = 0; expected[i]; i++)
-		got[i] = grid->cells[i] == VIEW_NOT_BEGUN ? '.' : letters[grid->cells[i]];
+		got[i] = grid->cells[i] == RUN_NOT_BEGUN ? '.' : letters[grid->cells[i]];
 	assert_string_equal(got, expected);
 }
 

@@ -16,7 +16,7 @@
 #include "base/fs.h"
 #include "base/utf8.h"
 #include "cli/cli.h"
-#include "cli/function_status.h"
+#include "view/function_status.h"
 
 /* Brings its own: the table of verbs is main.c's. */
 const struct cli_verb *const cli_verbs[] = {NULL};

@@ -17,7 +17,7 @@
 #include "cli/fuzz_cells.h"
 #include "cli/fuzz_options.h"
 #include "cli/fuzz_setup.h"
-#include "cli/fuzz_view.h"
+#include "view/fuzz.h"
 
 /* Brings its own: the table of verbs is main.c's. */
 const struct cli_verb *const cli_verbs[] = {NULL};

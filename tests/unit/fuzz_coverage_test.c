@@ -12,8 +12,8 @@
 #include <sys/stat.h>
 
 #include "base/fs.h"
-#include "cli/function_coverage.h"
-#include "cli/function_page.h"
+#include "view/coverage.h"
+#include "report/functions.h"
 #include "fuzz/function/cover_history.h"
 #include "fuzz/function/core/history.h"
 #include "fuzz/function/core/lcov.h"

@@ -19,6 +19,7 @@ enum run_state {
 	RUN_TIMEOUT,
 	RUN_STATE_COUNT
 };
+#define RUN_NOT_BEGUN 0xff /* a run that has no state yet, where states are bytes */
 extern const char *const run_state_names[RUN_STATE_COUNT]; /* "running", "again", "success", "error", "timeout" */
 bool run_state_final(enum run_state state);
 /* The marker file of a final state: "SUCCESS", "ERROR", "TIMEOUT"; else NULL. */
