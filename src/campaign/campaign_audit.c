@@ -1,8 +1,8 @@
 /* What a campaign writes to the audit log, which is beside the ledger. It goes with the batches: see batch.c. */
 #include <errno.h>
 
-#include "campaign/cell_audit.h"
-#include "campaign/secrets.h"
+#include "run/cell_audit.h"
+#include "run/secrets.h"
 #include "project/state.h"
 #include "campaign/work.h"
 

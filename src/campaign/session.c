@@ -15,7 +15,7 @@
 #include "base/json.h"
 #include "base/term.h"
 #include "door/policy/totals.h"
-#include "campaign/secrets.h"
+#include "run/secrets.h"
 
 #define DEFAULT_FOLDER "fuzz" /* of "fuzz/runs", where --output is not given */
 #define OWNER_FILE ".hotcell-campaign"

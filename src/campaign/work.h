@@ -5,7 +5,7 @@
 
 #include "audit/audit.h"
 #include "campaign/campaign.h"
-#include "campaign/door_audit.h"
+#include "run/door_audit.h"
 #include "campaign/sched.h"
 #include "campaign/session.h"
 #include "door/doors.h"

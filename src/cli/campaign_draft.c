@@ -17,7 +17,7 @@
 #include "campaign/session.h"
 #include "project/state.h"
 #include "cli/backend.h"
-#include "cli/hide.h"
+#include "run/hidden.h"
 #include "cli/manifest_check.h"
 #include "cli/run_text.h"
 
@@ -120,7 +120,7 @@ static void put_shown(struct campaign_record *record)
 {
 	struct buf shown = {0};
 
-	redact_show(cli_hidden(), REDACT_VALUES, record->words, record->words_len, &shown);
+	redact_show(hidden_redactor(), REDACT_VALUES, record->words, record->words_len, &shown);
 	if (shown.len > 0 && memcmp(shown.data, record->words, shown.len) != 0) {
 		record->shown_len = shown.len;
 		record->shown = buf_take(&shown);
@@ -148,7 +148,7 @@ int draft_build(struct campaign_record *ret, const struct campaign_words *words,
 		draft_doors(&policy, &built, words, backend, err) < 0 || draft_replay(words, &replay, err) < 0 ||
 		cell_spec_check(&built.spec, err) < 0)
 		return -1;
-	cli_hide(&(struct secrets){.env = built.spec.env, .names = options->run.secret_env.items});
+	hidden_set(&(struct secrets){.env = built.spec.env, .names = options->run.secret_env.items});
 	put_shown(ret);
 	if (check_env(&options->run.env, err) < 0)
 		return -1;
@@ -432,7 +432,7 @@ static void add_words(struct buf *out, const char *label, const char *const *wor
 		return;
 	buf_fmt(out, "         - %s:", label);
 	for (; *words; words++) {
-		own(freep) char *word = redact_copy(cli_hidden(), REDACT_VALUES, *words);
+		own(freep) char *word = redact_copy(hidden_redactor(), REDACT_VALUES, *words);
 		buf_char(out, ' ');
 		run_text_quote(word, strlen(word), out);
 	}
@@ -532,7 +532,7 @@ static void json_words(struct json *json, const char *key, const char *const *wo
 	json_key(json, key);
 	json_open(json, '[');
 	for (; words && *words; words++) {
-		own(freep) char *word = redact_copy(cli_hidden(), REDACT_VALUES, *words);
+		own(freep) char *word = redact_copy(hidden_redactor(), REDACT_VALUES, *words);
 		json_string(json, word);
 	}
 	json_close(json, ']');

@@ -7,7 +7,7 @@
 #include "base/term.h"
 #include "cli/config.h"
 #include "cli/fuzz_options.h"
-#include "cli/hide.h"
+#include "run/hidden.h"
 #include "cli/profile_options.h"
 #include "cli/verbs.h"
 
@@ -53,7 +53,7 @@ static int parse_words(struct campaign_words *words, struct err *err)
 {
 	bool help;
 
-	cli_hide_words((const char *const *)words->argv, (size_t)words->argc);
+	hidden_words((const char *const *)words->argv, (size_t)words->argc);
 	campaign_options_defaults(&words->options);
 	if (cli_parse(&verb_campaign_run, words->argc, words->argv, &words->options, &words->args, &help, err) < 0)
 		return -1;

@@ -184,12 +184,4 @@ int cli_print_to(int fd, const struct buf *text); /* likewise; stdout or stderr 
 /* Colour may be used on this descriptor: a terminal, NO_COLOR unset or empty, TERM not "dumb". */
 bool cli_color(int fd);
 
-/* ---- our own environment ---- */
-
-/* Copies the environment to the heap and wipes the block the kernel shows in /proc/PID/environ.
- * getenv works on as before. Once, first thing in main. */
-void cli_env_hide(void);
-/* Drops and wipes all but the names we need ourselves (PATH, HOME, TERM, HOTCELL_*, ...). */
-void cli_env_forget(void);
-
 #endif

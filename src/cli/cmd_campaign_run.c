@@ -18,11 +18,12 @@
 #include "cli/campaign_options.h"
 #include "cli/campaign_draft.h"
 #include "cli/campaign_screen.h"
-#include "cli/hide.h"
+#include "run/hidden.h"
 #include "cli/manifest_check.h"
-#include "cli/signals.h"
+#include "base/signals.h"
 #include "cli/verbs.h"
 #include "live/live.h"
+#include "run/environment.h"
 
 #define EXIT_FAILURES 1 /* not every run succeeded */
 #define EXIT_NOTHING 3 /* not one run really ran */
@@ -309,10 +310,10 @@ static int work(const char *state, const struct campaign_record *record, const s
 	if (typed->detach && detach(state, record->name, &ready, &code))
 		return code;
 	int taken = take_credentials(&built, &policy, record, &err);
-	cli_hide(&(struct secrets){.env = built.spec.env, .names = words->options.run.secret_env.items, .policy = &policy});
-	setup.redactor = cli_hidden();
-	it.command = cli_hidden_command(built.spec.argv);
-	cli_env_forget();
+	hidden_set(&(struct secrets){.env = built.spec.env, .names = words->options.run.secret_env.items, .policy = &policy});
+	setup.redactor = hidden_redactor();
+	it.command = hidden_command(built.spec.argv);
+	environment_forget();
 	return taken < 0 ? detach_failed(ready, &err) : supervise(&it, &setup, ready);
 }
 

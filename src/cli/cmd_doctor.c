@@ -6,6 +6,7 @@
 #include "base/term.h"
 #include "cell/cell.h"
 #include "cli/verbs.h"
+#include "run/environment.h"
 
 #define PROBES_MAX 64
 
@@ -97,7 +98,7 @@ static int run(void *data, const struct cli_args *args)
 	size_t lacking = 0;
 
 	(void)args;
-	cli_env_forget();
+	environment_forget();
 	size_t count = cell_probe(backend, probes, PROBES_MAX);
 	if (count == 0) { /* "all 0 of them work" must never be said */
 		cli_say("nothing could be tried with the %s backend", backend);

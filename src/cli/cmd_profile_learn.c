@@ -19,7 +19,7 @@
 #include "cli/manifest_check.h"
 #include "cli/profile_options.h"
 #include "cli/run_doors.h"
-#include "cli/signals.h"
+#include "base/signals.h"
 #include "cli/verbs.h"
 #include "view/cell_result.h"
 

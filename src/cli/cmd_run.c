@@ -14,18 +14,19 @@
 #include "base/fs.h"
 #include "base/json.h"
 #include "cli/backend.h"
-#include "cli/hide.h"
+#include "run/hidden.h"
 #include "cli/manifest_check.h"
 #include "cli/profile_options.h"
-#include "cli/run_audit.h"
+#include "run/audit.h"
 #include "cli/run_doors.h"
 #include "cli/run_spec.h"
-#include "cli/signals.h"
+#include "base/signals.h"
 #include "cli/tty.h"
 #include "cli/verbs.h"
 #include "view/cell_result.h"
 #include "live/live.h"
 #include "redact/scrub.h"
+#include "run/environment.h"
 
 #define LIVE_AFTER_NS (20 * NS_PER_MS)
 #define TAIL_KEPT (64 << 10) /* what `hotcell logs` can show */
@@ -125,7 +126,7 @@ static int put_json(struct run *run, const struct cell_result *result)
 	if (!run->options->json && run->json_fd < 0)
 		return 0;
 	json_open(&json, '{');
-	secrets_result(cli_hidden(), result, &shown);
+	secrets_result(hidden_redactor(), result, &shown);
 	cell_result_members(&shown, &json);
 	run_doors_json(&run->doors, &json);
 	json_close(&json, '}');
@@ -279,7 +280,7 @@ static void on_exec_ended(void *data, const char *cell, int wait_status, const s
 static void live_start(void *data)
 {
 	struct run *run = data;
-	own(freep) char *command = cli_hidden_command(run->spec->argv);
+	own(freep) char *command = hidden_command(run->spec->argv);
 	const char *const shown[] = {command, NULL};
 	struct err err = {0};
 
@@ -303,9 +304,9 @@ static void on_printed(void *data, unsigned stream, const char *bytes, size_t le
 
 	run->scrub[stream].even = run->doors.policy.secret_count > 0; /* of what the cell has itself it can learn nothing */
 	if (len > 0)
-		scrub_take(&run->scrub[stream], redactor_words(cli_hidden()), bytes, len, out);
+		scrub_take(&run->scrub[stream], redactor_words(hidden_redactor()), bytes, len, out);
 	else
-		scrub_end(&run->scrub[stream], redactor_words(cli_hidden()), out);
+		scrub_end(&run->scrub[stream], redactor_words(hidden_redactor()), out);
 }
 
 static int run_cell(struct run *run, struct cell_spec *spec)
@@ -319,7 +320,7 @@ static int run_cell(struct run *run, struct cell_spec *spec)
 		.keep = TAIL_KEPT,
 		.listening = on_listening,
 		.forbidden = on_forbidden,
-		.change = redactor_knows(cli_hidden()) ? on_printed : NULL,
+		.change = redactor_knows(hidden_redactor()) ? on_printed : NULL,
 		.pass_unchanged = !run->options->redact,
 	};
 	struct err err = {0};
@@ -401,7 +402,7 @@ static int explain(const struct run *run, const struct cell_spec *spec)
 		buf_char(&out, '\n');
 	}
 	cell_explain(run->backend, spec, &page);
-	redact_show(cli_hidden(), REDACT_VALUES, buf_text(&page), page.len, &out);
+	redact_show(hidden_redactor(), REDACT_VALUES, buf_text(&page), page.len, &out);
 	door_options_explain(&run->doors.policy, "doors           ", "                ", &out);
 	if (budget_is_set(&run->doors.policy.budget)) {
 		buf_str(&out, "budget          ");
@@ -420,7 +421,13 @@ static int run_with(const struct run_options *options, const struct cli_args *ar
 	if (backend_choose(options, &run.backend, &err) < 0 ||
 		run_spec_build(&built, options, args->command, &err) < 0)
 		return cli_fail(&err);
-	own(freep) char *project = !options->audit && strcmp(run.backend, "none") == 0 ? run_audit_project() : NULL;
+	own(freep) char *project = NULL;
+	if (!options->audit && strcmp(run.backend, "none") == 0) {
+		struct err why = {0};
+		project = run_audit_project(&why);
+		if (why.code)
+			cli_say("no audit log is kept of this: %s", why.text);
+	}
 	const char *audit = options->audit ? options->audit : project;
 	/* Before there is a credential in memory that a fork would copy. */
 	if (!options->explain && manifest_check(&options->manifests, &err) < 0) {
@@ -430,8 +437,8 @@ static int run_with(const struct run_options *options, const struct cli_args *ar
 	}
 	if (run_doors_build(&run.doors, options, run.backend, &built, !options->explain, &err) < 0)
 		return cli_fail(&err);
-	cli_hide(&(struct secrets){.env = built.spec.env, .names = options->secret_env.items, .policy = &run.doors.policy});
-	cli_env_forget();
+	hidden_set(&(struct secrets){.env = built.spec.env, .names = options->secret_env.items, .policy = &run.doors.policy});
+	environment_forget();
 	if (strcmp(run.backend, "none") == 0)
 		backend_warn_none();
 	if (options->explain)

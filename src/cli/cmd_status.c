@@ -20,7 +20,7 @@
 #include "view/function_status.h"
 #include "view/grid_read.h"
 #include "cli/redraw.h"
-#include "cli/signals.h"
+#include "base/signals.h"
 #include "cli/tty.h"
 #include "cli/verbs.h"
 

@@ -16,9 +16,10 @@
 #include "cli/backend.h"
 #include "cli/fuzz_options.h"
 #include "cli/fuzz_setup.h"
-#include "cli/hide.h"
+#include "run/hidden.h"
 #include "cli/redraw.h"
-#include "cli/signals.h"
+#include "base/signals.h"
+#include "run/environment.h"
 
 #define NICE_CROWDED 5u
 #define DICT_MAX ((size_t)4 << 20)
@@ -398,9 +399,9 @@ int function_setup_open(struct function_setup *it, struct err *err)
 {
 	static const int ours[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT, 0};
 
-	cli_hide(&(struct secrets){.env = it->built.spec.env, .names = it->cli->run.secret_env.items});
-	cli_env_forget();
-	it->options.hidden = cli_hidden();
+	hidden_set(&(struct secrets){.env = it->built.spec.env, .names = it->cli->run.secret_env.items});
+	environment_forget();
+	it->options.hidden = hidden_redactor();
 	if (it->options.bare)
 		backend_warn_none();
 	it->loop = loop_open(err);

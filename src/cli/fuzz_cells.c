@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "base/clock.h"
-#include "campaign/cell_audit.h"
+#include "run/cell_audit.h"
 
 #define SETTLE_NS (5 * NS_PER_S) /* a cell dies within one second */
 #define TURN_MS 50

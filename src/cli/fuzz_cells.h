@@ -7,7 +7,7 @@
 #ifndef HOTCELL_CLI_FUZZ_CELLS_H
 #define HOTCELL_CLI_FUZZ_CELLS_H
 
-#include "cli/run_audit.h"
+#include "run/audit.h"
 
 #define FUZZ_CELLS_LINES 10000
 

@@ -11,13 +11,14 @@
 #include "base/fs.h"
 #include "base/out_file.h"
 #include "base/term.h"
-#include "campaign/secrets.h"
+#include "run/secrets.h"
 #include "project/state.h"
 #include "cli/backend.h"
-#include "cli/hide.h"
+#include "run/hidden.h"
 #include "cli/manifest_check.h"
 #include "cli/redraw.h"
-#include "cli/signals.h"
+#include "base/signals.h"
+#include "run/environment.h"
 
 #define SCHEMA_MAX ((size_t)16 << 20)
 #define DICT_MAX ((size_t)4 << 20)
@@ -305,8 +306,8 @@ int fuzz_setup_open(struct fuzz_setup *it, struct err *err)
 	static const int ours[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT, 0};
 	const struct fuzz_cli *cli = it->cli;
 
-	cli_hide(&(struct secrets){.env = it->built.spec.env, .names = cli->run.secret_env.items});
-	cli_env_forget();
+	hidden_set(&(struct secrets){.env = it->built.spec.env, .names = cli->run.secret_env.items});
+	environment_forget();
 	if (strcmp(it->backend, "none") == 0)
 		backend_warn_none();
 	it->loop = loop_open(err);
@@ -384,9 +385,9 @@ char *fuzz_file_shown(const char *state, const char *here, const char *file)
 
 static void hide_evidence(struct finding *finding)
 {
-	for (size_t i = 0; redactor_knows(cli_hidden()) && i < finding->evidence.count; i++) {
+	for (size_t i = 0; redactor_knows(hidden_redactor()) && i < finding->evidence.count; i++) {
 		struct buf shown = {0};
-		redact_show(cli_hidden(), REDACT_VALUES, finding->evidence.items[i], strlen(finding->evidence.items[i]), &shown);
+		redact_show(hidden_redactor(), REDACT_VALUES, finding->evidence.items[i], strlen(finding->evidence.items[i]), &shown);
 		free(finding->evidence.items[i]);
 		finding->evidence.items[i] = shown.len ? buf_take(&shown) : xstrdup("");
 	}

@@ -33,6 +33,7 @@
 
 #include "cli/verbs.h"
 #include "cli/words_fd.h"
+#include "run/environment.h"
 
 const struct cli_verb *const cli_verbs[] = {
 	&verb_run,
@@ -139,7 +140,7 @@ int main(int argc, char **argv)
 	no_core();
 	if (standard_descriptors() < 0)
 		return EXIT_OURS;
-	cli_env_hide();
+	environment_hide();
 	(void)signal(SIGCHLD, SIG_DFL); /* whoever started us may ignore it, and then nobody could wait for a child */
 	(void)signal(
 		SIGPIPE, SIG_IGN); /* a reader that went away is an error of write, not our end */

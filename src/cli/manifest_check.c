@@ -6,8 +6,8 @@
 
 #include "base/fs.h"
 #include "base/term.h"
-#include "campaign/cell_audit.h"
-#include "cli/hide.h"
+#include "run/cell_audit.h"
+#include "run/hidden.h"
 
 int manifest_folder_open(const char *folder, struct err *err)
 {
@@ -129,6 +129,6 @@ void manifest_refused(const char *audit, const struct err *why)
 {
 	struct err err = {0};
 
-	if (cell_audit_refusal(audit, cli_hidden(), "manifest", why->text, &err) < 0)
+	if (cell_audit_refusal(audit, hidden_redactor(), "manifest", why->text, &err) < 0)
 		(void)cli_fail(&err);
 }

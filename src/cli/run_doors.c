@@ -8,7 +8,7 @@
 #include "base/beneath.h"
 #include "base/fs.h"
 #include "door/policy/totals.h"
-#include "campaign/secrets.h"
+#include "run/secrets.h"
 
 static const char *const kept_names[] = {NETWORK_LOG, NETWORK_EXCHANGES, NULL};
 

@@ -5,7 +5,7 @@
 #ifndef HOTCELL_CLI_RUN_DOORS_H
 #define HOTCELL_CLI_RUN_DOORS_H
 
-#include "cli/run_audit.h"
+#include "run/audit.h"
 #include "cli/run_spec.h"
 #include "door/doors.h"
 

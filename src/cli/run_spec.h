@@ -34,7 +34,7 @@ void run_options_defaults(void *options);
 int run_uid_set(void *options, const char *value, struct err *err);
 
 /* Reads the current folder (relative paths) and the environment (--pass-env, TERM): call it before
- * cli_env_forget. Names of --pass-env that are not set are said, not refused. The command and the
+ * environment_forget. Names of --pass-env that are not set are said, not refused. The command and the
  * lists of `options` must outlive it. Errors have code ERR_USAGE. */
 MUST_CHECK int run_spec_build(struct run_spec *ret, const struct run_options *options,
 	char *const *command, struct err *err);

@@ -8,7 +8,7 @@
 
 #include "base/term.h"
 #include "cell/cell.h"
-#include "cli/hide.h"
+#include "run/hidden.h"
 
 #define LINE_MAX_SAID 400
 
@@ -36,7 +36,7 @@ void cli_say(const char *format, ...)
 	va_end(args);
 	if (len < 0)
 		return;
-	redact_line(cli_hidden(), text);
+	redact_line(hidden_redactor(), text);
 	(void)fprintf(stderr, "%shotcell: %s\n", cli_apart(STDERR_FILENO), text);
 	explicit_bzero(text, (size_t)len);
 	free(text);
@@ -88,7 +88,7 @@ int cli_run(const struct cli_verb *verb, int argc, char **argv)
 
 	if (verb->defaults)
 		verb->defaults(options);
-	cli_hide_words((const char *const *)argv, (size_t)argc);
+	hidden_words((const char *const *)argv, (size_t)argc);
 	int parsed = cli_parse(verb, argc, argv, options, &args, &help, &err);
 	if (parsed < 0) {
 		code = cli_fail(&err);
@@ -100,6 +100,6 @@ int cli_run(const struct cli_verb *verb, int argc, char **argv)
 		code = verb->run(options, &args);
 	}
 	cli_parse_done(verb, options, &args);
-	cli_hide_nothing();
+	hidden_nothing();
 	return code;
 }

@@ -16,7 +16,7 @@
 #include "audit/audit.h"
 #include "base/base64.h"
 #include "base/fs.h"
-#include "campaign/cell_audit.h"
+#include "run/cell_audit.h"
 
 struct fixture {
 	char folder[64];

@@ -11,7 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "campaign/door_audit.h"
+#include "run/door_audit.h"
 
 static char folder[] = "/tmp/door-audit-XXXXXX";
 static char *path;

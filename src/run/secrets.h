@@ -2,8 +2,8 @@
  *
  * Secret are the values of variables whose names say so ("API_TOKEN"), whose values are keys by their shape, or that the
  * user named with --secret-env; the password of a URL among these by itself, too; and the credentials of secret doors. */
-#ifndef HOTCELL_CAMPAIGN_SECRETS_H
-#define HOTCELL_CAMPAIGN_SECRETS_H
+#ifndef HOTCELL_RUN_SECRETS_H
+#define HOTCELL_RUN_SECRETS_H
 
 #include "cell/cell.h"
 #include "door/policy/policy.h"

@@ -1,4 +1,4 @@
-#include "campaign/secrets.h"
+#include "run/secrets.h"
 
 #include <string.h>
 

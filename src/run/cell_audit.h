@@ -1,6 +1,6 @@
 /* Cells in the audit log, as `run` and campaigns write them. */
-#ifndef HOTCELL_CAMPAIGN_CELL_AUDIT_H
-#define HOTCELL_CAMPAIGN_CELL_AUDIT_H
+#ifndef HOTCELL_RUN_CELL_AUDIT_H
+#define HOTCELL_RUN_CELL_AUDIT_H
 
 #include "audit/audit.h"
 #include "cell/cell.h"

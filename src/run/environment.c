@@ -1,8 +1,12 @@
 /* Our own environment. The kernel shows the block a program was started with in /proc/PID/environ
  * for as long as it lives, and what a user keeps there (tokens, keys) must not outlive its use. */
-#include "cli/cli.h"
+#include "run/environment.h"
 
+#include <stdbool.h>
+#include <stdlib.h>
 #include <string.h>
+
+#include "base/buf.h"
 
 extern char **environ;
 
@@ -24,7 +28,7 @@ static const char *const needed[] = {
 	NULL,
 };
 
-void cli_env_hide(void)
+void environment_hide(void)
 {
 	size_t count = 0;
 
@@ -50,7 +54,7 @@ static bool is_needed(const char *pair)
 	return false;
 }
 
-void cli_env_forget(void)
+void environment_forget(void)
 {
 	char **keep = environ;
 

@@ -1,12 +1,11 @@
-#include "cli/run_audit.h"
+#include "run/audit.h"
 
 #include <stdio.h>
 
 #include "base/clock.h"
-#include "campaign/cell_audit.h"
-#include "campaign/secrets.h"
+#include "run/cell_audit.h"
+#include "run/secrets.h"
 #include "project/state.h"
-#include "cli/cli.h"
 
 #define WAIT_NS (NS_PER_S / 10) /* of verdicts: there may be thousands in a second */
 
@@ -25,13 +24,10 @@ int run_audit_open(struct run_audit *ret, const char *path, const char *backend,
 	return audit_flush(ret->audit, err);
 }
 
-char *run_audit_project(void)
+char *run_audit_project(struct err *err)
 {
-	struct err err = {0};
-	own(freep) char *state = state_is_none(NULL) ? NULL : state_folder(NULL, false, &err);
+	own(freep) char *state = state_is_none(NULL) ? NULL : state_folder(NULL, false, err);
 
-	if (err.code)
-		cli_say("no audit log is kept of this: %s", err.text);
 	return state ? state_audit(state) : NULL;
 }
 

@@ -2,8 +2,8 @@
  *
  * A run may have DOOR_AUDIT_LINES of them: one that knocks a million times must not fill the disk. After that equal ones
  * are only counted, and at its end an event "door-left-out" says how often each was. */
-#ifndef HOTCELL_CAMPAIGN_DOOR_AUDIT_H
-#define HOTCELL_CAMPAIGN_DOOR_AUDIT_H
+#ifndef HOTCELL_RUN_DOOR_AUDIT_H
+#define HOTCELL_RUN_DOOR_AUDIT_H
 
 #include "audit/audit.h"
 #include "door/doors.h"

@@ -1,4 +1,4 @@
-#include "cli/hide.h"
+#include "run/hidden.h"
 
 #include <string.h>
 
@@ -12,17 +12,17 @@ static void hide(struct redactor *redactor)
 	(void)redactor_free(before);
 }
 
-void cli_hide(const struct secrets *secrets)
+void hidden_set(const struct secrets *secrets)
 {
 	hide(secrets_redactor(secrets, false));
 }
 
-void cli_hide_nothing(void)
+void hidden_nothing(void)
 {
 	hide(NULL);
 }
 
-const struct redactor *cli_hidden(void)
+const struct redactor *hidden_redactor(void)
 {
 	return hidden;
 }
@@ -37,7 +37,7 @@ static const char *value_of(const char *const *words, size_t count, size_t at, c
 	return words[at][len] == '=' ? words[at] + len + 1 : words[at][len] == '\0' && at + 1 < count ? words[at + 1] : NULL;
 }
 
-void cli_hide_words(const char *const *words, size_t count)
+void hidden_words(const char *const *words, size_t count)
 {
 	own(freep) const char **env = xcalloc(count + 1, sizeof(*env));
 	own(freep) const char **names = xcalloc(count + 1, sizeof(*names));
@@ -55,14 +55,14 @@ void cli_hide_words(const char *const *words, size_t count)
 			env[env_count++] = passed[passed_count++] = xfmt("%s=%s", own_name, own_value);
 	}
 	if (env_count > 0)
-		cli_hide(&(struct secrets){.env = env, .names = names});
+		hidden_set(&(struct secrets){.env = env, .names = names});
 	for (size_t i = 0; i < passed_count; i++) {
 		explicit_bzero(passed[i], strlen(passed[i]));
 		free(passed[i]);
 	}
 }
 
-char *cli_hidden_command(const char *const *argv)
+char *hidden_command(const char *const *argv)
 {
 	struct buf text = {0};
 

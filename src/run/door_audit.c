@@ -1,4 +1,4 @@
-#include "campaign/door_audit.h"
+#include "run/door_audit.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,10 +1,10 @@
-#include "campaign/cell_audit.h"
+#include "run/cell_audit.h"
 
 #include <string.h>
 #include <sys/wait.h>
 
 #include "base/clock.h"
-#include "campaign/secrets.h"
+#include "run/secrets.h"
 
 /* ---- what was decided ---- */
 

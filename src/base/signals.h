@@ -1,6 +1,6 @@
 /* Signals as the verbs take them. */
-#ifndef HOTCELL_CLI_SIGNALS_H
-#define HOTCELL_CLI_SIGNALS_H
+#ifndef HOTCELL_BASE_SIGNALS_H
+#define HOTCELL_BASE_SIGNALS_H
 
 #include "base/loop.h"
 

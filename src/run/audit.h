@@ -1,11 +1,11 @@
 /* What `run --audit FILE` writes: what was decided, the beginning and the end of the cell, and each verdict of its doors.
  * Without a file everything here does nothing. */
-#ifndef HOTCELL_CLI_RUN_AUDIT_H
-#define HOTCELL_CLI_RUN_AUDIT_H
+#ifndef HOTCELL_RUN_AUDIT_H
+#define HOTCELL_RUN_AUDIT_H
 
 #include "audit/audit.h"
 #include "base/loop.h"
-#include "campaign/door_audit.h"
+#include "run/door_audit.h"
 #include "cell/cell.h"
 #include "door/policy/policy.h"
 
@@ -23,9 +23,9 @@ struct run_audit { /* zero: none */
 /* `path` NULL: none. Writes what was decided: a log that cannot be written fails before anything runs. */
 MUST_CHECK int run_audit_open(struct run_audit *ret, const char *path, const char *backend, const struct cell_spec *spec,
 	const struct door_policy *policy, struct err *err);
-/* The log of the project that we are in, for what must leave a trace though no --audit was given; NULL: there is none. The
- * caller frees. */
-char *run_audit_project(void);
+/* The log of the project that we are in, for what must leave a trace though no --audit was given; NULL: there is none, and
+ * err says why where it cannot be used. The caller frees. */
+char *run_audit_project(struct err *err);
 void run_audit_done(struct run_audit *audit);
 MUST_CHECK int run_audit_start(struct run_audit *audit, const char *cell, struct err *err);
 /* `network`: NULL without doors. */

@@ -1,4 +1,4 @@
-#include "cli/signals.h"
+#include "base/signals.h"
 
 int signals_take(struct loop *loop, const int *numbers, loop_signal_fn *fn, void *data, struct err *err)
 {
