@@ -14,7 +14,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "cli/cli.h"
+#include "cli/core/cli.h"
 
 /* clang-format off */
 #define FILE_OPTION(field, help_) \

@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-#include "cli/cli.h"
+#include "cli/core/cli.h"
 
 void backend_warn_none(void)
 {

@@ -9,7 +9,7 @@
 #include "cli/fuzz_options.h"
 #include "run/hidden.h"
 #include "cli/profile_options.h"
-#include "cli/verbs.h"
+#include "cli/cmd/verbs.h"
 
 #define TIMEOUT_MS (15 * 60 * 1000)
 

@@ -17,7 +17,7 @@
 #define HOTCELL_CLI_CONFIG_H
 
 #include "base/value.h"
-#include "cli/cli.h"
+#include "cli/core/cli.h"
 
 struct config_words {
 	char **words; /* for cli_parse, before the user's own, which then win; lists add up */

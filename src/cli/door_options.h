@@ -2,7 +2,7 @@
 #ifndef HOTCELL_CLI_DOOR_OPTIONS_H
 #define HOTCELL_CLI_DOOR_OPTIONS_H
 
-#include "cli/cli.h"
+#include "cli/core/cli.h"
 #include "door/policy/policy.h"
 
 struct door_options {

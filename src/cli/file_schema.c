@@ -5,7 +5,7 @@
 
 #include "base/size.h"
 #include "cli/config.h"
-#include "cli/verbs.h"
+#include "cli/cmd/verbs.h"
 #include "profile/profile.h"
 #include "schema/schema.h"
 

@@ -10,7 +10,7 @@
 
 #include "base/json.h"
 #include "base/value.h"
-#include "cli/cli.h"
+#include "cli/core/cli.h"
 
 void config_schema(const struct cli_verb *verb, struct json *json); /* of a file of the verb's options */
 void profile_schema(struct json *json); /* with the system calls that cells know on this processor */

@@ -17,7 +17,7 @@
 #include "cli/fuzz_options.h"
 #include "cli/fuzz_setup.h"
 #include "run/hidden.h"
-#include "cli/redraw.h"
+#include "cli/core/redraw.h"
 #include "base/signals.h"
 #include "run/environment.h"
 

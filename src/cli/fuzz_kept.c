@@ -10,7 +10,7 @@
 #include "base/beneath.h"
 #include "base/fs.h"
 #include "base/out_file.h"
-#include "cli/cli.h"
+#include "cli/core/cli.h"
 
 void fuzz_kept_done(struct fuzz_kept *kept)
 {

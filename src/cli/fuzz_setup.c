@@ -16,7 +16,7 @@
 #include "cli/backend.h"
 #include "run/hidden.h"
 #include "cli/manifest_check.h"
-#include "cli/redraw.h"
+#include "cli/core/redraw.h"
 #include "base/signals.h"
 #include "run/environment.h"
 

@@ -31,8 +31,8 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-#include "cli/verbs.h"
-#include "cli/words_fd.h"
+#include "cli/cmd/verbs.h"
+#include "cli/core/words_fd.h"
 #include "run/environment.h"
 
 const struct cli_verb *const cli_verbs[] = {

@@ -2,7 +2,7 @@
 #ifndef HOTCELL_CLI_MANIFEST_CHECK_H
 #define HOTCELL_CLI_MANIFEST_CHECK_H
 
-#include "cli/cli.h"
+#include "cli/core/cli.h"
 #include "manifest/manifest.h"
 
 /* An open folder, or -1 with ERR_USAGE. */

@@ -6,7 +6,7 @@
 #include "base/yaml.h"
 #include "cli/config.h"
 #include "cli/file_schema.h"
-#include "cli/verbs.h"
+#include "cli/cmd/verbs.h"
 
 /* ---- reading one ---- */
 

@@ -4,7 +4,7 @@
 #define HOTCELL_CLI_RUN_GUARD_H
 
 #include "cell/cell.h"
-#include "cli/cli.h"
+#include "cli/core/cli.h"
 
 /* Adds globs for cell_spec.hide: of every mount the record, and of writable ones the state folders below them. ERR_USAGE: a mount is
  * of the record itself. */

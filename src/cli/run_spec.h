@@ -3,7 +3,7 @@
 #define HOTCELL_CLI_RUN_SPEC_H
 
 #include "cell/cell.h"
-#include "cli/cli.h"
+#include "cli/core/cli.h"
 #include "cli/door_options.h"
 #include "profile/profile.h"
 

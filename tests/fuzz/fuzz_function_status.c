@@ -4,7 +4,7 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "cli/cli.h"
+#include "cli/core/cli.h"
 #include "view/function_status.h"
 
 const struct cli_verb *const cli_verbs[] = {NULL};

@@ -13,12 +13,12 @@
 
 #include "base/fs.h"
 #include "view/campaign.h"
-#include "cli/campaign_args.h"
-#include "cli/campaign_files.h"
+#include "cli/cmd/campaign/args.h"
+#include "cli/cmd/campaign/files.h"
 #include "view/grid_read.h"
 #include "base/out_file.h"
-#include "cli/redraw.h"
-#include "cli/run_text.h"
+#include "cli/core/redraw.h"
+#include "cli/cmd/campaign/run_text.h"
 
 const struct cli_verb *const cli_verbs[] = {NULL};
 

@@ -15,7 +15,7 @@
 #include "base/clock.h"
 #include "base/fs.h"
 #include "base/utf8.h"
-#include "cli/cli.h"
+#include "cli/core/cli.h"
 #include "view/function_status.h"
 
 /* Brings its own: the table of verbs is main.c's. */

@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "cli/cli.h"
+#include "cli/core/cli.h"
 
 struct options {
 	bool flag, other;
