@@ -406,21 +406,24 @@ def test_a_link_at_the_cache_gives_a_build_no_folder_to_write_to(place, step):
     assert b"symbolic link" in ran.out + ran.err or b"go" in ran.out + ran.err, ran
 
 
-def test_an_engine_that_lies_in_the_project_is_no_link(place):
+@pytest.mark.parametrize("at", [".venv", ".hotcell/engines", ".hotcell/engines/python"])
+def test_an_engine_that_lies_in_the_project_is_no_link(place, at):
+    """Not in a state folder of this user's own either: whoever may write to the project may have put it there. The engine works: what
+    is behind the link would be mounted, and told."""
     project, outside = place / "project", place / "outside"
     project.mkdir()
-    (outside / "bin").mkdir(parents=True)
-    (outside / "bin" / "python3").symlink_to("/usr/bin/python3")
-    (outside / "secret").write_text(TOKEN)
-    (project / "t.py").write_text("def f(data: bytes):\n    return open('/hotcell/engine/secret').read()\n")
+    engine = fuzzing.python_environment(outside / "python")
+    (engine / "secret").write_text(TOKEN)
+    (project / "t.py").write_text("def f(data: bytes):\n    raise ValueError(open('/engine/secret').read())\n")
     (project / "t.c").write_text(SEEDS_C)
     assert hotcell("corpus", "import", "t.c:f", project, cwd=project).code == 0
-    for path in (project / ".venv", project / ".hotcell" / "engines", project / ".hotcell" / "engines" / "python"):
-        path.parent.mkdir(exist_ok=True)
-        path.symlink_to(outside if path.name != "engines" else outside.parent)
-        ran = hotcell("fuzz", "function", "t.py:f", "--max-execs", "100", "--quiet", cwd=project, timeout=100)
-        assert ran.code in (2, 3, 4) and TOKEN.encode() not in ran.out + ran.err, ran
-        path.unlink()
+    path = project / at
+    path.parent.mkdir(exist_ok=True)
+    path.symlink_to(outside if path.name == "engines" else engine)
+    ran = hotcell("fuzz", "function", "t.py:f", "--max-execs", "20", "--duration", "5s", "--no-coverage", "--quiet", cwd=project,
+                  env={"VIRTUAL_ENV": None}, timeout=100)
+    assert TOKEN.encode() not in ran.out + ran.err, ran
+    assert ran.code in (2, 3, 4), ran
 
 
 # ---- mounts: what was checked is what is mounted ----
