@@ -220,7 +220,8 @@ void files_hidden(struct review_try *try)
 	static const char *const names[] = {".env", ".env.local", ".envrc", "server.pem", "my.key", "cert.p12", "cert.pfx", "a.jks",
 		"id_rsa", "id_ed25519", "id_ecdsa.old", ".netrc", ".npmrc", ".pypirc", ".git-credentials", ".pgpass", ".htpasswd",
 		"credentials.json", "secrets.yaml", "terraform.tfstate", "prod.tfvars", ".vault-token", ".git/config", ".ssh/known",
-		".aws/credentials", ".kube/config", ".docker/config.json", ".gnupg/ring"};
+		".aws/credentials", ".kube/config", ".docker/config.json", ".gnupg/ring", ".bash_history", "prod.env", ".boto", ".s3cfg",
+		".config/gh/hosts.yml", ".claude/.credentials.json", ".codex/auth.json", ".cargo/credentials.toml"};
 
 	for (size_t i = 0; i < ARRAY_LEN(names); i++) {
 		for (unsigned how = 0; how < 3; how++) {
