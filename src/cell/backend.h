@@ -52,13 +52,16 @@ struct cell_backend_events {
 	void *data;
 };
 
+/* One row of the table in cell.c. A member may be NULL only where its comment says so. */
 struct cell_backend {
 	const char *name;
+	unsigned abilities; /* of enum cell_ability */
 	MUST_CHECK struct cell_backend_pool *(*open)(struct loop *loop, struct err *err);
 	/* Waits until nothing is left; need not, if we are `leaving`: this process is about to end. */
 	void (*close)(struct cell_backend_pool *pool, bool leaving);
 	/* Cells that did not end by themselves when they should have. Optional. */
 	uint64_t (*cleanup_failures)(const struct cell_backend_pool *pool);
+	/* Keeps so many cells of this spec ready. NULL where none can be. */
 	MUST_CHECK int (*warm)(struct cell_backend_pool *pool, const struct cell_spec *spec, unsigned count,
 		struct err *err);
 	/* stdio are the cell's ends (all -1 with spec->tty; stdin -1 where there is none: it is at its end); they stay
@@ -84,8 +87,10 @@ struct cell_backend {
 	/* Fills view and top. NULL where there are none. */
 	MUST_CHECK int (*space_open)(struct cell_backend_pool *pool, uint64_t bytes, uint64_t files, struct cell_space *ret,
 		struct err *err);
-	/* Lets go of what shows it to cells to come. */
+	/* Lets go of what shows it to cells to come. NULL where there are none. */
 	void (*space_close)(struct cell_backend_pool *pool, const struct cell_space *space);
+	/* What dead supervisors left on this machine. NULL where nothing can be left. */
+	unsigned (*orphans)(void);
 	size_t (*probe)(struct cell_probe *ret, size_t max);
 	void (*explain)(const struct cell_spec *spec, struct buf *ret);
 };

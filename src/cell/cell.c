@@ -87,6 +87,22 @@ static const struct cell_backend *backend_find(const char *name)
 	return NULL;
 }
 
+bool cell_backend_can(const char *name, enum cell_ability ability)
+{
+	const struct cell_backend *backend = backend_find(name);
+
+	return backend && (backend->abilities & ability) != 0;
+}
+
+unsigned cell_orphans(void)
+{
+	unsigned count = 0;
+
+	for (size_t i = 0; i < ARRAY_LEN(backends); i++)
+		count += backends[i]->orphans ? backends[i]->orphans() : 0;
+	return count;
+}
+
 /* A pipe whose reader left must be an error of write, not the end of the supervisor. */
 static void ignore_sigpipe(void)
 {

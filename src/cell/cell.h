@@ -354,6 +354,18 @@ struct cell_probe {
 size_t cell_probe(const char *backend, struct cell_probe *ret, size_t max);
 extern const char *const cell_backends[]; /* names, NULL-terminated; the first is the default */
 
+/* What a backend can do. Whoever needs one asks for it, never for a backend's name. */
+enum cell_ability {
+	CELL_ISOLATES = 1 << 0, /* what runs in a cell is held in a sandbox */
+	CELL_MOUNTS = 1 << 1, /* a cell sees files of its own: the host's are shown elsewhere, or hidden */
+	CELL_LISTENS = 1 << 2, /* sockets listen in a cell's own network: it can have doors */
+	CELL_HOLDS_RULES = 1 << 3, /* denied calls and paths, and forbidden programs */
+	CELL_TELLS_EFFECTS = 1 << 4, /* spec->effects */
+	CELL_OBSERVES = 1 << 5, /* spec->observe */
+	CELL_HAS_SPACES = 1 << 6, /* cell_space_open */
+};
+bool cell_backend_can(const char *backend, enum cell_ability ability); /* false for an unknown one */
+
 /* Processes that dead supervisors left on this machine and that did not go by themselves: there should be none. */
 unsigned cell_orphans(void);
 

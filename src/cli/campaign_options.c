@@ -333,7 +333,7 @@ int campaign_words_look(struct campaign_words *ret, const struct campaign_record
 char *campaign_words_outside(const struct campaign_words *words, size_t nth)
 {
 	const struct campaign_options *options = &words->options;
-	bool bare = options->run.no_sandbox || (options->run.backend && strcmp(options->run.backend, "none") == 0);
+	bool bare = options->run.no_sandbox || (options->run.backend && !cell_backend_can(options->run.backend, CELL_ISOLATES));
 
 	if (bare && nth == 0)
 		return xstrdup("every run: it has no sandbox");

@@ -151,7 +151,7 @@ int door_options_policy(struct door_policy *ret, const struct door_options *opti
 		return -1;
 	if (policy_is_empty(ret))
 		return check_needless(options, err);
-	if (strcmp(backend, "none") == 0)
+	if (!cell_backend_can(backend, CELL_LISTENS))
 		return err_set(err, ERR_USAGE,
 			"--backend none has no doors: without a sandbox the program uses this machine's own network, and nothing "
 			"would be held to --allow, --service or --secret-door");

@@ -105,7 +105,7 @@ static int check_bare(const char *backend, const struct cell_spec *spec, struct 
 	bool held = spec->path_count > 0 || spec->no_exec || (spec->calls_deny && spec->calls_deny[0]) ||
 		(spec->forbid && spec->forbid[0]);
 
-	if (held && strcmp(backend, "none") == 0)
+	if (held && !cell_backend_can(backend, CELL_HOLDS_RULES))
 		return err_set(err, ERR_USAGE,
 			"without a sandbox nothing holds a target to a profile or to --forbid: leave them out, or --no-sandbox");
 	return 0;
@@ -377,7 +377,7 @@ int function_setup_build(struct function_setup *ret, const struct function_cli *
 		.engines = ret->engines,
 		.coverage = cli->no_coverage || cli->schema ? COVER_NONE : cli->coverage ? COVER_WHOLE : COVER_BRIEF,
 		.nice = nice_of(cli, &ret->built.spec.limits),
-		.bare = strcmp(ret->backend, "none") == 0,
+		.bare = !cell_backend_can(ret->backend, CELL_MOUNTS),
 	};
 	return 0;
 }

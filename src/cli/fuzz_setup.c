@@ -128,9 +128,10 @@ static void show_folder(struct fuzz_setup *it)
 	it->run = *typed;
 	if (!it->here || typed->mounts.count > 0 || typed->workdir || strcmp(typed->image, "host") != 0)
 		return;
-	if (strcmp(it->backend, "none") == 0)
+	bool mounts = cell_backend_can(it->backend, CELL_MOUNTS);
+	if (!mounts)
 		it->run.workdir = it->here;
-	if (!script || strcmp(it->backend, "none") == 0)
+	if (!script || !mounts)
 		return;
 	own(freep) char *whole = realpath(script, NULL);
 	size_t len = strlen(it->here);
@@ -286,7 +287,7 @@ static void merge_words(struct fuzz_setup *it)
 
 static int plant(struct fuzz_setup *it, struct err *err)
 {
-	if (strcmp(it->backend, "none") == 0) {
+	if (!cell_backend_can(it->backend, CELL_MOUNTS)) {
 		texts_add(&it->gaps, "nothing was planted and no effects were seen: there was no sandbox");
 		return 0;
 	}
@@ -308,7 +309,7 @@ int fuzz_setup_open(struct fuzz_setup *it, struct err *err)
 
 	hidden_set(&(struct secrets){.env = it->built.spec.env, .names = cli->run.secret_env.items});
 	environment_forget();
-	if (strcmp(it->backend, "none") == 0)
+	if (!cell_backend_can(it->backend, CELL_ISOLATES))
 		backend_warn_none();
 	it->loop = loop_open(err);
 	if (!it->loop || signals_take(it->loop, ours, on_signal, it, err) < 0)

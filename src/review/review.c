@@ -13,6 +13,7 @@
 
 #include "base/clock.h"
 #include "base/term.h"
+#include "cell/cell.h"
 #include "redact/redact.h"
 #include "review/observe/scene.h"
 
@@ -168,7 +169,7 @@ static void try_begin(struct review_try *try, const struct review_attack *attack
 	struct scene *scene)
 {
 	*try = (struct review_try){.attack = attack, .options = options, .scene = scene};
-	try->outside = strcmp(options->backend, "none") == 0;
+	try->outside = !cell_backend_can(options->backend, CELL_ISOLATES);
 	try->gentle = try->outside || options->weaken;
 	mark_make(try->mark, sizeof(try->mark));
 }

@@ -51,7 +51,7 @@ static void put_env_names(struct audit *audit, const struct cell_spec *spec)
 void cell_audit_policy(struct audit *audit, const char *backend, const struct cell_spec *spec,
 	const struct door_policy *policy)
 {
-	bool unsafe = strcmp(backend, "none") == 0;
+	bool unsafe = !cell_backend_can(backend, CELL_ISOLATES);
 	own(buf_done) struct buf doors = {0};
 
 	if (unsafe) {

@@ -348,6 +348,7 @@ void cgroup_slot_usage(const struct cgroup_slot *slot, uint64_t *ret_peak, uint6
 bool native_user_ns_works(void); /* tried for real, once */
 bool native_is_root(void); /* of the machine: root of a user namespace is an ordinary user here */
 size_t native_probe(struct cell_probe *ret, size_t max);
+unsigned native_orphans(void); /* processes that dead supervisors left */
 void native_explain(const struct cell_spec *spec, struct buf *ret);
 extern const char *const native_etc[]; /* what of /etc a host image shows; NULL-terminated */
 

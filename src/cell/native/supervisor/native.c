@@ -378,6 +378,7 @@ static int native_exec(struct cell_backend_run *run, const char *const *argv, co
 
 const struct cell_backend cell_native = {
 	.name = "native",
+	.abilities = CELL_ISOLATES | CELL_MOUNTS | CELL_LISTENS | CELL_HOLDS_RULES | CELL_TELLS_EFFECTS | CELL_OBSERVES | CELL_HAS_SPACES,
 	.open = native_open,
 	.close = native_close,
 	.cleanup_failures = native_cleanup_failures,
@@ -391,6 +392,7 @@ const struct cell_backend cell_native = {
 	.effects = run_effects,
 	.space_open = native_space_open,
 	.space_close = native_space_close,
+	.orphans = native_orphans,
 	.probe = native_probe,
 	.explain = native_explain,
 };

@@ -120,7 +120,7 @@ bool orphans_are_reaped(void)
 
 /* ---- what should not be there ---- */
 
-unsigned cell_orphans(void)
+unsigned native_orphans(void)
 {
 	DIR *dir = opendir("/proc");
 	struct dirent *entry;

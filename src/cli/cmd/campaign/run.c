@@ -305,7 +305,7 @@ static int work(const char *state, const struct campaign_record *record, const s
 	setup.stop_on_budget = stops_on_budget(&words->options, typed->detach);
 	own(freep) char *shown = draft_shown(record->output);
 	it.shown = shown;
-	if (strcmp(setup.backend, "none") == 0) /* whoever resumes it may not have begun it */
+	if (!cell_backend_can(setup.backend, CELL_ISOLATES)) /* whoever resumes it may not have begun it */
 		backend_warn_none();
 	if (typed->detach && detach(state, record->name, &ready, &code))
 		return code;
@@ -329,7 +329,7 @@ static int dry_run(const struct campaign_record *record, const struct campaign_w
 
 	if (draft_spec(&built, words, &backend, &err) < 0 || draft_doors(&policy, &built, words, backend, &err) < 0)
 		return cli_fail(&err);
-	if (strcmp(backend, "none") == 0)
+	if (!cell_backend_can(backend, CELL_ISOLATES))
 		backend_warn_none();
 	return draft_print(record, &built.spec, &policy, backend, words->options.run.stdin_file, shown, words->options.run.json);
 }

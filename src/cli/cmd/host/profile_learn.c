@@ -135,8 +135,8 @@ static int prepare(struct attempt *it, const struct run_options *options, char *
 		return -1;
 	if (backend_choose(&it->options, &backend, err) < 0 || run_spec_build(&it->built, &it->options, command, err) < 0)
 		return -1;
-	if (strcmp(backend, "native") != 0)
-		return err_set(err, ERR_USAGE, "--backend %s: only native cells can be observed", backend);
+	if (!cell_backend_can(backend, CELL_OBSERVES))
+		return err_set(err, ERR_USAGE, "--backend %s: its cells cannot be observed; --backend native can", backend);
 	it->built.spec.observe = (how & OBSERVED) != 0;
 	if (run_doors_build(&it->doors, &it->options, backend, &it->built, true, err) < 0 ||
 		run_doors_files(&it->doors, &it->options, &it->built.spec, err) < 0)

@@ -187,7 +187,7 @@ static int run(void *data, const struct cli_args *args)
 	int failed = prepare(cli, &then, &log);
 	if (failed)
 		return failed;
-	if (strcmp(cli->backend, "none") == 0)
+	if (!cell_backend_can(cli->backend, CELL_ISOLATES))
 		backend_warn_none();
 	failed = attack(cli, &review);
 	return failed ? failed : tell(cli, &review, &then, &log);

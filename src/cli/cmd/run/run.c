@@ -92,7 +92,7 @@ static void say_verdict(struct run *run, const struct cell_result *result)
 		say_buf(&collect);
 	if (!quiet && ran && run_doors_verdict(&run->doors, run->options->verbose, &doors))
 		say_buf(&doors);
-	if (!quiet && ran && strcmp(run->backend, "none") != 0 &&
+	if (!quiet && ran && cell_backend_can(run->backend, CELL_ISOLATES) &&
 		verdict_weaker(&result->receipt, &weaker)) {
 		buf_str(&weaker, "; what the machine lacks, 'hotcell doctor' says how to mend");
 		say_buf(&weaker);
@@ -422,7 +422,7 @@ static int run_with(const struct run_options *options, const struct cli_args *ar
 		run_spec_build(&built, options, args->command, &err) < 0)
 		return cli_fail(&err);
 	own(freep) char *project = NULL;
-	if (!options->audit && strcmp(run.backend, "none") == 0) {
+	if (!options->audit && !cell_backend_can(run.backend, CELL_ISOLATES)) {
 		struct err why = {0};
 		project = run_audit_project(&why);
 		if (why.code)
@@ -439,7 +439,7 @@ static int run_with(const struct run_options *options, const struct cli_args *ar
 		return cli_fail(&err);
 	hidden_set(&(struct secrets){.env = built.spec.env, .names = options->secret_env.items, .policy = &run.doors.policy});
 	environment_forget();
-	if (strcmp(run.backend, "none") == 0)
+	if (!cell_backend_can(run.backend, CELL_ISOLATES))
 		backend_warn_none();
 	if (options->explain)
 		return explain(&run, &built.spec);
