@@ -989,9 +989,21 @@ static void many_runs_leave_nothing_open(void **state)
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, open_world, close_world)
 
+static void a_backend_is_asked_for_what_it_can_do(void **state)
+{
+	(void)state;
+	assert_true(cell_backend_can(NULL, CELL_ISOLATES)); /* the default */
+	assert_true(cell_backend_can("native", CELL_ISOLATES));
+	assert_true(cell_backend_can("native", CELL_LISTENS));
+	assert_false(cell_backend_can("none", CELL_ISOLATES));
+	assert_false(cell_backend_can("none", CELL_MOUNTS));
+	assert_false(cell_backend_can("nothing of that name", CELL_ISOLATES));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		TEST(a_backend_is_asked_for_what_it_can_do),
 		TEST(a_program_that_ends_is_told_once),
 		TEST(who_watches_a_pool_is_told_of_each_start_and_end),
 		TEST(who_watches_a_pool_is_told_of_a_cell_that_was_freed),
