@@ -14,6 +14,9 @@ demo: setup-demo all ## build, then see hostile programs held, and a server and 
 test: setup-test ## prove everything, as root and as an ordinary user; ends in "N passed, N failed"
 	@tools/test.sh
 
+check: setup-check ## what to run while working: build, checks, units, corpora, and every verb once
+	@tools/test.sh --check
+
 test-long: setup-test ## the same, with the long tests (thousands of cells)
 	@tools/test.sh --long
 
@@ -33,11 +36,11 @@ clean: ## remove everything built
 help: ## print this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1\t\2/p' $(MAKEFILE_LIST) | expand -t 12
 
-setup-demo setup-test setup-bench:
+setup-demo setup-check setup-test setup-bench:
 	@tools/setup.sh $(@:setup-%=%)
 
 $(BUILD)/build.ninja:
 	@command -v $(MESON) >/dev/null || { echo "meson is missing: 'make demo' or 'tools/setup.sh demo' installs it" >&2; exit 1; }
 	@echo "configuring $(BUILD)"; said=$$($(MESON) setup $(BUILD) 2>&1) || { echo "$$said" >&2; exit 1; }
 
-.PHONY: all demo test test-long bench asan install clean help setup-demo setup-test setup-bench
+.PHONY: all demo test check test-long bench asan install clean help setup-demo setup-check setup-test setup-bench

@@ -1,6 +1,6 @@
 #!/bin/bash
-# Installs the packages that are missing for `make demo`, `make test` or `make bench`, says which and why first,
-# and does nothing where all are there. Usage: tools/setup.sh demo|test|bench
+# Installs the packages that are missing for `make demo`, `make check`, `make test` or `make bench`, says which and why first,
+# and does nothing where all are there. Usage: tools/setup.sh demo|check|test|bench
 set -euo pipefail
 
 wanted=${1:-demo}
@@ -261,6 +261,10 @@ lacks python3-venv "keeps what pip installs out of the system" has_venv
 lacks clang "builds functions in C for fuzzing, and the fuzz harnesses" has clang
 if [ "$wanted" != demo ]; then
 	lacks libcmocka-dev "unit tests" has_library cmocka
+	lacks mandoc "checks the manual" has mandoc
+	lacks zsh "reads the completion that is made for it" has zsh
+fi
+if [ "$wanted" = test ] || [ "$wanted" = bench ]; then
 	lacks gdb "reads the cores that are kept of findings" has gdb
 	lacks afl++ "an engine that C functions are fuzzed with" has afl-fuzz
 	lacks llvm "measures what functions in C reach" has llvm-cov
@@ -273,8 +277,6 @@ if [ "$wanted" != demo ]; then
 	lacks parallel "what campaigns are compared with" has parallel
 	lacks squid "a proxy that doors are compared with, and go through" test -x /usr/sbin/squid
 	lacks tinyproxy "another proxy that doors are compared with" has tinyproxy
-	lacks mandoc "checks the manual" has mandoc
-	lacks zsh "reads the completion that is made for it" has zsh
 	lacks tmux "tests of terminals" has tmux
 	lacks sudo "runs half of the tests as root" has sudo
 	lacks curl "a program that tries to get out" has curl
@@ -301,7 +303,7 @@ beside() {
 	jobs+=($!)
 }
 beside fetch_python_engine
-if [ "$wanted" != demo ]; then
+if [ "$wanted" = test ] || [ "$wanted" = bench ]; then
 	beside fetch_engine_java
 	beside fetch_engine_javascript
 	beside warm_go

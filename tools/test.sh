@@ -7,6 +7,7 @@
 #	tools/test.sh --long    the same with the long system tests
 #	tools/test.sh --asan    units and system tests of the sanitized build only
 #	tools/test.sh --quick   builds, checks and units only
+#	tools/test.sh --check   `make check`: one build, checks, units, corpora, and every verb once
 #	tools/test.sh --system  the system tests only
 #
 # The system tests run from a copy of the tree's tests in a folder below /tmp, since an ordinary
@@ -234,13 +235,13 @@ replay_by_libfuzzer() { # PROGRAM NAME
 	timeout -k 5 120 "$1" -runs=0 -timeout=10 "tests/fuzz/corpus/$2"
 }
 
-fuzz_corpora() {
+fuzz_corpora() { # FOLDER
 	local program name
 	[ -z "${long:-}" ] || check "fuzz harnesses build (clang, libFuzzer, ASan, UBSan)" build_fuzz
 	for program in tests/fuzz/fuzz_*.c; do
 		name=$(basename "$program" .c)
 		name=${name#fuzz_}
-		check "corpus of $name replays" replay "build-asan/tests/replay_$name" "$name"
+		check "corpus of $name replays" replay "$1/tests/replay_$name" "$name"
 		[ -z "${long:-}" ] || check "corpus of $name replays by libFuzzer" replay_by_libfuzzer "build-fuzz/tests/fuzz_$name" "$name"
 	done
 }
@@ -338,6 +339,19 @@ system() {
 		[ "$i" -eq 0 ] || { echo "-- ${labels[i]}"; cat "${works[i]}/words"; }
 		suite_sum "${labels[i]}" "${works[i]}"
 	done
+}
+
+# Every verb once, as who calls.
+system_check() {
+	local work="$stage/check"
+	check "pytest is ready" make_venv || return
+	heading "every verb once"
+	mkdir -p "$work/home"
+	(cd tests/system && env -i PATH="$PATH:/usr/sbin:/sbin" HOME="$work/home" LC_ALL=C.UTF-8 TERM=xterm PYTHONPATH="$stage/site" \
+		PYTHONDONTWRITEBYTECODE=1 HOTCELL="$OLDPWD/build/hotcell" "$python" -m pytest -q -p no:cacheprovider --timeout=180 --tb=short \
+		--junitxml="$work/home/result.xml" test_verbs.py)
+	echo $? >"$work/status"
+	suite_sum "every verb" "$work"
 }
 
 system_all() { # BINARY
@@ -445,7 +459,9 @@ if [ "$mode" = --system ]; then
 	system_all build/hotcell
 	sum
 fi
-check "hotcell builds with AddressSanitizer and UBSan" build_asan || sum
+if [ "$mode" != --check ]; then
+	check "hotcell builds with AddressSanitizer and UBSan" build_asan || sum
+fi
 
 if [ "$mode" = --asan ]; then
 	asan=detect_leaks=1 patience=600
@@ -455,7 +471,9 @@ if [ "$mode" = --asan ]; then
 	sum
 fi
 
-check "a build to be weakened builds, and the other has nothing of it" build_weak || sum
+if [ "$mode" != --check ]; then
+	check "a build to be weakened builds, and the other has nothing of it" build_weak || sum
+fi
 
 heading "checks"
 check "src/LAYERS is kept" "$python" tools/check-layers
@@ -471,11 +489,20 @@ check "docs/THREATS.md is what the catalogue says" threats_are_told
 check "completion scripts parse" completion_parses
 check "scripts parse" scripts_parse
 
+if [ "$mode" = --check ]; then
+	heading "unit tests"
+	units build ""
+	heading "fuzz corpora"
+	fuzz_corpora build
+	system_check
+	sum
+fi
+
 heading "unit tests"
 units build "" build-asan " (sanitized)"
 
 heading "fuzz corpora"
-fuzz_corpora
+fuzz_corpora build-asan
 
 lines "JSON-Schema-Test-Suite" schema_checks
 lines "values made from its schemas, judged by another validator" schema_makes
