@@ -6,6 +6,7 @@
 
 #include "base/own.h"
 #include "report/findings.h"
+#include "view/findings.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
