@@ -1,7 +1,7 @@
 /* A static program loads nothing.
  *
  * SQLite can load extensions, so its archive calls dlopen. It is never told to (see harden in
- * ledger_open.c), and it could not well be: in a static program dlopen works only with the very
+ * campaign/ledger/open.c), and it could not well be: in a static program dlopen works only with the very
  * libc it was built with, of which the linker warns. The build therefore turns these four names
  * into ours (--wrap), which refuse, so that not even a planted call gets at the loader. Defining
  * dlopen itself would not do: the C library brings its own along for other uses, and the warning

@@ -1,4 +1,4 @@
-/* Findings as tables and files: what the formats have in common. See report.h. */
+/* Findings as tables and files: what the formats have in common. See findings.h. */
 #include "report/findings.h"
 
 #include "base/own.h"

@@ -69,7 +69,7 @@ uint64_t ledger_now_ms(void);
 /* For tests: the file grows no further than so many pages, as if the disk were full. 0: as it was. */
 MUST_CHECK int ledger_limit_pages(struct ledger *ledger, unsigned pages, struct err *err);
 
-/* ---- ledger_schema.c ---- */
+/* ---- schema.c ---- */
 
 /* One column and the member that it holds. */
 enum field_kind {

@@ -1,4 +1,4 @@
-/* hotcell completion bash|zsh: the shells' completion, made from the verbs' tables. Everything
+/* What completes our words in bash and zsh: the shells' completion, made from the verbs' tables. Everything
  * printed here comes from our own constants; nothing needs escaping but what the shells treat
  * specially in a description. */
 #include <string.h>

@@ -1,4 +1,4 @@
-/* The way to a program that listens. See session_private.h, http.h and bridge.c.
+/* The way to a program that listens. See session_private.h, mcp_http.h and bridge.c.
  *
  * Its cell has a network of its own with nothing but a loopback, so nobody outside can connect: a bridge is started
  * beside it, by cell_exec, from a file of ours that every cell of the target sees. Without a cell (backend none) there

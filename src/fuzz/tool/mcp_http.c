@@ -1,4 +1,4 @@
-/* See http.h. */
+/* See mcp_http.h. */
 #include "fuzz/tool/mcp_http.h"
 
 #include <string.h>

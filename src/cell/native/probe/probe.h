@@ -1,8 +1,8 @@
 /* Trying this machine for real. Seen only by probe*.c, advice.c and explain.c.
  *
  *	probe.c		the rows of `hotcell doctor`, in order
- *	probe_kernel.c	what a child of its own can try: namespaces, mounts, filter, Landlock
- *	probe_cells.c	what only a real cell shows: limits that hold, and the whole
+ *	kernel.c	what a child of its own can try: namespaces, mounts, filter, Landlock
+ *	cells.c	what only a real cell shows: limits that hold, and the whole
  *	advice.c	why something is missing, and the command that mends it; pure but for
  *machine_look */
 #ifndef HOTCELL_CELL_NATIVE_PROBE_PROBE_H

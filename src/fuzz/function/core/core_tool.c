@@ -8,7 +8,7 @@
  * BELOW, or it is not what was built. What a sanitizer or a harness of ours tells becomes an abort, where it
  * happens. "aborts": no other signal counts, since the language makes something else of faults.
  *
- * Its exit code says what became of it; core.c has the words. */
+ * Its exit code says what became of it; core_dump.c has the words. */
 #define _GNU_SOURCE
 #include <elf.h>
 #include <errno.h>

@@ -236,7 +236,7 @@ MUST_CHECK bool crash_replay(struct fuzzing *it, struct place *place, const char
 bool crash_smaller(struct fuzzing *it, struct place *place, const char *name, const struct buf *input, uint64_t ms,
 	struct finding *finding);
 
-/* ---- core.c: cores of what is confirmed ---- */
+/* ---- core_dump.c: cores of what is confirmed ---- */
 
 void core_prepare(struct fuzzing *it, size_t place); /* before anything is fuzzed; what is missing is among its problems */
 /* Tries the finding's input once more, traced. Where it fails, *finding says where its core is; else a gap says why there is none. */
