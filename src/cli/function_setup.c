@@ -37,9 +37,9 @@ void function_setup_done(struct function_setup *it)
 	run_audit_done(&it->audit);
 	run_spec_done(&it->built);
 	function_targets_done(&it->targets);
-	texts_done(&it->flags);
-	texts_done(&it->names);
-	texts_done(&it->typed);
+	strings_done(&it->flags);
+	strings_done(&it->names);
+	strings_done(&it->typed);
 	free(it->state);
 	free(it->store_folder);
 	for (size_t i = 0; i < it->engine_count; i++)
@@ -265,14 +265,14 @@ static int take_targets(struct function_setup *it, char *const *words, struct er
 		if (function_targets_read(words[count], &it->targets, err) < 0)
 			return -1;
 		for (size_t i = before; i < it->targets.count; i++)
-			texts_add(&it->typed, words[count]);
+			strings_add(&it->typed, words[count]);
 	}
 	for (size_t i = 0; i < it->cli->targets.count; i++, count++) {
 		size_t before = it->targets.count;
 		if (function_targets_read(it->cli->targets.items[i], &it->targets, err) < 0)
 			return -1;
 		for (size_t k = before; k < it->targets.count; k++)
-			texts_add(&it->typed, it->cli->targets.items[i]);
+			strings_add(&it->typed, it->cli->targets.items[i]);
 	}
 	if (!count)
 		return err_set(err, ERR_USAGE, "'hotcell fuzz function' needs a target: FILE:FUNCTION, a harness's file, or a folder");
@@ -442,15 +442,15 @@ void function_setup_finish(const struct function_setup *it, struct finding *find
 		free(finding->file);
 		finding->file = shown;
 	}
-	texts_done(&finding->flags);
-	texts_copy(&finding->flags, &it->flags, SIZE_MAX);
+	strings_done(&finding->flags);
+	strings_copy(&finding->flags, &it->flags, SIZE_MAX);
 	if (it->options.bare) {
-		if (!texts_have(&finding->flags, "--no-sandbox") && !texts_have(&finding->flags, "--backend=none"))
-			texts_add(&finding->flags, "--no-sandbox"); /* the environment said so */
-		texts_add(&finding->evidence, "found without a sandbox");
+		if (!strings_have(&finding->flags, "--no-sandbox") && !strings_have(&finding->flags, "--backend=none"))
+			strings_add(&finding->flags, "--no-sandbox"); /* the environment said so */
+		strings_add(&finding->evidence, "found without a sandbox");
 	}
-	texts_done(&finding->environment);
-	texts_copy(&finding->environment, &it->names, SIZE_MAX);
+	strings_done(&finding->environment);
+	strings_copy(&finding->environment, &it->names, SIZE_MAX);
 	if (it->cli->run.profile && !finding->profile)
 		finding->profile = xstrdup(it->cli->run.profile);
 	if (!target)
@@ -458,8 +458,8 @@ void function_setup_finish(const struct function_setup *it, struct finding *find
 	own(freep) char *path = xfmt("%s/%s", target->root, target->file), *named = from_here(it, path);
 	own(freep) char *word = target->harness ? xstrdup(named) : xfmt("%s:%s", named, target->function);
 	char *const words[] = {path, NULL};
-	texts_done(&finding->command);
-	texts_add(&finding->command, word);
+	strings_done(&finding->command);
+	strings_add(&finding->command, word);
 	if (!finding->target_sha256)
 		finding->target_sha256 = fuzz_target_sum(words);
 }

@@ -30,8 +30,8 @@ struct function_setup {
 	char *state, *store_folder, *seed_corpus, *here;
 	struct function_engine engines[ENGINES_MAX + 1];
 	size_t engine_count;
-	struct finding_texts flags, names; /* as a finding keeps them */
-	struct finding_texts typed; /* the words of the targets: one each, as in `targets`, or the folder's */
+	struct strings flags, names; /* as a finding keeps them */
+	struct strings typed; /* the words of the targets: one each, as in `targets`, or the folder's */
 	int signal; /* that told us to end; 0: none */
 };
 

@@ -15,9 +15,9 @@
 void fuzz_kept_done(struct fuzz_kept *kept)
 {
 	store_done(&kept->store);
-	texts_done(&kept->seen);
-	texts_done(&kept->fresh);
-	texts_done(&kept->baseline);
+	strings_done(&kept->seen);
+	strings_done(&kept->fresh);
+	strings_done(&kept->baseline);
 	if (kept->elsewhere)
 		fd_close(&kept->elsewhere_fd);
 	free(kept->elsewhere);
@@ -53,9 +53,9 @@ int fuzz_kept_open(struct fuzz_kept *kept, const char *folder, struct err *err)
 
 bool fuzz_kept_count(struct fuzz_kept *kept, const struct finding *finding)
 {
-	if (texts_have(&kept->seen, finding->id))
+	if (strings_have(&kept->seen, finding->id))
 		return false;
-	texts_add(&kept->seen, finding->id);
+	strings_add(&kept->seen, finding->id);
 	kept->severities[finding_severity(finding)]++;
 	return true;
 }
@@ -114,7 +114,7 @@ bool fuzz_kept_add(struct fuzz_kept *kept, struct finding *finding, bool first)
 		kept->failed = err;
 	}
 	if (is_new)
-		texts_add(&kept->fresh, finding->id);
+		strings_add(&kept->fresh, finding->id);
 	return is_new;
 }
 
@@ -160,7 +160,7 @@ const struct finding **fuzz_kept_list(const struct fuzz_kept *kept, size_t *ret_
 	return list;
 }
 
-struct findings fuzz_findings(const struct finding *const *list, size_t count, const char *title, const struct finding_texts *gaps,
+struct findings fuzz_findings(const struct finding *const *list, size_t count, const char *title, const struct strings *gaps,
 	const char *folder)
 {
 	return (struct findings){.list = list,

@@ -9,8 +9,8 @@
 
 struct fuzz_kept {
 	struct finding_store store; /* what is written to */
-	struct finding_texts seen, fresh; /* ids of this time; those that the store did not have */
-	struct finding_texts baseline;
+	struct strings seen, fresh; /* ids of this time; those that the store did not have */
+	struct strings baseline;
 	enum finding_gate gate;
 	unsigned severities[SEVERITY_COUNT]; /* of what was seen */
 	struct err failed; /* the store could not be written: told when it happens, and in the end by the exit code */
@@ -34,7 +34,7 @@ void fuzz_kept_fail(struct fuzz_kept *kept, const struct err *err);
 
 /* What was seen this time, as the store has it, by severity. The caller frees the list. */
 const struct finding **fuzz_kept_list(const struct fuzz_kept *kept, size_t *ret_count);
-struct findings fuzz_findings(const struct finding *const *list, size_t count, const char *title, const struct finding_texts *gaps,
+struct findings fuzz_findings(const struct finding *const *list, size_t count, const char *title, const struct strings *gaps,
 	const char *folder);
 /* The table, and how to see each again; nothing where there is none. `folder` is the store's. */
 void fuzz_put_findings(const struct findings *findings, struct buf *out);

@@ -148,7 +148,7 @@ static int dict_fail(struct err *err, const char *name, size_t line, const char 
 	return err_set(err, ERR_USAGE, "%s:%zu: %s", buf_text(&shown), line, why);
 }
 
-static int dict_line(const char *line, size_t len, const char *name, size_t number, struct finding_texts *ret, struct err *err)
+static int dict_line(const char *line, size_t len, const char *name, size_t number, struct strings *ret, struct err *err)
 {
 	const char *value, *why = NULL;
 	own(buf_done) struct buf plain = {0};
@@ -169,11 +169,11 @@ static int dict_line(const char *line, size_t len, const char *name, size_t numb
 	}
 	if (ret->count >= DICT_WORDS_MAX)
 		return dict_fail(err, name, number, "these are more than the 10000 words that are taken");
-	texts_add(ret, word ? word : buf_text(&plain));
+	strings_add(ret, word ? word : buf_text(&plain));
 	return 0;
 }
 
-int dict_read(const char *text, size_t len, const char *name, struct finding_texts *ret, struct err *err)
+int dict_read(const char *text, size_t len, const char *name, struct strings *ret, struct err *err)
 {
 	size_t number = 1;
 
@@ -432,17 +432,17 @@ static char *flag_kept(const char *flag)
 	return inside ? xfmt("%.*s=%s%s", (int)name, flag, inside, value + len) : xstrdup(flag);
 }
 
-void fuzz_flags(const struct cli_args *args, struct finding_texts *flags, struct finding_texts *names)
+void fuzz_flags(const struct cli_args *args, struct strings *flags, struct strings *names)
 {
 	for (size_t i = 0; i < args->given.count; i++) {
 		const char *flag = args->given.items[i];
 		const char *value = flag + 2 + name_len(flag) + (flag[2 + name_len(flag)] == '=');
 		if (is_named(flag, "env") || is_named(flag, "pass-env")) {
 			own(freep) char *name = xfmt("%.*s", (int)strcspn(value, "="), value);
-			texts_add(names, name);
+			strings_add(names, name);
 		} else if (flag_take(flag) != FLAG_NOT_KEPT) {
 			own(freep) char *kept = flag_kept(flag);
-			texts_add(flags, kept);
+			strings_add(flags, kept);
 		}
 	}
 }

@@ -30,7 +30,7 @@ bool fuzz_given(const struct cli_args *args, const char *name); /* whether the o
 
 /* Words of a dictionary: one a line; or as AFL has them, name="value" with \xNN, \\ and \". Lines that begin with '#' and empty
  * ones say nothing. Errors are ERR_USAGE: "NAME:LINE: sentence". Pure. */
-MUST_CHECK int dict_read(const char *text, size_t len, const char *name, struct finding_texts *ret, struct err *err);
+MUST_CHECK int dict_read(const char *text, size_t len, const char *name, struct strings *ret, struct err *err);
 /* Whether libFuzzer and AFL++ take it: "value" or name="value" on each line that says something. Errors likewise. Pure. */
 MUST_CHECK int dict_check(const char *text, size_t len, const char *name, struct err *err);
 #define DICT_WORDS_MAX 10000u
@@ -65,7 +65,7 @@ bool path_is_here(const char *path, size_t len);
 bool flag_is_missing(const char *flag);
 /* The options that were typed as a capsule keeps them: paths below the current folder from there. Names of variables go to
  * `names`, their values nowhere. */
-void fuzz_flags(const struct cli_args *args, struct finding_texts *flags, struct finding_texts *names);
+void fuzz_flags(const struct cli_args *args, struct strings *flags, struct strings *names);
 
 /* Whether this folder is too much to be shown without being asked for: the root, a home, or above one. */
 /* Whether a name in this folder is, or lies behind, a link to elsewhere: who wrote the folder chose where. */

@@ -42,10 +42,10 @@ void fuzz_setup_done(struct fuzz_setup *it)
 	run_spec_done(&it->built);
 	buf_done(&it->schema);
 	buf_done(&it->output_schema);
-	texts_done(&it->dict);
-	texts_done(&it->gaps);
-	texts_done(&it->flags);
-	texts_done(&it->names);
+	strings_done(&it->dict);
+	strings_done(&it->gaps);
+	strings_done(&it->flags);
+	strings_done(&it->names);
 	free(it->words);
 	free(it->environment);
 	if (it->mounts.count)
@@ -288,17 +288,17 @@ static void merge_words(struct fuzz_setup *it)
 static int plant(struct fuzz_setup *it, struct err *err)
 {
 	if (!cell_backend_can(it->backend, CELL_MOUNTS)) {
-		texts_add(&it->gaps, "nothing was planted and no effects were seen: there was no sandbox");
+		strings_add(&it->gaps, "nothing was planted and no effects were seen: there was no sandbox");
 		return 0;
 	}
 	if (it->cli->no_canaries) {
-		texts_add(&it->gaps, "nothing was planted: --no-canaries");
+		strings_add(&it->gaps, "nothing was planted: --no-canaries");
 		return 0;
 	}
 	it->plant = plant_open(&it->built.spec, it->fuzz.seed, err);
 	if (!it->plant)
 		return err_wrap(err, "plant canaries");
-	texts_copy(&it->gaps, plant_gaps(it->plant), SIZE_MAX);
+	strings_copy(&it->gaps, plant_gaps(it->plant), SIZE_MAX);
 	return 0;
 }
 

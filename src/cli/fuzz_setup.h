@@ -31,17 +31,17 @@ struct fuzz_setup {
 	char *sum; /* of the target's file; NULL: not known */
 	struct fuzz_options fuzz; /* all but the limits and what is told */
 	int signal; /* that told us to end; 0: none */
-	struct finding_texts gaps; /* that follow from the options */
+	struct strings gaps; /* that follow from the options */
 	/* private */
 	struct target_options options;
 	struct run_options run; /* as typed, with the folder that is shown */
 	struct cli_list mounts;
 	char *here;
 	struct buf schema, output_schema;
-	struct finding_texts dict;
+	struct strings dict;
 	const char **words, **environment;
 	struct allowed allowed;
-	struct finding_texts flags, names;
+	struct strings flags, names;
 };
 
 /* What can be judged without running anything; makes the state folder. `args` are those that were typed. */

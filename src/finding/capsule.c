@@ -66,7 +66,7 @@ static void put_member(const struct finding *finding, const struct member *membe
 	json_key(json, member->name);
 	switch (member->kind) {
 	case MEMBER_TEXT: json_string(json, *(char *const *)at); break;
-	case MEMBER_TEXTS: texts_json(at, json); break;
+	case MEMBER_TEXTS: strings_json(at, json); break;
 	case MEMBER_COUNT_32: json_uint(json, *(const unsigned *)at); break;
 	case MEMBER_COUNT_64: put_count(json, *(const uint64_t *)at); break;
 	case MEMBER_TIME: json_int(json, *(const int64_t *)at); break;
@@ -92,14 +92,14 @@ void capsule_write(const struct finding *finding, struct json *json)
 
 /* ---- reading ---- */
 
-static int get_texts(struct finding_texts *into, const struct value *value)
+static int get_texts(struct strings *into, const struct value *value)
 {
 	if (value->kind != VALUE_LIST || value->count > TEXTS_MAX)
 		return -1;
 	for (size_t i = 0; i < value->count; i++) {
 		if (value->items[i].kind != VALUE_TEXT)
 			return -1;
-		texts_add(into, value->items[i].text);
+		strings_add(into, value->items[i].text);
 	}
 	return 0;
 }

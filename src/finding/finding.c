@@ -57,45 +57,6 @@ const char *finding_state_name(enum finding_state state)
 	return states[state];
 }
 
-/* ---- texts ---- */
-
-void texts_add(struct finding_texts *texts, const char *text)
-{
-	texts->items = xrealloc(texts->items, texts->count + 2, sizeof(*texts->items));
-	texts->items[texts->count++] = xstrdup(text);
-	texts->items[texts->count] = NULL;
-}
-
-void texts_done(struct finding_texts *texts)
-{
-	for (size_t i = 0; i < texts->count; i++)
-		free(texts->items[i]);
-	free(texts->items);
-	*texts = (struct finding_texts){0};
-}
-
-bool texts_have(const struct finding_texts *texts, const char *text)
-{
-	for (size_t i = 0; i < texts->count; i++)
-		if (strcmp(texts->items[i], text) == 0)
-			return true;
-	return false;
-}
-
-void texts_copy(struct finding_texts *to, const struct finding_texts *from, size_t max)
-{
-	for (size_t i = 0; from && i < from->count && i < max; i++)
-		texts_add(to, from->items[i]);
-}
-
-void texts_json(const struct finding_texts *texts, struct json *json)
-{
-	json_open(json, '[');
-	for (size_t i = 0; texts && i < texts->count; i++)
-		json_string(json, texts->items[i]);
-	json_close(json, ']');
-}
-
 /* ---- one ---- */
 
 int finding_order(const struct finding *a, const struct finding *b)
@@ -110,13 +71,13 @@ void finding_done(struct finding *finding)
 	char *const owned[] = {finding->oracle, finding->subject, finding->target, finding->message, finding->file,
 		finding->input, finding->found, finding->kind, finding->target_sha256, finding->profile, finding->reason,
 		finding->report, finding->core_from, finding->shape};
-	struct finding_texts *const lists[] = {&finding->frames, &finding->evidence, &finding->command, &finding->flags,
+	struct strings *const lists[] = {&finding->frames, &finding->evidence, &finding->command, &finding->flags,
 		&finding->environment};
 
 	for (size_t i = 0; i < ARRAY_LEN(owned); i++)
 		free(owned[i]);
 	for (size_t i = 0; i < ARRAY_LEN(lists); i++)
-		texts_done(lists[i]);
+		strings_done(lists[i]);
 	*finding = (struct finding){0};
 }
 

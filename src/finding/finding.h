@@ -14,6 +14,7 @@
 #include "base/buf.h"
 #include "base/err.h"
 #include "base/json.h"
+#include "base/strings.h"
 #include "base/value.h"
 
 #define FINDING_ID_LEN 16
@@ -42,16 +43,6 @@ const struct finding_rule *finding_rule(const char *oracle); /* NULL if there is
 enum finding_state { FINDING_OPEN, FINDING_FIXED, FINDING_SUPPRESSED, FINDING_STATE_COUNT };
 const char *finding_state_name(enum finding_state state);
 
-struct finding_texts {
-	char **items; /* NULL-terminated once there is one */
-	size_t count;
-};
-void texts_add(struct finding_texts *texts, const char *text);
-void texts_done(struct finding_texts *texts);
-bool texts_have(const struct finding_texts *texts, const char *text);
-void texts_copy(struct finding_texts *to, const struct finding_texts *from, size_t max); /* adds the first `max`; `from` may be NULL */
-void texts_json(const struct finding_texts *texts, struct json *json); /* a list; NULL: an empty one */
-
 struct finding {
 	char id[FINDING_ID_LEN + 1];
 	char *oracle; /* a row's */
@@ -59,10 +50,10 @@ struct finding {
 	char *target; /* what it belongs to, for people: "mcp-server-git" */
 	char *message; /* one line: what was wrong */
 	char *shape; /* of a message that the target wrote: its words without what the input said (message_shape); NULL: it is ours */
-	struct finding_texts frames; /* of the target's own code, innermost first */
+	struct strings frames; /* of the target's own code, innermost first */
 	char *file; /* where in the user's tree, or where the subject is declared; may be NULL */
 	unsigned line; /* 0: not known */
-	struct finding_texts evidence; /* what proves it, line by line */
+	struct strings evidence; /* what proves it, line by line */
 
 	char *input; /* smallest that does it: a JSON text, or bytes in base64 */
 	char *found; /* as it was found; NULL if it is the same */
@@ -74,9 +65,9 @@ struct finding {
 
 	/* how to do it again */
 	char *kind; /* "mcp", "tool-lines", "tool-exec", "tool-args", "function-python", ... */
-	struct finding_texts command; /* the target's words */
-	struct finding_texts flags; /* of the cell: "--memory=64M" */
-	struct finding_texts environment; /* names only: values may be secret */
+	struct strings command; /* the target's words */
+	struct strings flags; /* of the cell: "--memory=64M" */
+	struct strings environment; /* names only: values may be secret */
 	char *target_sha256; /* of the program or file; NULL if it cannot be told */
 	char *profile; /* its name; NULL: default */
 	uint64_t seed;

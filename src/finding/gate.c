@@ -27,7 +27,7 @@ bool finding_gate_read(const char *text, enum finding_gate *ret)
 
 struct reading {
 	const char *name;
-	struct finding_texts *ids;
+	struct strings *ids;
 	struct err *err;
 };
 
@@ -43,7 +43,7 @@ static int add_id(const struct reading *reading, const struct value *id, const s
 		return wrong(reading, at, "a finding has no id of 16 hexadecimal digits");
 	if (reading->ids->count >= BASELINE_IDS)
 		return wrong(reading, at, "there are more findings than a baseline may have");
-	texts_add(reading->ids, id->text);
+	strings_add(reading->ids, id->text);
 	return 0;
 }
 
@@ -109,18 +109,18 @@ static int add_all(const struct reading *reading, const struct value *top)
 	return wrong(reading, top, "neither SARIF, nor what 'hotcell findings export --format json' writes, nor a finding");
 }
 
-int baseline_read(const char *text, size_t len, const char *name, struct finding_texts *ret, struct err *err)
+int baseline_read(const char *text, size_t len, const char *name, struct strings *ret, struct err *err)
 {
 	static const struct json_limits limits = {.bytes = BASELINE_MAX, .values = 8000000, .depth = 64};
 	const struct reading reading = {.name = name, .ids = ret, .err = err};
 	own(value_done) struct value top = {0};
 
-	*ret = (struct finding_texts){0};
+	*ret = (struct strings){0};
 	if (json_read(text, len, &limits, name, &top, err) < 0)
 		return -1;
 	if (add_all(&reading, &top) == 0)
 		return 0;
-	texts_done(ret);
+	strings_done(ret);
 	return -1;
 }
 
@@ -140,7 +140,7 @@ static bool is_over(const struct finding *finding, enum finding_gate gate)
 	return gate != GATE_NONE && finding_severity(finding) >= lowest[gate];
 }
 
-size_t findings_over(const struct findings *findings, enum finding_gate gate, const struct finding_texts *baseline)
+size_t findings_over(const struct findings *findings, enum finding_gate gate, const struct strings *baseline)
 {
 	size_t known = baseline ? baseline->count : 0, over = 0;
 	own(freep) const char **ids = xcalloc(known + 1, sizeof(*ids));

@@ -13,8 +13,8 @@ bool finding_gate_read(const char *text, enum finding_gate *ret); /* "error", "w
 #define BASELINE_MAX ((size_t)64 << 20) /* bytes of its file */
 /* Ids that were there before: of SARIF (partialFingerprints), of `findings export --format json`, or of capsules. The text is a
  * stranger's. Errors are ERR_USAGE. */
-MUST_CHECK int baseline_read(const char *text, size_t len, const char *name, struct finding_texts *ret, struct err *err);
+MUST_CHECK int baseline_read(const char *text, size_t len, const char *name, struct strings *ret, struct err *err);
 /* How many are open, not suppressed, not in the baseline (NULL: none), and at or above the gate. */
-size_t findings_over(const struct findings *findings, enum finding_gate gate, const struct finding_texts *baseline);
+size_t findings_over(const struct findings *findings, enum finding_gate gate, const struct strings *baseline);
 
 #endif

@@ -41,7 +41,7 @@ static void load(struct finding_store *store, int folder, const char *name)
 
 	if (beneath_read(folder, name, CAPSULE_MAX, &text, &err) < 0 ||
 		capsule_read(&read, buf_text(&text), text.len, name, &err) < 0) {
-		texts_add(&store->unread, err.text);
+		strings_add(&store->unread, err.text);
 		return;
 	}
 	if (strncmp(read.id, name, FINDING_ID_LEN) == 0) {
@@ -49,7 +49,7 @@ static void load(struct finding_store *store, int folder, const char *name)
 		return;
 	}
 	own(freep) char *why = xfmt("%s: is the capsule of another finding, %s", name, read.id);
-	texts_add(&store->unread, why);
+	strings_add(&store->unread, why);
 	finding_done(&read);
 }
 
@@ -93,7 +93,7 @@ void store_done(struct finding_store *store)
 		finding_done(&store->items[i]);
 	free(store->items);
 	free(store->folder);
-	texts_done(&store->unread);
+	strings_done(&store->unread);
 	*store = (struct finding_store){0};
 }
 

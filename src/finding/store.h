@@ -17,7 +17,7 @@ struct finding_store {
 	char *folder;
 	struct finding *items; /* by severity, then id */
 	size_t count;
-	struct finding_texts unread; /* "NAME: why" of files that are no capsules */
+	struct strings unread; /* "NAME: why" of files that are no capsules */
 };
 
 /* A folder that is not there is an empty store. */

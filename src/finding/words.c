@@ -132,7 +132,7 @@ static void put_word(const char *word, struct buf *out)
 	buf_char(out, '\'');
 }
 
-void finding_words(const struct finding_texts *words, struct buf *out)
+void finding_words(const struct strings *words, struct buf *out)
 {
 	for (size_t i = 0; i < words->count; i++) {
 		if (i > 0)

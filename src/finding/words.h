@@ -11,7 +11,7 @@ struct findings {
 	size_t count;
 	const char *title; /* "hotcell fuzz mcp: server-git"; for HTML and Markdown */
 	const char *version; /* of hotcell */
-	const struct finding_texts *gaps; /* what was not fuzzed; may be NULL */
+	const struct strings *gaps; /* what was not fuzzed; may be NULL */
 	const char *capsule_folder; /* how a capsule is named in commands: ".hotcell/examples" */
 	int64_t now;
 	bool color; /* of the table: it goes to a terminal */
@@ -30,7 +30,7 @@ void finding_sure(const struct finding *finding, struct buf *out);
 /* "suppressed until 2027-01-31 00:00 UTC: REASON" */
 void finding_state_text(const struct finding *finding, int64_t now, struct buf *out);
 /* "python3 server.py": a list of words as a shell wants them typed. Bytes are as they are. */
-void finding_words(const struct finding_texts *words, struct buf *out);
+void finding_words(const struct strings *words, struct buf *out);
 /* FOLDER/ID.json */
 void finding_capsule(const struct finding *finding, const char *folder, struct buf *out);
 /* How many bytes of the text to show: at most `max`, and no character cut in two. */

@@ -23,7 +23,7 @@ const struct canary *plant_canaries(const struct plant *plant, size_t *ret_count
 /* Words for the generator that lead to the canaries and that leave the mark: paths in several spellings, commands. */
 const char *const *plant_words(const struct plant *plant); /* NULL-terminated */
 const char *plant_mark(const struct plant *plant); /* a text in each of the commands, and nowhere else */
-const struct finding_texts *plant_gaps(const struct plant *plant); /* what was not planted and why, a sentence each */
+const struct strings *plant_gaps(const struct plant *plant); /* what was not planted and why, a sentence each */
 /* Tokens that a plant of that seed has, in a text, become those of this one. */
 void plant_renew(const struct plant *plant, uint64_t seed, char *text, size_t len);
 
@@ -48,9 +48,9 @@ struct fuzz_options {
 	unsigned replays; /* that a surprise gets; 0: 5 */
 	unsigned max_shrink; /* calls to make one smaller; 0: 500 */
 	unsigned max_findings; /* distinct ones, those of `known` that came again included, after which it ends; 0: 100 that are not known */
-	const struct finding_texts *baseline; /* ids that do not count for that, as suppressed ones do not; may be NULL */
+	const struct strings *baseline; /* ids that do not count for that, as suppressed ones do not; may be NULL */
 	/* what findings say of how to do it again */
-	const struct finding_texts *flags, *environment_names;
+	const struct strings *flags, *environment_names;
 	const char *profile, *declared; /* `declared`: the file that findings point to where no trace says better; may be NULL */
 	/* known before: retried first */
 	const struct finding_store *known; /* may be NULL */
@@ -95,9 +95,9 @@ struct fuzz_result {
 	struct fuzz_progress totals; /* subjects are the result's */
 	struct finding *findings; /* by severity */
 	size_t count;
-	struct finding_texts fixed; /* ids of `known` that do it no more */
-	struct finding_texts gone; /* the same of those that are suppressed, and stay so */
-	struct finding_texts gaps; /* what was not fuzzed or not looked at, a sentence each: a subject without a schema, effects that this backend does not tell */
+	struct strings fixed; /* ids of `known` that do it no more */
+	struct strings gone; /* the same of those that are suppressed, and stay so */
+	struct strings gaps; /* what was not fuzzed or not looked at, a sentence each: a subject without a schema, effects that this backend does not tell */
 };
 
 /* -1 only for FUZZ_BROKEN; the result is filled all the same. */
@@ -118,7 +118,7 @@ struct repro {
 	enum repro_verdict verdict;
 	unsigned seen, tried;
 	struct finding other; /* for REPRO_DIFFERENT: what came instead */
-	struct finding_texts evidence; /* of this time */
+	struct strings evidence; /* of this time */
 };
 /* Replays a finding's input `times` times, each on a new process. -1 where it cannot be tried. */
 MUST_CHECK int fuzz_repro(const struct fuzz_options *options, const struct finding *finding, unsigned times, struct repro *ret, struct err *err);

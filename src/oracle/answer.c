@@ -174,7 +174,7 @@ static void judge_environment(const struct observation *seen, struct span answer
 void judge_trace(const struct observation *seen, struct verdicts *ret)
 {
 	struct span answer = reply_answer(&seen->reply);
-	own(texts_done) struct finding_texts frames = {0};
+	own(strings_done) struct strings frames = {0};
 	own(freep) char *file = NULL;
 	unsigned line;
 
@@ -195,7 +195,7 @@ void judge_trace(const struct observation *seen, struct verdicts *ret)
 			verdict->frames = frames;
 			verdict->file = ptr_take(&file);
 			verdict->line = line;
-			frames = (struct finding_texts){0};
+			frames = (struct strings){0};
 		}
 	}
 	if (!traced && !said_so && (seen->reply.kind == REPLY_REJECTED || seen->reply.kind == REPLY_FAILED))

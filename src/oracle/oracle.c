@@ -125,8 +125,8 @@ static void verdict_done(struct verdict *verdict)
 	free(verdict->message);
 	free(verdict->shape);
 	free(verdict->file);
-	texts_done(&verdict->evidence);
-	texts_done(&verdict->frames);
+	strings_done(&verdict->evidence);
+	strings_done(&verdict->frames);
 }
 
 void verdicts_done(struct verdicts *verdicts)
@@ -207,7 +207,7 @@ static void prove(struct verdict *verdict, const char *line)
 	for (size_t i = 0; i < verdict->evidence.count; i++)
 		if (strcmp(verdict->evidence.items[i], line) == 0)
 			return;
-	texts_add(&verdict->evidence, line);
+	strings_add(&verdict->evidence, line);
 }
 
 void verdict_prove(struct verdict *verdict, const char *format, ...)

@@ -44,7 +44,7 @@ struct effect {
 	enum cell_effect_kind kind;
 	char *what; /* a path, an address, a program */
 	size_t len;
-	struct finding_texts words; /* CELL_EFFECT_EXEC: its arguments */
+	struct strings words; /* CELL_EFFECT_EXEC: its arguments */
 	char *by; /* the program that did it */
 };
 
@@ -94,8 +94,8 @@ struct verdict {
 	const char *oracle; /* a row's name, static */
 	char *message; /* one line, for people */
 	char *shape; /* as in a finding; whoever judges may fill it; NULL: none */
-	struct finding_texts evidence; /* what proves it, a line each; at least one; bounded, raw bytes made safe to show */
-	struct finding_texts frames; /* of a stack trace, the target's own code, innermost first */
+	struct strings evidence; /* what proves it, a line each; at least one; bounded, raw bytes made safe to show */
+	struct strings frames; /* of a stack trace, the target's own code, innermost first */
 	char *file; /* where, if the trace says; NULL */
 	unsigned line;
 };
@@ -136,6 +136,6 @@ void verdict_quote(struct verdict *verdict, const char *label, const char *text,
  * One table of shapes. */
 bool text_is_exception(const char *text, size_t len);
 /* A stack trace in the text (Python, Node, Go, Rust, Java, C sanitizers): its frames, innermost first, runtime's left out. */
-bool text_trace(const char *text, size_t len, struct finding_texts *frames, char **file, unsigned *line);
+bool text_trace(const char *text, size_t len, struct strings *frames, char **file, unsigned *line);
 
 #endif

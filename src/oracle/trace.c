@@ -472,7 +472,7 @@ static void set_place(const struct frame *frame, char **file, unsigned *line)
 	*line = frame->line;
 }
 
-static void tell(const struct section *section, struct finding_texts *frames, char **file, unsigned *line)
+static void tell(const struct section *section, struct strings *frames, char **file, unsigned *line)
 {
 	for (size_t i = 0; i < section->count && frames->count < FRAMES_KEPT; i++) {
 		own(buf_done) struct buf text = {0};
@@ -483,12 +483,12 @@ static void tell(const struct section *section, struct finding_texts *frames, ch
 		/* how deep it had gone when it ran out of stack is chance */
 		if (frames->count && strcmp(frames->items[frames->count - 1], buf_text(&text)) == 0)
 			continue;
-		texts_add(frames, buf_text(&text));
+		strings_add(frames, buf_text(&text));
 		set_place(frame, file, line);
 	}
 }
 
-bool text_trace(const char *text, size_t len, struct finding_texts *frames, char **file, unsigned *line)
+bool text_trace(const char *text, size_t len, struct strings *frames, char **file, unsigned *line)
 {
 	struct reading reading;
 

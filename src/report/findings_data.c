@@ -102,7 +102,7 @@ static void put_date(struct buf *out, int64_t seconds)
 	put_cell(out, seconds > 0 ? buf_text(&date) : "");
 }
 
-static void put_texts(struct buf *out, const struct finding_texts *texts)
+static void put_texts(struct buf *out, const struct strings *texts)
 {
 	own(buf_done) struct buf all = {0};
 

@@ -56,7 +56,7 @@ static void fact_code(struct buf *out, const char *what, const char *text)
 	buf_str(out, "</code></dd>");
 }
 
-static void put_lines(struct buf *out, const char *what, const struct finding_texts *texts)
+static void put_lines(struct buf *out, const char *what, const struct strings *texts)
 {
 	if (!texts->count)
 		return;

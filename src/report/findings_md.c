@@ -63,7 +63,7 @@ static void put_block(struct buf *out, const struct buf *text, const char *langu
 	buf_str(out, "\n\n");
 }
 
-static void put_lines(struct buf *out, const char *what, const struct finding_texts *texts)
+static void put_lines(struct buf *out, const char *what, const struct strings *texts)
 {
 	own(buf_done) struct buf all = {0};
 

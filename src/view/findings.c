@@ -113,7 +113,7 @@ static void put_line(struct buf *out, const char *label, const char *text, size_
 	buf_char(out, '\n');
 }
 
-static void put_list(struct buf *out, const char *label, const struct finding_texts *texts)
+static void put_list(struct buf *out, const char *label, const struct strings *texts)
 {
 	for (size_t i = 0; i < texts->count; i++)
 		put_line(out, i == 0 ? label : "", texts->items[i], LINE_SHOWN);

@@ -10,7 +10,7 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-static void check_ids(const struct finding_texts *ids)
+static void check_ids(const struct strings *ids)
 {
 	for (size_t i = 0; i < ids->count; i++)
 		assert(strlen(ids->items[i]) == FINDING_ID_LEN && strspn(ids->items[i], "0123456789abcdef") == FINDING_ID_LEN);
@@ -24,7 +24,7 @@ static void write_all(const struct finding *finding)
 
 	for (enum finding_format format = 0; format < FINDING_FORMAT_COUNT; format++) {
 		own(buf_done) struct buf out = {0};
-		own(texts_done) struct finding_texts ids = {0};
+		own(strings_done) struct strings ids = {0};
 		struct err err = {0};
 		findings_write(&findings, format, &out);
 		assert(out.len > 0 && strlen(out.data) == out.len);
@@ -39,7 +39,7 @@ static void write_all(const struct finding *finding)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	own(finding_done) struct finding finding = {0};
-	own(texts_done) struct finding_texts ids = {0};
+	own(strings_done) struct strings ids = {0};
 	own(buf_done) struct buf text = {0};
 	struct err err = {0};
 

@@ -38,7 +38,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	static const struct target_options options = {.mode = TARGET_MCP};
 	struct subjects subjects = {0};
-	struct finding_texts remarks = {0};
+	struct strings remarks = {0};
 	char *about = NULL;
 	struct talk talk = {.options = &options, .remarks = &remarks, .about = &about,
 		.subjects = size && data[0] % 2 ? &subjects : NULL};
@@ -63,7 +63,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		assert(subjects.list[i].name[0]);
 	talk_done(&talk);
 	subjects_done(&subjects);
-	texts_done(&remarks);
+	strings_done(&remarks);
 	free(about);
 	return 0;
 }

@@ -71,7 +71,7 @@ static void effect_of(char *text, size_t len, struct effect *ret)
 	ret->what = count > 1 ? parts[1] : parts[0];
 	ret->len = count > 1 ? lens[1] : lens[0];
 	for (size_t i = 2; i < count && ret->kind == CELL_EFFECT_EXEC; i++)
-		texts_add(&ret->words, parts[i]);
+		strings_add(&ret->words, parts[i]);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
@@ -85,7 +85,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	size_t lens[PARTS] = {0};
 	struct effect effects[PARTS - EFFECTS] = {0};
 	own(buf_done) struct buf text = {0};
-	own(texts_done) struct finding_texts frames = {0};
+	own(strings_done) struct strings frames = {0};
 	unsigned line;
 
 	buf_add(&text, data, size);
@@ -129,6 +129,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	assert(text_trace(parts[ANSWER], lens[ANSWER], &frames, &file, &line) || (!frames.count && !file));
 	free(file);
 	for (size_t i = 0; i < ARRAY_LEN(effects); i++)
-		texts_done(&effects[i].words);
+		strings_done(&effects[i].words);
 	return 0;
 }

@@ -26,7 +26,7 @@ static void a_dictionary_has_a_word_a_line_or_the_syntax_of_afl(void **state)
 {
 	static const char text[] = "plain words\n# a remark\n\nkeyword_1=\"a\\x41\\\\b\\\"c\"\r\n\"bare\"\nname=\"unfinished\nx=y\n";
 	static const char *const wanted[] = {"plain words", "aA\\b\"c", "bare", "name=\"unfinished", "x=y"};
-	struct finding_texts words = {0};
+	struct strings words = {0};
 	struct err err = {0};
 
 	(void)state;
@@ -34,7 +34,7 @@ static void a_dictionary_has_a_word_a_line_or_the_syntax_of_afl(void **state)
 	assert_int_equal(words.count, ARRAY_LEN(wanted));
 	for (size_t i = 0; i < words.count; i++)
 		assert_string_equal(words.items[i], wanted[i]);
-	texts_done(&words);
+	strings_done(&words);
 }
 
 static void a_dictionary_that_is_wrong_is_refused_with_its_line(void **state)
@@ -52,12 +52,12 @@ static void a_dictionary_that_is_wrong_is_refused_with_its_line(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
-		struct finding_texts words = {0};
+		struct strings words = {0};
 		struct err err = {0};
 		assert_int_equal(dict_read(cases[i].text, cases[i].len, "d", &words, &err), -1);
 		assert_int_equal(err.code, ERR_USAGE);
 		assert_non_null(strstr(err.text, cases[i].why));
-		texts_done(&words);
+		strings_done(&words);
 	}
 }
 
@@ -178,7 +178,7 @@ static void a_file_is_named_from_the_folder_that_holds_the_state(void **state)
 static void a_capsule_keeps_names_of_variables_and_paths_from_here(void **state)
 {
 	char folder[] = "/tmp/cli-fuzz-XXXXXX";
-	struct finding_texts flags = {0}, names = {0};
+	struct strings flags = {0}, names = {0};
 
 	(void)state;
 	assert_non_null(mkdtemp(folder));
@@ -194,8 +194,8 @@ static void a_capsule_keeps_names_of_variables_and_paths_from_here(void **state)
 	assert_int_equal(names.count, 2);
 	assert_string_equal(names.items[0], "TOKEN");
 	assert_string_equal(names.items[1], "KEY");
-	texts_done(&flags);
-	texts_done(&names);
+	strings_done(&flags);
+	strings_done(&names);
 	assert_int_equal(chdir("/") + rmdir(folder), 0);
 }
 

@@ -45,8 +45,8 @@ struct target {
 	bool blind; /* tells no effects */
 	bool no_cells;
 	uint64_t calls; /* of all sessions */
-	struct finding_texts remarks;
-	struct finding_texts log; /* "subject input", if wanted */
+	struct strings remarks;
+	struct strings log; /* "subject input", if wanted */
 	bool logged;
 	int echo; /* a behaviour's own */
 };
@@ -87,8 +87,8 @@ static inline void fake_done(struct target *target)
 		free(target->list[i].name);
 		free(target->list[i].problem);
 	}
-	texts_done(&target->remarks);
-	texts_done(&target->log);
+	strings_done(&target->remarks);
+	strings_done(&target->log);
 }
 
 static inline void fake_fail(const struct fake_call *call, struct reply *reply, const char *message)
@@ -150,7 +150,7 @@ const char *target_name(const struct target *target)
 	return "fake";
 }
 
-const struct finding_texts *target_remarks(const struct target *target)
+const struct strings *target_remarks(const struct target *target)
 {
 	return &target->remarks;
 }
@@ -195,7 +195,7 @@ int session_begin(struct session *session, const struct subject *subject, const 
 	session->calls++;
 	if (target->logged) {
 		own(freep) char *line = xfmt("%s %.*s", subject->name, (int)len, input);
-		texts_add(&target->log, line);
+		strings_add(&target->log, line);
 	}
 	if (!target->unread) {
 		if (json_read(input, len, &schema_text_limits, NULL, &value, err) < 0)
@@ -239,8 +239,8 @@ void verdicts_done(struct verdicts *verdicts)
 		free(verdicts->list[i].message);
 		free(verdicts->list[i].shape);
 		free(verdicts->list[i].file);
-		texts_done(&verdicts->list[i].evidence);
-		texts_done(&verdicts->list[i].frames);
+		strings_done(&verdicts->list[i].evidence);
+		strings_done(&verdicts->list[i].frames);
 	}
 	free(verdicts->list);
 	*verdicts = (struct verdicts){0};
@@ -250,7 +250,7 @@ static inline void fake_verdict(struct verdicts *ret, const char *oracle, const 
 {
 	ret->list = xrealloc(ret->list, ret->count + 1, sizeof(*ret->list));
 	ret->list[ret->count] = (struct verdict){.oracle = oracle, .message = xstrdup(message)};
-	texts_add(&ret->list[ret->count++].evidence, message);
+	strings_add(&ret->list[ret->count++].evidence, message);
 }
 
 const struct oracle oracles[] = {

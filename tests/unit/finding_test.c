@@ -43,10 +43,10 @@ static struct finding example(const char *message, const char *input)
 		.message = xstrdup(message), .input = xstrdup(input), .kind = xstrdup("mcp"), .seed = UINT64_MAX, .seen = 5,
 		.tried = 5, .first_seen = 1000, .last_seen = 2000, .times = 1};
 
-	texts_add(&finding.command, "python3");
-	texts_add(&finding.command, "server.py");
-	texts_add(&finding.evidence, "the token of /etc/passwd is in the answer");
-	texts_add(&finding.environment, "API_KEY");
+	strings_add(&finding.command, "python3");
+	strings_add(&finding.command, "server.py");
+	strings_add(&finding.evidence, "the token of /etc/passwd is in the answer");
+	strings_add(&finding.environment, "API_KEY");
 	finding_identify(&finding);
 	return finding;
 }
@@ -226,13 +226,13 @@ static void frames_count_more_than_the_message(void **state)
 	own(finding_done) struct finding one = example("first message", "{}"), other = example("second message", "{}");
 
 	(void)state;
-	texts_add(&one.frames, "parse (parser.py)");
-	texts_add(&other.frames, "parse (parser.py)");
+	strings_add(&one.frames, "parse (parser.py)");
+	strings_add(&other.frames, "parse (parser.py)");
 	finding_identify(&one);
 	finding_identify(&other);
 	assert_string_equal(one.id, other.id);
-	texts_done(&other.frames);
-	texts_add(&other.frames, "scan (parser.py)");
+	strings_done(&other.frames);
+	strings_add(&other.frames, "scan (parser.py)");
 	finding_identify(&other);
 	assert_string_not_equal(one.id, other.id);
 }
@@ -302,8 +302,8 @@ static void what_a_sanitizer_says_decides_severity_and_weakness(void **state)
 	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
 		own(finding_done) struct finding finding = {.oracle = xstrdup(cases[i].oracle), .message = xstrdup(cases[i].message),
 			.kind = xstrdup(cases[i].kind)};
-		texts_add(&finding.evidence, "==1==");
-		texts_add(&finding.evidence, cases[i].evidence);
+		strings_add(&finding.evidence, "==1==");
+		strings_add(&finding.evidence, cases[i].evidence);
 		struct finding_weakness weakness = finding_weakness(&finding);
 		assert_int_equal(weakness.cwe, cases[i].cwe);
 		assert_int_equal(weakness.severity, cases[i].severity);

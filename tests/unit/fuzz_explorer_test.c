@@ -219,11 +219,11 @@ static void one_surprise_is_one_finding_with_all_it_takes_to_do_it_again(void **
 {
 	own(fake_done) struct target target = {.behave = long_bug};
 	own(fuzz_result_done) struct fuzz_result result = {0};
-	own(texts_done) struct finding_texts flags = {0};
+	own(strings_done) struct strings flags = {0};
 
 	(void)state;
 	fake_subject(&target, "tool", text_schema, NULL);
-	texts_add(&flags, "--memory=64M");
+	strings_add(&flags, "--memory=64M");
 	struct fuzz_options options = options_for(&target, 2000);
 	options.flags = &flags;
 	options.declared = "server.py";
@@ -676,11 +676,11 @@ static void what_cannot_be_seen_is_not_said_to_be_fixed(void **state)
 {
 	static char schema_flag[] = "--output-schema=o.json", oracles_flag[] = "--oracles=all", token[] = "TOKEN";
 	static char *items[] = {schema_flag, NULL}, *idle[] = {oracles_flag, NULL}, *names[] = {token, NULL};
-	static const struct finding_texts flags = {.items = items, .count = 1}, unlike = {.items = idle, .count = 1};
-	static const struct finding_texts variables = {.items = names, .count = 1};
+	static const struct strings flags = {.items = items, .count = 1}, unlike = {.items = idle, .count = 1};
+	static const struct strings variables = {.items = names, .count = 1};
 	static const struct {
 		oracle_set oracles;
-		const struct finding_texts *flags, *names;
+		const struct strings *flags, *names;
 		const char *profile;
 		uint64_t duration_ns;
 		void (*behave)(const struct fake_call *call, struct reply *reply);
@@ -736,8 +736,8 @@ static void one_that_needs_effects_is_not_fixed_where_none_are_seen(void **state
 
 	(void)state;
 	fake_subject(&target, "tool", text_schema, NULL);
-	texts_add(&finding.command, "fake");
-	texts_add(&finding.command, "--serve");
+	strings_add(&finding.command, "fake");
+	strings_add(&finding.command, "--serve");
 	finding_identify(&finding);
 	struct fuzz_options options = options_for(&target, 5);
 	options.known = &known;
@@ -749,7 +749,7 @@ static void one_that_needs_effects_is_not_fixed_where_none_are_seen(void **state
 	run(&options, &result);
 	assert_int_equal(result.fixed.count, 1);
 	fuzz_result_done(&result);
-	texts_add(&finding.command, "--more");
+	strings_add(&finding.command, "--more");
 	run(&options, &result);
 	assert_int_equal(result.fixed.count, 0);
 	assert_true(has_gap(&result, "but with another command"));
@@ -792,7 +792,7 @@ static void what_is_gone_from_its_input_and_comes_from_another_is_found_and_not_
 	assert_true(strlen(quote->input) > strlen("{\"a\":\"'\"}"));
 	assert_int_equal(after.fixed.count, 2);
 	assert_int_equal(told.fixed, 2);
-	assert_false(texts_have(&after.fixed, quote->id));
+	assert_false(strings_have(&after.fixed, quote->id));
 }
 
 static void one_that_is_suppressed_is_gone_and_not_fixed(void **state)
@@ -834,8 +834,8 @@ static void what_is_known_and_came_again_counts_unless_nobody_wants_to_hear_of_i
 	assert_int_equal(after.end, FUZZ_ENOUGH);
 	fuzz_result_done(&after);
 	/* one is suppressed, one is in the baseline, and there are not three others */
-	own(texts_done) struct finding_texts baseline = {0};
-	texts_add(&baseline, known.items[1].id);
+	own(strings_done) struct strings baseline = {0};
+	strings_add(&baseline, known.items[1].id);
 	known.items[0].state = FINDING_SUPPRESSED;
 	options.baseline = &baseline;
 	options.max_findings = 2;
@@ -932,7 +932,7 @@ static void a_bug_of_many_calls_is_found_with_how_many_it_takes(void **state)
 	struct finding *found = &result.findings[0];
 	assert_int_equal(found->seen, 5);
 	assert_non_null(strstr(found->input, "[{\"subject\":\"tool\",\"arguments\":{\"a\":\"\"},\"times\":2"));
-	assert_true(texts_have(&found->evidence, "the same call 226 times in a row"));
+	assert_true(strings_have(&found->evidence, "the same call 226 times in a row"));
 	assert_int_equal(fuzz_repro(&options, found, 2, &repro, &err), 0);
 	assert_int_equal(repro.verdict, REPRO_SAME);
 	assert_int_equal(repro.seen, 2);
@@ -1042,7 +1042,7 @@ static void what_was_not_fuzzed_or_not_seen_is_told(void **state)
 	(void)state;
 	fake_subject(&target, "good", text_schema, NULL);
 	fake_subject(&target, "bad", "{\"type\":\"nonsense\"}", NULL);
-	texts_add(&target.remarks, "two tools are called x");
+	strings_add(&target.remarks, "two tools are called x");
 	struct fuzz_options options = options_for(&target, 10);
 	run(&options, &result);
 	assert_int_equal(result.end, FUZZ_DONE);

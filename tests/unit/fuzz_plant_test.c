@@ -134,7 +134,7 @@ static void what_the_user_mounts_is_not_covered(void **state)
 	assert_int_equal(count, 3);
 	assert_true(has_word(plant, "/home/../etc/passwd"));
 	assert_true(has_word(plant, "/workspace/../etc/passwd"));
-	const struct finding_texts *gaps = plant_gaps(plant);
+	const struct strings *gaps = plant_gaps(plant);
 	assert_int_equal(gaps->count, 2);
 	assert_string_equal(gaps->items[0], "nothing is planted in /home/backup/.ssh/id_ed25519: a mount is there");
 	assert_string_equal(gaps->items[1], "nothing is planted in /srv/backup/credentials.json: a mount is there");

@@ -618,9 +618,9 @@ static void a_server_says_what_it_offers(void **state)
 	assert_non_null(subject_of(world, "ask")->generator);
 	assert_int_equal(subject_of(world, "echo")->kind, SUBJECT_TOOL); /* a prompt is called so, too */
 	assert_int_equal(subject_of(world, "echo (prompt)")->kind, SUBJECT_PROMPT);
-	const struct finding_texts *remarks = target_remarks(world->target);
-	assert_true(texts_have(remarks, "it offers 'echo' twice: the second was left out"));
-	assert_true(texts_have(remarks, "'half\\xed\\xa0\\x80' was left out: its name is no text of Unicode"));
+	const struct strings *remarks = target_remarks(world->target);
+	assert_true(strings_have(remarks, "it offers 'echo' twice: the second was left out"));
+	assert_true(strings_have(remarks, "'half\\xed\\xa0\\x80' was left out: its name is no text of Unicode"));
 }
 
 static void an_mcp_answer_is_of_its_kind(void **state)

@@ -296,7 +296,7 @@ static void expect_effects(
 		effects[i] = (struct effect){.kind = did[i].kind, .what = (char *)(uintptr_t)did[i].what, .len = strlen(did[i].what),
 			.by = (char *)(uintptr_t)did[i].by};
 		for (size_t word = 0; word < 4 && did[i].words[word]; word++)
-			texts_add(&effects[i].words, did[i].words[word]);
+			strings_add(&effects[i].words, did[i].words[word]);
 	}
 	seen.effects = effects;
 	seen.effect_count = count;
@@ -304,7 +304,7 @@ static void expect_effects(
 	seen.mark = "mrk83zq";
 	expect(&seen, verdicts);
 	for (size_t i = 0; i < count; i++)
-		texts_done(&effects[i].words);
+		strings_done(&effects[i].words);
 }
 
 #define EXEC(path, by, ...) {CELL_EFFECT_EXEC, path, by, {__VA_ARGS__}}

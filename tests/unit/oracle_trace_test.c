@@ -221,7 +221,7 @@ static const struct {
 static void check_trace(
 	const char *name, const char *text, size_t len, const char *expected, const char *path, unsigned number)
 {
-	own(texts_done) struct finding_texts frames = {0};
+	own(strings_done) struct strings frames = {0};
 	own(buf_done) struct buf joined = {0};
 	own(freep) char *file = NULL;
 	unsigned line;
@@ -270,7 +270,7 @@ static void what_is_no_trace_has_no_frames(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(texts); i++) {
-		own(texts_done) struct finding_texts frames = {0};
+		own(strings_done) struct strings frames = {0};
 		own(freep) char *file = NULL;
 		unsigned line;
 		if (text_trace(texts[i], strlen(texts[i]), &frames, &file, &line))
@@ -283,7 +283,7 @@ static void what_is_no_trace_has_no_frames(void **state)
 static void a_trace_without_end_is_bounded(void **state)
 {
 	own(buf_done) struct buf text = {0};
-	own(texts_done) struct finding_texts frames = {0};
+	own(strings_done) struct strings frames = {0};
 	own(freep) char *file = NULL;
 	unsigned line;
 

@@ -27,10 +27,10 @@ static struct finding example(const char *oracle, const char *subject, const cha
 		.message = xstrdup(message), .input = xstrdup("{\"path\": \"..\"}"), .kind = xstrdup("mcp"), .seed = UINT64_MAX, .seen = 5,
 		.tried = 5, .first_seen = 1000, .last_seen = 2000, .times = 1};
 
-	texts_add(&finding.command, "python3");
-	texts_add(&finding.command, "my server.py");
-	texts_add(&finding.evidence, "the token is in the answer");
-	texts_add(&finding.environment, "API_KEY");
+	strings_add(&finding.command, "python3");
+	strings_add(&finding.command, "my server.py");
+	strings_add(&finding.evidence, "the token is in the answer");
+	strings_add(&finding.environment, "API_KEY");
 	finding_identify(&finding);
 	return finding;
 }
@@ -48,11 +48,11 @@ static struct finding hostile_example(void)
 	finding.profile = xstrdup(hostile);
 	finding.reason = xstrdup(hostile);
 	finding.state = FINDING_SUPPRESSED;
-	texts_add(&finding.evidence, hostile);
-	texts_add(&finding.frames, hostile);
-	texts_add(&finding.command, hostile);
-	texts_add(&finding.flags, hostile);
-	texts_add(&finding.environment, hostile);
+	strings_add(&finding.evidence, hostile);
+	strings_add(&finding.frames, hostile);
+	strings_add(&finding.command, hostile);
+	strings_add(&finding.flags, hostile);
+	strings_add(&finding.environment, hostile);
 	finding_identify(&finding);
 	return finding;
 }
@@ -233,11 +233,11 @@ static void no_text_is_markup_in_a_page(void **state)
 	own(finding_done) struct finding finding = hostile_example();
 	const struct finding *const list[] = {&finding};
 	struct findings findings = several(list, 1);
-	own(texts_done) struct finding_texts gaps = {0};
+	own(strings_done) struct strings gaps = {0};
 	own(buf_done) struct buf out = {0};
 
 	(void)state;
-	texts_add(&gaps, hostile);
+	strings_add(&gaps, hostile);
 	findings.gaps = &gaps;
 	findings.title = hostile;
 	findings.capsule_folder = hostile;
@@ -300,7 +300,7 @@ static void texts_are_code_and_nothing_else_in_markdown(void **state)
 		free(finding.input);
 		finding.message = xstrdup(texts[i]);
 		finding.input = xstrdup(texts[i]);
-		texts_add(&finding.evidence, texts[i]);
+		strings_add(&finding.evidence, texts[i]);
 		write_one(&finding, FINDINGS_MD, &out);
 		assert_is_text(&out, "\n");
 		outside_of_code(buf_text(&out), &outside);
@@ -450,11 +450,11 @@ static void more_than_a_code_host_takes_is_left_out_and_told(void **state)
 
 static void gaps_are_told(void **state)
 {
-	own(texts_done) struct finding_texts gaps = {0};
+	own(strings_done) struct strings gaps = {0};
 	struct findings findings = several(NULL, 0);
 
 	(void)state;
-	texts_add(&gaps, "tool 'x': its schema cannot be met");
+	strings_add(&gaps, "tool 'x': its schema cannot be met");
 	findings.gaps = &gaps;
 	for (enum finding_format format = 0; format < FINDING_FORMAT_COUNT; format++) {
 		own(buf_done) struct buf out = {0};
@@ -507,7 +507,7 @@ static void a_gate_lets_less_severe_ones_pass(void **state)
 	assert_false(finding_gate_read("", &gate));
 }
 
-static void read_baseline(const struct buf *text, struct finding_texts *ret)
+static void read_baseline(const struct buf *text, struct strings *ret)
 {
 	struct err err = {0};
 
@@ -530,7 +530,7 @@ static void what_was_there_before_does_not_count(void **state)
 	buf_fmt(&list_of, "[%s]", capsule.out.data);
 	const struct buf *const texts[] = {&sarif, &export, &capsule.out, &list_of};
 	for (size_t i = 0; i < ARRAY_LEN(texts); i++) {
-		own(texts_done) struct finding_texts baseline = {0};
+		own(strings_done) struct strings baseline = {0};
 		read_baseline(texts[i], &baseline);
 		assert_int_equal(baseline.count, 1);
 		assert_int_equal(findings_over(&findings, GATE_ANY, &baseline), 1);
@@ -559,7 +559,7 @@ static void a_baseline_that_is_none_is_refused_with_a_sentence(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
-		own(texts_done) struct finding_texts ids = {0};
+		own(strings_done) struct strings ids = {0};
 		struct err err = {0};
 		assert_int_equal(baseline_read(cases[i].text, strlen(cases[i].text), "before", &ids, &err), -1);
 		assert_int_equal(err.code, ERR_USAGE);
@@ -573,7 +573,7 @@ static void results_of_other_tools_are_passed_by(void **state)
 {
 	static const char text[] = "{\"runs\": [{}, 1, {\"results\": null}, {\"results\": [1, {}, {\"partialFingerprints\": {\"x\": \"y\"}}, "
 				   "{\"partialFingerprints\": {\"hotcell/v1\": \"0123456789abcdef\"}}]}]}";
-	own(texts_done) struct finding_texts ids = {0};
+	own(strings_done) struct strings ids = {0};
 	struct err err = {0};
 
 	(void)state;

@@ -43,7 +43,7 @@ char *corpus_file(const char *state, const struct corpus_about *about);
 struct corpora {
 	struct corpus_about *list; /* by file, then function */
 	size_t count;
-	struct finding_texts unread; /* "NAME: why" of folders that are no corpora */
+	struct strings unread; /* "NAME: why" of folders that are no corpora */
 };
 MUST_CHECK int corpora_read(const char *state, struct corpora *ret, struct err *err);
 void corpora_done(struct corpora *corpora);
@@ -59,7 +59,7 @@ struct corpus_taken {
 	uint64_t known; /* that were */
 	uint64_t left_out; /* no inputs, or too large */
 	bool full; /* there was more than there is room for */
-	struct finding_texts why; /* of the first that were left out: "'x' is a FIFO" */
+	struct strings why; /* of the first that were left out: "'x' is a FIFO" */
 };
 void corpus_taken_done(struct corpus_taken *taken);
 /* "2 of its files were left out: 'x' is a FIFO, ..."; false: nothing is to be said. */
@@ -104,8 +104,8 @@ struct corpus_worked {
 	uint64_t before, after, bytes_before, bytes_after; /* of the corpus */
 	uint64_t looked_at; /* inputs of the folders */
 	uint64_t left_out;
-	struct finding_texts why;
-	struct finding_texts problems; /* it could not be done */
+	struct strings why;
+	struct strings problems; /* it could not be done */
 	bool stopped;
 };
 /* Of the first target of the options. */

@@ -54,7 +54,7 @@ MUST_CHECK int cover_history_save(const char *state, const struct cover_history 
 struct cover_histories {
 	struct cover_history *list; /* by name, then id */
 	size_t count;
-	struct finding_texts unread; /* "NAME: why" of files that are none */
+	struct strings unread; /* "NAME: why" of files that are none */
 };
 /* A folder that is not there has none. */
 MUST_CHECK int cover_histories_open(const char *state, struct cover_histories *ret, struct err *err);

@@ -90,7 +90,7 @@ struct function_options {
 	const struct redactor *hidden; /* values that are in nothing that is told; NULL: none */
 	/* known before: tried first. What was found with other `flags` that decide what is wrong is never said to be fixed. */
 	const struct finding_store *known;
-	const struct finding_texts *flags; /* as findings keep them; NULL: none */
+	const struct strings *flags; /* as findings keep them; NULL: none */
 	void (*retried)(void *data, const struct finding *finding, bool still); /* of `known`; may be NULL */
 	void (*found)(void *data, const struct finding *finding, bool is_new);
 	void (*progress)(void *data, const struct function_progress *progress);
@@ -176,14 +176,14 @@ struct function_result {
 	size_t count;
 	size_t target_count;
 	struct target_progress *totals; /* a target each */
-	struct finding_texts *problems; /* likewise: why it was not fuzzed, the build's log; empty: it was */
+	struct strings *problems; /* likewise: why it was not fuzzed, the build's log; empty: it was */
 	struct coverage_file *coverage; /* of all; empty: it was not measured, and the gaps say why */
 	size_t coverage_count;
 	struct coverage_sums *covered; /* a target each */
 	struct function_change *changes; /* likewise */
-	struct finding_texts gaps;
-	struct finding_texts fixed; /* ids of `known` that do it no more */
-	struct finding_texts gone; /* the same of those that are suppressed, and stay so */
+	struct strings gaps;
+	struct strings fixed; /* ids of `known` that do it no more */
+	struct strings gone; /* the same of those that are suppressed, and stay so */
 	uint64_t ns; /* that all of it took */
 	bool fuzzed; /* something was really executed */
 	bool lost; /* an input ended its process, and is not known, or the disk was full: a gap says so */
@@ -207,8 +207,8 @@ void function_serve_freep(struct function_serve **serve);
 
 /* The commands that fuzz the first target, for a shell or another program, with what they need in `folder`, which is open as `folder_fd`. */
 struct function_commands {
-	struct finding_texts build, run; /* words; build may be empty */
-	struct finding_texts environment; /* K=V, beside what there is */
+	struct strings build, run; /* words; build may be empty */
+	struct strings environment; /* K=V, beside what there is */
 	char *cwd, *corpus, *crashes;
 };
 MUST_CHECK int function_export(
@@ -220,8 +220,8 @@ void function_commands_done(struct function_commands *commands);
 struct function_again {
 	unsigned seen, tried; /* how often it did the same */
 	struct finding last; /* what it did, the last time that something was wrong; without an id: nothing was */
-	struct finding_texts problems; /* it could not be tried */
-	struct finding_texts gaps; /* of its core, where one was asked for */
+	struct strings problems; /* it could not be tried */
+	struct strings gaps; /* of its core, where one was asked for */
 	bool stopped;
 };
 MUST_CHECK int function_again(const struct function_options *options, const struct finding *finding, unsigned times, struct loop *loop,

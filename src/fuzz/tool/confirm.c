@@ -23,8 +23,8 @@ void verdict_drop(struct verdict *verdict)
 	free(verdict->message);
 	free(verdict->shape);
 	free(verdict->file);
-	texts_done(&verdict->evidence);
-	texts_done(&verdict->frames);
+	strings_done(&verdict->evidence);
+	strings_done(&verdict->frames);
 	*verdict = (struct verdict){0};
 }
 

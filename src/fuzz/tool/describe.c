@@ -105,16 +105,16 @@ void finding_make(struct explorer *explorer, const struct steps *steps, const st
 	ret->shape = verdict->shape ? xstrdup(verdict->shape) : NULL;
 	ret->profile = options->profile ? xstrdup(options->profile) : NULL;
 	ret->target_sha256 = explorer->sha256 ? xstrdup(explorer->sha256) : NULL;
-	texts_copy(&ret->frames, &verdict->frames, SIZE_MAX);
-	texts_copy(&ret->evidence, &verdict->evidence, EVIDENCE_MAX);
+	strings_copy(&ret->frames, &verdict->frames, SIZE_MAX);
+	strings_copy(&ret->evidence, &verdict->evidence, EVIDENCE_MAX);
 	if (steps_repeat(steps)) {
 		own(freep) char *often = steps->count == 1 ? xfmt("the same call %u times in a row", steps->list[0].times)
 			: xfmt("%zu calls, each %u times in a row", steps->count, steps->list[0].times);
-		texts_add(&ret->evidence, often);
+		strings_add(&ret->evidence, often);
 	}
-	texts_copy(&ret->flags, options->flags, SIZE_MAX);
-	texts_copy(&ret->environment, options->environment_names, SIZE_MAX);
+	strings_copy(&ret->flags, options->flags, SIZE_MAX);
+	strings_copy(&ret->environment, options->environment_names, SIZE_MAX);
 	for (size_t i = 0; spec && spec->argv && spec->argv[i]; i++)
-		texts_add(&ret->command, spec->argv[i]);
+		strings_add(&ret->command, spec->argv[i]);
 	finding_identify(ret);
 }

@@ -294,7 +294,7 @@ void gap_add(struct fuzz_result *result, const char *format, ...)
 	va_start(args, format);
 	(void)vsnprintf(text, sizeof(text), format, args);
 	va_end(args);
-	texts_add(&result->gaps, text);
+	strings_add(&result->gaps, text);
 }
 
 /* What nobody wants to hear of does not end a run. */
@@ -304,7 +304,7 @@ static bool is_counted(const struct explorer *explorer, const struct finding *fi
 	const struct finding *known = options->known ? store_find(options->known, finding->id) : NULL;
 
 	return !(known && finding_is_suppressed(known, (int64_t)time(NULL))) &&
-		!(options->baseline && texts_have(options->baseline, finding->id));
+		!(options->baseline && strings_have(options->baseline, finding->id));
 }
 
 void finding_put(struct explorer *explorer, struct finding *finding, bool is_new)
@@ -377,9 +377,9 @@ static void quarries_find(struct explorer *explorer)
 			gap_add(explorer->result, "%s was not fuzzed: %s", subject->name,
 				subject->problem ? subject->problem : "it has no schema");
 	}
-	const struct finding_texts *remarks = target_remarks(options->target);
+	const struct strings *remarks = target_remarks(options->target);
 	for (size_t i = 0; remarks && i < remarks->count; i++)
-		texts_add(&explorer->result->gaps, remarks->items[i]);
+		strings_add(&explorer->result->gaps, remarks->items[i]);
 }
 
 void explorer_init(struct explorer *explorer, const struct fuzz_options *options, struct fuzz_result *result, struct err *err)
@@ -654,8 +654,8 @@ void fuzz_result_done(struct fuzz_result *result)
 		finding_done(&result->findings[i]);
 	free(result->findings);
 	free(result->totals.subjects);
-	texts_done(&result->fixed);
-	texts_done(&result->gone);
-	texts_done(&result->gaps);
+	strings_done(&result->fixed);
+	strings_done(&result->gone);
+	strings_done(&result->gaps);
 	*result = (struct fuzz_result){0};
 }

@@ -47,15 +47,15 @@ static bool is_idle(const char *flag)
 }
 
 /* The first of these that is not among the others. */
-static const char *missing(const struct finding_texts *these, const struct finding_texts *in)
+static const char *missing(const struct strings *these, const struct strings *in)
 {
 	for (size_t i = 0; these && i < these->count; i++)
-		if (!is_idle(these->items[i]) && !(in && texts_have(in, these->items[i])))
+		if (!is_idle(these->items[i]) && !(in && strings_have(in, these->items[i])))
 			return these->items[i];
 	return NULL;
 }
 
-static bool same_command(const struct cell_spec *spec, const struct finding_texts *words)
+static bool same_command(const struct cell_spec *spec, const struct strings *words)
 {
 	size_t count = 0;
 
@@ -71,7 +71,7 @@ static bool same_command(const struct cell_spec *spec, const struct finding_text
 static bool is_other(const struct explorer *explorer, const struct finding *known, char ret[SHOWN + 40])
 {
 	const struct fuzz_options *options = explorer->options;
-	const struct finding_texts *names = options->environment_names;
+	const struct strings *names = options->environment_names;
 	const char *less = missing(&known->flags, options->flags), *more = missing(options->flags, &known->flags);
 	const char *unset = missing(&known->environment, names), *set = missing(names, &known->environment);
 
@@ -253,9 +253,9 @@ void known_tell(struct explorer *explorer)
 			continue;
 		}
 		if (finding_is_suppressed(known, (int64_t)time(NULL)))
-			texts_add(&result->gone, known->id);
+			strings_add(&result->gone, known->id);
 		else if (known->state != FINDING_FIXED)
-			texts_add(&result->fixed, known->id);
+			strings_add(&result->fixed, known->id);
 		if (explorer->options->retried)
 			explorer->options->retried(explorer->options->data, known, false);
 	}

@@ -36,7 +36,7 @@ struct plant {
 	struct cell_mount *mounts;
 	char **env; /* the last ones are ours */
 	size_t env_given;
-	struct finding_texts words, gaps;
+	struct strings words, gaps;
 };
 
 /* ---- what is planted ---- */
@@ -160,9 +160,9 @@ static bool can_cover_any(struct plant *plant)
 	const struct cell_spec *spec = &plant->spec;
 
 	if (!spec->image || strcmp(spec->image, "host") != 0)
-		texts_add(&plant->gaps, "nothing is planted in files: those of an image are its own");
+		strings_add(&plant->gaps, "nothing is planted in files: those of an image are its own");
 	else if (spec->mount_count + FILE_COUNT > CELL_MAX_MOUNTS)
-		texts_add(&plant->gaps, "nothing is planted in files: there are too many mounts");
+		strings_add(&plant->gaps, "nothing is planted in files: there are too many mounts");
 	return plant->gaps.count == 0;
 }
 
@@ -174,7 +174,7 @@ static bool can_cover(struct plant *plant, const char *path)
 		if (!is_at_or_below(path, spec->mounts[i].target) && !is_at_or_below(spec->mounts[i].target, path))
 			continue;
 		own(freep) char *gap = xfmt("nothing is planted in %s: a mount is there", path);
-		texts_add(&plant->gaps, gap);
+		strings_add(&plant->gaps, gap);
 		return false;
 	}
 	return true;
@@ -296,8 +296,8 @@ struct plant *plant_free(struct plant *plant)
 		free(plant->env[i]);
 	free(plant->env);
 	free(plant->mounts);
-	texts_done(&plant->words);
-	texts_done(&plant->gaps);
+	strings_done(&plant->words);
+	strings_done(&plant->gaps);
 	free(plant);
 	return NULL;
 }
@@ -328,7 +328,7 @@ const char *plant_mark(const struct plant *plant)
 	return plant->mark;
 }
 
-const struct finding_texts *plant_gaps(const struct plant *plant)
+const struct strings *plant_gaps(const struct plant *plant)
 {
 	return &plant->gaps;
 }

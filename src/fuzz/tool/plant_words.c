@@ -10,14 +10,14 @@
 
 #define STEPS 8
 
-static void add(struct finding_texts *words, struct buf *word)
+static void add(struct strings *words, struct buf *word)
 {
-	texts_add(words, buf_text(word));
+	strings_add(words, buf_text(word));
 	word->len = 0;
 }
 
 /* `up` so often, then the path with its slashes written as `slash`. */
-static void climb(struct finding_texts *words, const char *up, unsigned steps, const char *slash, const char *path)
+static void climb(struct strings *words, const char *up, unsigned steps, const char *slash, const char *path)
 {
 	own(buf_done) struct buf word = {0};
 
@@ -33,7 +33,7 @@ static void climb(struct finding_texts *words, const char *up, unsigned steps, c
 }
 
 /* Every byte but letters and digits as %NN, or as %25NN. */
-static void percent(struct finding_texts *words, const char *prefix, const char *path)
+static void percent(struct strings *words, const char *prefix, const char *path)
 {
 	own(buf_done) struct buf word = {0};
 
@@ -48,11 +48,11 @@ static void percent(struct finding_texts *words, const char *prefix, const char 
 	add(words, &word);
 }
 
-void words_path(struct finding_texts *words, const char *path, bool all)
+void words_path(struct strings *words, const char *path, bool all)
 {
 	own(buf_done) struct buf word = {0};
 
-	texts_add(words, path);
+	strings_add(words, path);
 	climb(words, "../", STEPS, "/", path);
 	if (!all)
 		return;
@@ -71,7 +71,7 @@ void words_path(struct finding_texts *words, const char *path, bool all)
 	add(words, &word);
 }
 
-void words_below(struct finding_texts *words, const char *folder, const char *path)
+void words_below(struct strings *words, const char *folder, const char *path)
 {
 	own(buf_done) struct buf word = {0};
 
@@ -84,7 +84,7 @@ void words_below(struct finding_texts *words, const char *folder, const char *pa
 	add(words, &word);
 }
 
-void words_variable(struct finding_texts *words, const char *name)
+void words_variable(struct strings *words, const char *name)
 {
 	static const char *const around[][2] = {{"", ""}, {"$", ""}, {"${", "}"}, {"%", "%"}, {"{{env.", "}}"}};
 
@@ -95,7 +95,7 @@ void words_variable(struct finding_texts *words, const char *name)
 	}
 }
 
-void words_commands(struct finding_texts *words, const char *mark)
+void words_commands(struct strings *words, const char *mark)
 {
 	static const char *const commands[] = {
 		"; touch /tmp/%s",

@@ -17,7 +17,7 @@ const char *repro_name(enum repro_verdict verdict)
 void repro_done(struct repro *repro)
 {
 	finding_done(&repro->other);
-	texts_done(&repro->evidence);
+	strings_done(&repro->evidence);
 	*repro = (struct repro){0};
 }
 
@@ -32,9 +32,9 @@ static void repro_take(struct explorer *explorer, const struct finding *finding,
 		struct verdict *verdict = &verdicts->list[i];
 		if (verdict_is(explorer, subject, verdict, finding->id)) {
 			came = true;
-			texts_done(&ret->evidence);
+			strings_done(&ret->evidence);
 			ret->evidence = verdict->evidence;
-			verdict->evidence = (struct finding_texts){0};
+			verdict->evidence = (struct strings){0};
 		} else if (!ret->other.id[0]) {
 			finding_make(explorer, steps, verdict, &ret->other);
 		}
@@ -123,9 +123,9 @@ static int minimise(struct explorer *explorer, struct finding *finding, bool *re
 	finding->input = ptr_take(&input);
 	finding->seen = tally.seen;
 	finding->tried = tally.tried;
-	texts_done(&finding->evidence);
+	strings_done(&finding->evidence);
 	finding->evidence = proof.evidence;
-	proof.evidence = (struct finding_texts){0};
+	proof.evidence = (struct strings){0};
 	return 0;
 }
 

@@ -32,7 +32,7 @@ void effect_done(struct effect *effect)
 {
 	free(effect->what);
 	free(effect->by);
-	texts_done(&effect->words);
+	strings_done(&effect->words);
 	*effect = (struct effect){0};
 }
 
@@ -40,7 +40,7 @@ void effect_copy(struct effect *to, const struct effect *from)
 {
 	*to = (struct effect){.kind = from->kind, .what = xstrdup(from->what), .len = from->len, .by = xstrdup(from->by)};
 	for (size_t i = 0; i < from->words.count; i++)
-		texts_add(&to->words, from->words.items[i]);
+		strings_add(&to->words, from->words.items[i]);
 }
 
 bool effect_same(const struct effect *a, const struct effect *b)
@@ -80,7 +80,7 @@ void effects_forget(struct session *session, size_t told)
 	session->effects_over = 0;
 }
 
-static bool words_same(const struct finding_texts *kept, const char *const *words)
+static bool words_same(const struct strings *kept, const char *const *words)
 {
 	size_t count = 0;
 
@@ -122,7 +122,7 @@ void session_effect(void *data, const struct cell_effect *effect)
 	*kept = (struct effect){.kind = effect->kind, .what = xstrdup(effect->what), .len = strlen(effect->what),
 		.by = xstrdup(effect->by ? effect->by : "")};
 	for (size_t i = 0; effect->words && effect->words[i]; i++)
-		texts_add(&kept->words, effect->words[i]);
+		strings_add(&kept->words, effect->words[i]);
 }
 
 /* All of what it did before what we have read of it. */

@@ -12,7 +12,7 @@
 #define NAME_BYTES_MAX 1024u
 #define COMPILE_NS (30 * NS_PER_S) /* for all schemas together */
 
-bool remarked(const struct finding_texts *remarks, const char *beginning)
+bool remarked(const struct strings *remarks, const char *beginning)
 {
 	for (size_t i = 0; i < remarks->count; i++)
 		if (strncmp(remarks->items[i], beginning, strlen(beginning)) == 0)
@@ -20,7 +20,7 @@ bool remarked(const struct finding_texts *remarks, const char *beginning)
 	return false;
 }
 
-void remark_add(struct finding_texts *remarks, const char *format, ...)
+void remark_add(struct strings *remarks, const char *format, ...)
 {
 	char text[600];
 	va_list args;
@@ -29,7 +29,7 @@ void remark_add(struct finding_texts *remarks, const char *format, ...)
 	(void)vsnprintf(text, sizeof(text), format, args);
 	va_end(args);
 	if (remarks->count < REMARKS_MAX && !remarked(remarks, text))
-		texts_add(remarks, text);
+		strings_add(remarks, text);
 }
 
 static void value_move(struct value *to, struct value *from)
@@ -68,7 +68,7 @@ static bool is_unicode(const char *text, size_t len)
 	return true;
 }
 
-bool subjects_add(struct subjects *subjects, struct finding_texts *remarks, unsigned kind, const struct value *name,
+bool subjects_add(struct subjects *subjects, struct strings *remarks, unsigned kind, const struct value *name,
 	const struct value *description, struct value *input, struct value *output)
 {
 	own(buf_done) struct buf shown = {0};
@@ -131,7 +131,7 @@ void subjects_done(struct subjects *subjects)
 }
 
 static void subject_compile(struct subject *subject, const struct generator_options *options,
-	struct finding_texts *remarks)
+	struct strings *remarks)
 {
 	own(buf_done) struct buf shown = {0};
 	struct err err = {0};
@@ -153,7 +153,7 @@ static void subject_compile(struct subject *subject, const struct generator_opti
 	subject->problem = xfmt("its input schema cannot be used: %s", err.text);
 }
 
-void subjects_compile(struct subjects *subjects, struct finding_texts *remarks, const struct generator_options *options)
+void subjects_compile(struct subjects *subjects, struct strings *remarks, const struct generator_options *options)
 {
 	uint64_t until = clock_now() + COMPILE_NS;
 

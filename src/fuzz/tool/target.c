@@ -222,7 +222,7 @@ struct target *target_free(struct target *target)
 		effect_done(&target->startup[i]);
 	free(target->startup);
 	subjects_done(&target->subjects);
-	texts_done(&target->remarks);
+	strings_done(&target->remarks);
 	free(target->name);
 	free(target->about);
 	free(target);
@@ -264,7 +264,7 @@ struct loop *target_loop(const struct target *target)
 	return target->loop;
 }
 
-const struct finding_texts *target_remarks(const struct target *target)
+const struct strings *target_remarks(const struct target *target)
 {
 	return &target->remarks;
 }

@@ -78,7 +78,7 @@ const struct subjects *target_subjects(const struct target *target);
 const char *target_name(const struct target *target);
 const char *target_version(const struct target *target); /* what it says of itself: "name 1.2"; "" */
 /* What was wrong while it was started and asked: protocol breaches, tools without a schema, two of one name. */
-const struct finding_texts *target_remarks(const struct target *target);
+const struct strings *target_remarks(const struct target *target);
 /* As it was opened. */
 enum target_mode target_mode(const struct target *target);
 const struct cell_spec *target_spec(const struct target *target);

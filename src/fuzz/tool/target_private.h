@@ -51,15 +51,15 @@ void result_say(const struct cell_result *result, struct buf *out);
 
 /* Adds a subject; its schemas, which may be NULL, are taken out of where they are. False: it was left out, and a
  * remark says why. */
-bool subjects_add(struct subjects *subjects, struct finding_texts *remarks, unsigned kind, const struct value *name,
+bool subjects_add(struct subjects *subjects, struct strings *remarks, unsigned kind, const struct value *name,
 	const struct value *description, struct value *input, struct value *output);
 void subjects_done(struct subjects *subjects);
 /* Compiles the schemas, when no subject moves any more. */
-void subjects_compile(struct subjects *subjects, struct finding_texts *remarks,
+void subjects_compile(struct subjects *subjects, struct strings *remarks,
 	const struct generator_options *options);
 /* Once each, and not too many. */
-bool remarked(const struct finding_texts *remarks, const char *beginning);
-void remark_add(struct finding_texts *remarks, const char *format, ...) PRINTF_LIKE(2, 3);
+bool remarked(const struct strings *remarks, const char *beginning);
+void remark_add(struct strings *remarks, const char *format, ...) PRINTF_LIKE(2, 3);
 
 /* ---- a way of speaking ---- */
 
@@ -89,7 +89,7 @@ struct talk {
 	struct answer answer;
 	bool asked; /* a call waits for its answer */
 	uint64_t noise; /* messages that belong to nothing, since the call began */
-	struct finding_texts *remarks;
+	struct strings *remarks;
 	struct subjects *subjects; /* to be filled while it starts; NULL: it was asked before */
 	char **about; /* "name 1.2"; may be NULL */
 	struct mcp mcp;
@@ -134,7 +134,7 @@ struct target {
 	struct cell_pool *pool;
 	char *name, *about;
 	struct subjects subjects;
-	struct finding_texts remarks;
+	struct strings remarks;
 	bool sees_effects; /* its cells tell them */
 	struct effect *startup; /* of a line server: what it does before its first call, whatever that is */
 	size_t startup_count;

@@ -171,7 +171,7 @@ static int show_run(void *data, const struct cli_args *args)
 
 /* ---- export ---- */
 
-static int read_baseline(const char *path, struct finding_texts *ret, struct err *err)
+static int read_baseline(const char *path, struct strings *ret, struct err *err)
 {
 	own(buf_done) struct buf text = {0}, shown = {0};
 
@@ -199,7 +199,7 @@ static int write_out(const char *path, const struct buf *text)
 	return 0;
 }
 
-static int judge(const struct findings *findings, const struct export_options *options, const struct finding_texts *baseline)
+static int judge(const struct findings *findings, const struct export_options *options, const struct strings *baseline)
 {
 	enum finding_gate gate = GATE_NONE;
 
@@ -216,7 +216,7 @@ static int export_run(void *data, const struct cli_args *args)
 {
 	const struct export_options *options = data;
 	own(findings_place_done) struct findings_place place = {0};
-	own(texts_done) struct finding_texts baseline = {0};
+	own(strings_done) struct strings baseline = {0};
 	own(choice_done) struct choice choice = {0};
 	own(buf_done) struct buf out = {0};
 	struct err err = {0};

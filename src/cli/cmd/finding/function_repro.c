@@ -68,7 +68,7 @@ bool function_is_missing(const struct finding *finding, char **ret, char **ret_f
 struct parsed {
 	struct function_cli cli;
 	struct cli_args args;
-	struct finding_texts words;
+	struct strings words;
 	struct profiled profiled;
 	struct function_setup setup;
 	struct function_retry *retry;
@@ -80,7 +80,7 @@ static void parsed_done(struct parsed *it)
 	function_setup_done(&it->setup);
 	profiled_done(&it->profiled);
 	cli_parse_done(&verb_fuzz_function, &it->cli, &it->args);
-	texts_done(&it->words);
+	strings_done(&it->words);
 }
 
 static int parse(struct parsed *it, struct function_retry *retry, struct err *err)
@@ -88,9 +88,9 @@ static int parse(struct parsed *it, struct function_retry *retry, struct err *er
 	bool help;
 
 	for (size_t i = 0; i < retry->flags->count; i++)
-		texts_add(&it->words, retry->flags->items[i]);
-	texts_add(&it->words, "--target");
-	texts_add(&it->words, retry->finding->command.count ? retry->finding->command.items[0] : "");
+		strings_add(&it->words, retry->flags->items[i]);
+	strings_add(&it->words, "--target");
+	strings_add(&it->words, retry->finding->command.count ? retry->finding->command.items[0] : "");
 	verb_fuzz_function.defaults(&it->cli);
 	if (cli_parse(&verb_fuzz_function, (int)it->words.count, it->words.items, &it->cli, &it->args, &help, err) < 0)
 		return err_wrap(err, "the capsule's options");
@@ -128,13 +128,13 @@ bool function_is_changed(const struct function_setup *setup, const struct findin
 
 static void fill(const struct function_again *again, struct repro *ret)
 {
-	const struct finding_texts *evidence = &again->last.evidence;
+	const struct strings *evidence = &again->last.evidence;
 	struct err err;
 
 	*ret = (struct repro){.seen = again->seen, .tried = again->tried};
 	ret->verdict = again->seen ? REPRO_SAME : again->last.oracle ? REPRO_DIFFERENT : REPRO_FIXED;
 	for (size_t i = 0; i < evidence->count; i++)
-		texts_add(&ret->evidence, evidence->items[i]);
+		strings_add(&ret->evidence, evidence->items[i]);
 	if (ret->verdict == REPRO_DIFFERENT && fuzz_copy(&again->last, &ret->other, &err) < 0)
 		ret->other = (struct finding){.oracle = xstrdup(again->last.oracle), .message = xstrdup(again->last.message)};
 }

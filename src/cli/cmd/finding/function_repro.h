@@ -15,7 +15,7 @@ bool function_is_missing(const struct finding *finding, char **ret, char **ret_f
 
 struct function_retry {
 	const struct finding *finding;
-	const struct finding_texts *flags; /* of the capsule that are taken */
+	const struct strings *flags; /* of the capsule that are taken */
 	const char *state;
 	unsigned times;
 	struct finding_store *core; /* it is to have one in there; NULL: none is taken */

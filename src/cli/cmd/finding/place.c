@@ -51,7 +51,7 @@ void findings_place_done(struct findings_place *place)
 	*place = (struct findings_place){0};
 }
 
-static void tell_unread(const struct finding_texts *unread)
+static void tell_unread(const struct strings *unread)
 {
 	for (size_t i = 0; i < unread->count && i < TOLD_MAX; i++) {
 		own(buf_done) struct buf line = {0};

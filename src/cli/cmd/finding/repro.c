@@ -59,8 +59,8 @@ struct again {
 	struct held held;
 	const struct cli_verb *verb; /* of `hotcell fuzz`, whose options the capsule has */
 	enum target_mode mode;
-	struct finding_texts words; /* for its table */
-	struct finding_texts refused; /* flags that need trust */
+	struct strings words; /* for its table */
+	struct strings refused; /* flags that need trust */
 	struct fuzz_cli *typed;
 	struct cli_args args;
 	struct profiled profiled;
@@ -75,14 +75,14 @@ static void again_done(struct again *it)
 	if (it->typed)
 		cli_parse_done(it->verb, it->typed, &it->args);
 	free(it->typed);
-	texts_done(&it->words);
-	texts_done(&it->refused);
+	strings_done(&it->words);
+	strings_done(&it->refused);
 	held_done(&it->held);
 }
 
 static void take(struct again *it, const char *flag, bool safe)
 {
-	texts_add(safe || it->cli.trust ? &it->words : &it->refused, flag);
+	strings_add(safe || it->cli.trust ? &it->words : &it->refused, flag);
 }
 
 static int take_flags(struct again *it, struct err *err)
@@ -102,7 +102,7 @@ static int take_flags(struct again *it, struct err *err)
 		take(it, flag, false);
 	}
 	if (!it->cli.trust && backend_is_off()) /* its command would run here, and not in a cell */
-		texts_add(&it->refused, "no sandbox, by FUZZING_DISABLE_SANDBOX");
+		strings_add(&it->refused, "no sandbox, by FUZZING_DISABLE_SANDBOX");
 	if (finding->profile) {
 		own(freep) char *flag = xfmt("--profile=%s", finding->profile);
 		take(it, flag, !strchr(finding->profile, '/') && !strstr(finding->profile, ".y"));
@@ -120,9 +120,9 @@ static int parse_words(struct again *it, struct err *err)
 	it->verb = it->mode == TARGET_MCP || it->mode == TARGET_MCP_HTTP ? &verb_fuzz_mcp : &verb_fuzz_tool;
 	if (take_flags(it, err) < 0)
 		return -1;
-	texts_add(&it->words, "--");
+	strings_add(&it->words, "--");
 	for (size_t i = 0; i < finding->command.count; i++)
-		texts_add(&it->words, finding->command.items[i]);
+		strings_add(&it->words, finding->command.items[i]);
 	it->typed = xcalloc(1, sizeof(*it->typed));
 	fuzz_options_defaults(it->typed);
 	if (cli_parse(it->verb, (int)it->words.count, it->words.items, it->typed, &it->args, &help, err) < 0)
@@ -135,7 +135,7 @@ static int parse_words(struct again *it, struct err *err)
 
 /* ---- before it runs ---- */
 
-static void put_words(const struct finding_texts *texts, struct buf *out)
+static void put_words(const struct strings *texts, struct buf *out)
 {
 	for (size_t i = 0; i < texts->count; i++) {
 		buf_str(out, i ? " " : "");
@@ -224,7 +224,7 @@ static int prepare(struct again *it, const char *word)
 
 /* ---- repro ---- */
 
-static void put_evidence(struct json *json, const struct finding_texts *texts)
+static void put_evidence(struct json *json, const struct strings *texts)
 {
 	json_key(json, "evidence");
 	json_open(json, '[');
@@ -326,7 +326,7 @@ static int prepare_function(struct again *it, const char *word)
 	if (take_flags(it, &err) < 0 || check_here(&it->held.finding, &err) < 0)
 		return fuzz_setup_fail(&err);
 	if (!it->cli.trust && !function_is_here(&it->held.finding))
-		texts_add(&it->refused, "a target, or the project that it is of, that is not at or below this folder");
+		strings_add(&it->refused, "a target, or the project that it is of, that is not at or below this folder");
 	if (it->refused.count)
 		return refuse(it, word);
 	if (is_loud(it))

@@ -225,7 +225,7 @@ static void put_target(struct json *json, const struct function_target *target, 
 	coverage_put_change(&result->changes[index], json);
 	json_close(json, '}');
 	json_key(json, "problems");
-	texts_json(&result->problems[index], json);
+	strings_json(&result->problems[index], json);
 	json_close(json, '}');
 }
 
@@ -265,13 +265,13 @@ static int print_json(const struct outcome *outcome)
 		capsule_write(outcome->list[i], &json);
 	json_close(&json, ']');
 	json_key(&json, "new");
-	texts_json(&it->kept.fresh, &json);
+	strings_json(&it->kept.fresh, &json);
 	json_key(&json, "fixed");
-	texts_json(&outcome->result->fixed, &json);
+	strings_json(&outcome->result->fixed, &json);
 	json_key(&json, "gone");
-	texts_json(&outcome->result->gone, &json);
+	strings_json(&outcome->result->gone, &json);
 	json_key(&json, "gaps");
-	texts_json(&outcome->result->gaps, &json);
+	strings_json(&outcome->result->gaps, &json);
 	json_put_string(&json, "gate", it->cli->fail_on);
 	json_put_uint(&json, "over", outcome->over);
 	json_put_int(&json, "exit", outcome->code);
@@ -409,7 +409,7 @@ static int explore(struct function_fuzz *it)
 		(void)!redraw_clear(look_of(it).columns);
 	redraw_end();
 	if (options->bare)
-		texts_add(&result.gaps, "there was no sandbox: the target ran unprotected, and what it did to this machine is not known");
+		strings_add(&result.gaps, "there was no sandbox: the target ran unprotected, and what it did to this machine is not known");
 	return rc < 0 ? fuzz_setup_fail(&err) : report(it, &result);
 }
 

@@ -14,13 +14,13 @@ static void put_json(const struct function_commands *commands, struct buf *out)
 	own(json_done) struct json json = {.pretty = true};
 	const struct {
 		const char *key;
-		const struct finding_texts *texts;
+		const struct strings *texts;
 	} lists[] = {{"build", &commands->build}, {"run", &commands->run}, {"environment", &commands->environment}};
 
 	json_open(&json, '{');
 	for (size_t i = 0; i < ARRAY_LEN(lists); i++) {
 		json_key(&json, lists[i].key);
-		texts_json(lists[i].texts, &json);
+		strings_json(lists[i].texts, &json);
 	}
 	json_put_string(&json, "cwd", commands->cwd);
 	json_put_string(&json, "corpus", commands->corpus);
@@ -30,7 +30,7 @@ static void put_json(const struct function_commands *commands, struct buf *out)
 	buf_char(out, '\n');
 }
 
-static void put_line(const char *before, const struct finding_texts *words, struct buf *out)
+static void put_line(const char *before, const struct strings *words, struct buf *out)
 {
 	if (!words->count)
 		return;

@@ -143,9 +143,9 @@ static void as_served(const struct fuzz *it, struct finding *finding)
 {
 	const struct cell_spec *spec = target_spec(it->setup.target);
 
-	texts_done(&finding->command);
+	strings_done(&finding->command);
 	for (size_t i = 0; spec->argv && spec->argv[i]; i++)
-		texts_add(&finding->command, spec->argv[i]);
+		strings_add(&finding->command, spec->argv[i]);
 }
 
 /* Of this target, and of what is fuzzed of it: the rest would be said to be fixed. */

@@ -32,20 +32,20 @@ void fuzz_outcome_judge(struct fuzz_outcome *outcome)
 		outcome->code = result->end == FUZZ_NOTHING ? FUZZ_EXIT_NOTHING : 0;
 }
 
-static const struct finding_texts *remarks_of(const struct fuzz_outcome *outcome)
+static const struct strings *remarks_of(const struct fuzz_outcome *outcome)
 {
 	return target_remarks(outcome->setup->target);
 }
 
 /* What was not fuzzed, without what the target's own remarks say. */
-static void gaps_of(const struct fuzz_outcome *outcome, struct finding_texts *ret)
+static void gaps_of(const struct fuzz_outcome *outcome, struct strings *ret)
 {
-	const struct finding_texts *const lists[] = {&outcome->setup->gaps, &outcome->result->gaps};
+	const struct strings *const lists[] = {&outcome->setup->gaps, &outcome->result->gaps};
 
 	for (size_t at = 0; at < ARRAY_LEN(lists); at++)
 		for (size_t i = 0; i < lists[at]->count; i++)
-			if (!texts_have(remarks_of(outcome), lists[at]->items[i]))
-				texts_add(ret, lists[at]->items[i]);
+			if (!strings_have(remarks_of(outcome), lists[at]->items[i]))
+				strings_add(ret, lists[at]->items[i]);
 }
 
 /* ---- for machines ---- */
@@ -87,13 +87,13 @@ static void put_totals(const struct fuzz_outcome *outcome, struct json *json)
 
 static void put_gaps(const struct fuzz_outcome *outcome, struct json *json)
 {
-	own(texts_done) struct finding_texts gaps = {0};
+	own(strings_done) struct strings gaps = {0};
 
 	gaps_of(outcome, &gaps);
 	json_key(json, "gaps");
-	texts_json(&gaps, json);
+	strings_json(&gaps, json);
 	json_key(json, "remarks");
-	texts_json(remarks_of(outcome), json);
+	strings_json(remarks_of(outcome), json);
 }
 
 static int print_json(const struct fuzz_outcome *outcome)
@@ -119,11 +119,11 @@ static int print_json(const struct fuzz_outcome *outcome)
 		capsule_write(outcome->list[i], &json);
 	json_close(&json, ']');
 	json_key(&json, "new");
-	texts_json(outcome->fresh, &json);
+	strings_json(outcome->fresh, &json);
 	json_key(&json, "fixed");
-	texts_json(&outcome->result->fixed, &json);
+	strings_json(&outcome->result->fixed, &json);
 	json_key(&json, "gone");
-	texts_json(&outcome->result->gone, &json);
+	strings_json(&outcome->result->gone, &json);
 	put_gaps(outcome, &json);
 	json_put_string(&json, "gate", setup->cli->fail_on);
 	json_put_uint(&json, "over", outcome->over);
@@ -135,7 +135,7 @@ static int print_json(const struct fuzz_outcome *outcome)
 
 /* ---- for people ---- */
 
-static void put_lines(const char *before, const struct finding_texts *texts, struct buf *out)
+static void put_lines(const char *before, const struct strings *texts, struct buf *out)
 {
 	for (size_t i = 0; texts && i < texts->count; i++) {
 		buf_str(out, before);
@@ -185,7 +185,7 @@ static int print_text(const struct fuzz_outcome *outcome)
 {
 	own(freep) char *folder = fuzz_store_shown(outcome->setup->store_folder);
 	const struct findings findings = fuzz_findings(outcome->list, outcome->count, "hotcell fuzz", NULL, folder);
-	own(texts_done) struct finding_texts gaps = {0};
+	own(strings_done) struct strings gaps = {0};
 	own(buf_done) struct buf out = {0};
 
 	gaps_of(outcome, &gaps);
@@ -205,10 +205,10 @@ static int write_sarif(const struct fuzz_outcome *outcome)
 {
 	own(freep) char *folder = fuzz_store_shown(outcome->setup->store_folder);
 	own(freep) char *title = xfmt("hotcell fuzz: %s", target_name(outcome->setup->target));
-	own(texts_done) struct finding_texts gaps = {0};
+	own(strings_done) struct strings gaps = {0};
 
-	texts_copy(&gaps, &outcome->setup->gaps, SIZE_MAX);
-	texts_copy(&gaps, &outcome->result->gaps, SIZE_MAX);
+	strings_copy(&gaps, &outcome->setup->gaps, SIZE_MAX);
+	strings_copy(&gaps, &outcome->result->gaps, SIZE_MAX);
 	const struct findings findings = fuzz_findings(outcome->list, outcome->count, title, &gaps, folder);
 	return fuzz_write_sarif(&findings, outcome->setup->cli->sarif);
 }

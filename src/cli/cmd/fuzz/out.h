@@ -9,8 +9,8 @@ struct fuzz_outcome {
 	const struct fuzz_result *result;
 	const struct finding *const *list; /* what was seen this time, as the store has it; by severity */
 	size_t count;
-	const struct finding_texts *fresh; /* ids that the store did not have */
-	const struct finding_texts *baseline;
+	const struct strings *fresh; /* ids that the store did not have */
+	const struct strings *baseline;
 	enum finding_gate gate;
 	size_t over; /* findings that fail it */
 	int code; /* exit */

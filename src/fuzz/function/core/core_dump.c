@@ -35,7 +35,7 @@ static const struct language_need compiler = {"clang, for --core,", LIST("clang"
 void core_prepare(struct fuzzing *it, size_t index)
 {
 	struct place *place = &it->places[index];
-	own(texts_done) struct finding_texts words = {0};
+	own(strings_done) struct strings words = {0};
 	own(buf_done) struct buf said = {0}, line = {0};
 	struct err err = {0};
 
@@ -50,7 +50,7 @@ void core_prepare(struct fuzzing *it, size_t index)
 		fuzzing_problem(it, index, "--core: %s", err.text);
 		return;
 	}
-	texts_add_all(&words, LIST("clang", "-w", "-O1", "-o", TOOL, FUNCTION_WORK "/" SOURCE));
+	strings_add_all(&words, LIST("clang", "-w", "-O1", "-o", TOOL, FUNCTION_WORK "/" SOURCE));
 	if (fuzzing_do(it, index, &words, true, BUILD_MS, &said) || it->stopped)
 		return;
 	term_line(buf_text(&said), said.len, 300, &line);
@@ -81,13 +81,13 @@ static bool put_input(struct place *place, const char *name, const struct findin
 /* Why there is none; NULL: there is. */
 static const char *trace(struct fuzzing *it, struct place *place, const char *name, bool *ret_cut, struct err *err)
 {
-	own(texts_done) struct finding_texts words = {0}, more = {0};
+	own(strings_done) struct strings words = {0}, more = {0};
 	const struct job_spec spec = {.words = &words, .more = &more, .small = true, .core = true,
 		.timeout_ms = TAKE_MS + 2 * engine_input_ms(it)};
 	struct job job;
 
-	texts_add_all(&words, LIST(TOOL, FUNCTION_WORK "/core", FUNCTION_WORK, place->language->core));
-	texts_copy(&words, &place->plan.replay, SIZE_MAX);
+	strings_add_all(&words, LIST(TOOL, FUNCTION_WORK "/core", FUNCTION_WORK, place->language->core));
+	strings_copy(&words, &place->plan.replay, SIZE_MAX);
 	crash_words(it, place, name, &more);
 	if (job_start(&job, it, place, &spec, err) < 0)
 		return err->text;

@@ -248,7 +248,7 @@ void corpora_done(struct corpora *corpora)
 	for (size_t i = 0; i < corpora->count; i++)
 		corpus_about_done(&corpora->list[i]);
 	free(corpora->list);
-	texts_done(&corpora->unread);
+	strings_done(&corpora->unread);
 	*corpora = (struct corpora){0};
 }
 
@@ -276,7 +276,7 @@ static void corpora_add(struct corpora *ret, int above, const char *name)
 		own(buf_done) struct buf line = {0};
 		term_line(name, strlen(name), 60, &line);
 		buf_fmt(&line, ": %s", err.text);
-		texts_add(&ret->unread, buf_text(&line));
+		strings_add(&ret->unread, buf_text(&line));
 		return;
 	}
 	measure(fd, &about);

@@ -23,7 +23,7 @@ struct copying {
 
 void corpus_taken_done(struct corpus_taken *taken)
 {
-	texts_done(&taken->why);
+	strings_done(&taken->why);
 	*taken = (struct corpus_taken){0};
 }
 
@@ -53,7 +53,7 @@ static void leave_out(struct copying *it, const char *name, const char *why)
 	buf_char(&text, '\'');
 	term_line(name, strlen(name), 60, &text);
 	buf_fmt(&text, "' %s", why);
-	texts_add(&it->ret->why, buf_text(&text));
+	strings_add(&it->ret->why, buf_text(&text));
 }
 
 static const char *kind_text(mode_t mode)

@@ -20,7 +20,7 @@
 /* From the corpus to the folder beside it. False: nothing came of it, and everything stays as it is. */
 static bool merge(struct fuzzing *it, struct place *place, uint64_t ms, struct buf *why)
 {
-	own(texts_done) struct finding_texts flags = {0};
+	own(strings_done) struct strings flags = {0};
 	const struct job_spec spec = {.words = place->plan.merge.count ? &place->plan.merge
 			: place->plan.replays_as_engine                ? &place->plan.replay
 								       : &place->plan.run,
@@ -31,7 +31,7 @@ static bool merge(struct fuzzing *it, struct place *place, uint64_t ms, struct b
 	struct err err = {0};
 
 	engine_limits(it, place, &flags);
-	texts_add_all(&flags,
+	strings_add_all(&flags,
 		(const char *const[]){
 			"-merge=1", "-artifact_prefix=/tmp/", FUNCTION_WORK "/merged", FUNCTION_WORK "/corpus", NULL});
 	if (job_start(&job, it, place, &spec, &err) < 0) {
@@ -98,8 +98,8 @@ void place_keep(struct fuzzing *it, struct place *place)
 
 void corpus_worked_done(struct corpus_worked *worked)
 {
-	texts_done(&worked->why);
-	texts_done(&worked->problems);
+	strings_done(&worked->why);
+	strings_done(&worked->problems);
 	*worked = (struct corpus_worked){0};
 }
 
@@ -137,7 +137,7 @@ static int take_folders(struct place *place, const struct corpus_work *work, str
 			return -1;
 		ret->looked_at += taken.files + taken.known;
 		ret->left_out += taken.left_out;
-		texts_copy(&ret->why, &taken.why, CORPUS_WHY_MAX);
+		strings_copy(&ret->why, &taken.why, CORPUS_WHY_MAX);
 	}
 	return 0;
 }
@@ -158,7 +158,7 @@ static int work_on(struct fuzzing *it, const struct corpus_work *work, struct co
 	}
 	bool merged = merge(it, place, work->timeout_ms, &why) && count_files(place->fds[PLACE_MERGED]) > 0;
 	if (!merged && !it->stopped)
-		texts_add(&ret->problems,
+		strings_add(&ret->problems,
 			why.len ? buf_text(&why)
 				: "the engine left nothing: every input made it fail, or none of its code is instrumented");
 	if (!merged)
@@ -187,9 +187,9 @@ int corpus_work(const struct function_options *options, const struct corpus_work
 		return -1;
 	fuzzing_prepare(&it, 0);
 	for (size_t i = 0; i < result.problems[0].count; i++)
-		texts_add(&ret->problems, result.problems[0].items[i]);
+		strings_add(&ret->problems, result.problems[0].items[i]);
 	if (!ret->problems.count && !it.stopped && it.places[0].plan.stats != STATS_LIBFUZZER)
-		texts_add(&ret->problems, "its engine cannot merge: that is done by those that are built on libFuzzer");
+		strings_add(&ret->problems, "its engine cannot merge: that is done by those that are built on libFuzzer");
 	int rc = ret->problems.count || it.stopped ? 0 : work_on(&it, work, ret, err);
 	ret->stopped = it.stopped;
 	return rc;

@@ -69,13 +69,13 @@ static void take(struct fuzzing *it, struct place *place, bool late)
 
 static void cover_one(struct fuzzing *it, struct place *place)
 {
-	own(texts_done) struct finding_texts corpus = {0};
+	own(strings_done) struct strings corpus = {0};
 	const struct job_spec spec = {.words = &place->plan.cover, .more = &corpus, .cover = true,
 		.timeout_ms = cover_seconds(it->options) * 1000};
 	struct job job;
 	struct err err = {0};
 
-	texts_add(&corpus, FUNCTION_WORK "/corpus");
+	strings_add(&corpus, FUNCTION_WORK "/corpus");
 	/* engines begin with it, and keep no file of it; the corpus was copied to where it is kept already */
 	if (place_write(place->fds[PLACE_CORPUS], "empty", "", 0, &err) < 0)
 		err = (struct err){0};

@@ -56,7 +56,7 @@ static bool is_met(const struct fuzzing *it, size_t place, enum engine_end end, 
 
 	if (!len || !crash_judge(it, where, end, report, len, &finding))
 		return false;
-	bool met = texts_have(&where->met, finding.id);
+	bool met = strings_have(&where->met, finding.id);
 	finding_done(&finding);
 	return met;
 }
@@ -107,11 +107,11 @@ void crash_look(struct fuzzing *it, size_t index)
 	if (!dir)
 		return;
 	for (struct dirent *entry; it->pending_count < PENDING_MAX && seen++ < LOOK_MAX && (entry = readdir(dir));) {
-		if (!is_input(entry->d_name, &len) || place->taken.count >= TAKEN_MAX || texts_have(&place->taken, entry->d_name))
+		if (!is_input(entry->d_name, &len) || place->taken.count >= TAKEN_MAX || strings_have(&place->taken, entry->d_name))
 			continue;
 		own(buf_done) struct buf input = {0}, report = {0};
 		own(freep) char *text = xfmt("%.*s.txt", (int)len, entry->d_name);
-		texts_add(&place->taken, entry->d_name);
+		strings_add(&place->taken, entry->d_name);
 		if (place_read(place->fds[PLACE_CRASHES], entry->d_name, INPUT_MAX, &input) &&
 			place_read(place->fds[PLACE_CRASHES], text, REPORT_MAX, &report))
 			crash_add(it, index, ENGINE_CRASH, &input, buf_text(&report), report.len);
@@ -141,20 +141,20 @@ static enum engine_end end_of(const struct place *place, const struct job *job)
 	return job->outcome == CELL_EXITED ? engine_end(job->exit_code) : ENGINE_CRASH;
 }
 
-void crash_words(const struct fuzzing *it, const struct place *place, const char *name, struct finding_texts *ret)
+void crash_words(const struct fuzzing *it, const struct place *place, const char *name, struct strings *ret)
 {
 	own(freep) char *path = xfmt(FUNCTION_WORK "/input/%s", name);
 
 	if (by_libfuzzer(place)) {
 		engine_limits(it, place, ret);
-		texts_add(ret, "-artifact_prefix=/tmp/");
+		strings_add(ret, "-artifact_prefix=/tmp/");
 	}
-	texts_add(ret, path);
+	strings_add(ret, path);
 }
 
 bool crash_replay(struct fuzzing *it, struct place *place, const char *name, struct finding *ret)
 {
-	own(texts_done) struct finding_texts more = {0};
+	own(strings_done) struct strings more = {0};
 	const struct job_spec spec = {.words = &place->plan.replay, .more = &more, .small = true,
 		.timeout_ms = START_MS + 2 * engine_input_ms(it)};
 	struct job job;
@@ -177,7 +177,7 @@ static void make_smaller(struct fuzzing *it, struct place *place, const char *na
 {
 	const bool own_way = place->plan.minimise.count > 0;
 	const unsigned long long whole = ms / 1000, step = whole / SMALLER_STEPS > SMALLER_S ? whole / SMALLER_STEPS : SMALLER_S;
-	own(texts_done) struct finding_texts more = {0};
+	own(strings_done) struct strings more = {0};
 	own(freep) char *from = xfmt(FUNCTION_WORK "/input/%s", name), *to = xfmt(FUNCTION_WORK "/out/%s", name);
 	own(freep) char *seconds = xfmt("%llu", ms > SMALLER_MS ? whole : SMALLER_S), *limit = xfmt("-max_total_time=%llu", step),
 		*exact = xfmt("-exact_artifact_path=%s", to), *runs = xfmt("-runs=%zu", SMALLER_RUNS * len);
@@ -191,12 +191,12 @@ static void make_smaller(struct fuzzing *it, struct place *place, const char *na
 	struct err err = {0};
 
 	if (own_way) {
-		texts_add_all(&more, (const char *const[]){from, to, seconds, NULL});
+		strings_add_all(&more, (const char *const[]){from, to, seconds, NULL});
 	} else {
 		engine_limits(it, place, &more);
-		texts_add_all(&more, (const char *const[]){"-minimize_crash=1", limit, exact, from, NULL});
+		strings_add_all(&more, (const char *const[]){"-minimize_crash=1", limit, exact, from, NULL});
 		if (len <= SMALLER_FEW && ms <= SMALLER_MS) /* who asks for more time has it */
-			texts_add(&more, runs);
+			strings_add(&more, runs);
 	}
 	if (job_start(&job, it, place, &spec, &err) < 0)
 		return;
@@ -286,12 +286,12 @@ static void meet(const struct fuzzing *it, struct place *place, const struct cra
 {
 	struct finding first = {0};
 
-	if (finding && !texts_have(&place->met, finding->id))
-		texts_add(&place->met, finding->id);
+	if (finding && !strings_have(&place->met, finding->id))
+		strings_add(&place->met, finding->id);
 	/* as the engine tells it, where that differs: it is not tried again */
 	if (crash->report.len && crash_judge(it, place, crash->end, buf_text(&crash->report), crash->report.len, &first)) {
-		if (!texts_have(&place->met, first.id))
-			texts_add(&place->met, first.id);
+		if (!strings_have(&place->met, first.id))
+			strings_add(&place->met, first.id);
 		finding_done(&first);
 	}
 }
@@ -321,7 +321,7 @@ static void confirm(struct fuzzing *it, const struct crash *crash)
 		finding_done(&finding);
 		return;
 	}
-	bool old = texts_have(&place->met, finding.id);
+	bool old = strings_have(&place->met, finding.id);
 	meet(it, place, crash, &finding);
 	if (old) {
 		finding_done(&finding);

@@ -60,7 +60,7 @@ struct deepening {
 	bool narrowing; /* the trials are one deep's, to find how deep it must be */
 	struct found found[BATCH_CRASHES];
 	size_t found_count;
-	struct finding_texts met; /* ids of its crashes */
+	struct strings met; /* ids of its crashes */
 	struct buf enough; /* what was repeated in them: with another part beside it, it would do the same again; with NULs between */
 	uint64_t looked_ns, started_ns, used_ns;
 };
@@ -211,7 +211,7 @@ static void batch_fill(struct fuzzing *it, struct deepening *at)
 static bool batch_start(struct fuzzing *it, struct deepening *at, uint64_t now)
 {
 	struct place *place = &it->places[at->place];
-	own(texts_done) struct finding_texts more = {0};
+	own(strings_done) struct strings more = {0};
 	/* one that goes on leaves what it finds in crashes/, as when it fuzzes; others end, and say where */
 	const bool goes_on = place->plan.goes_on && !place->plan.replays_as_engine;
 	const struct job_spec spec = {.words = goes_on ? &place->plan.run : &place->plan.replay,
@@ -223,12 +223,12 @@ static bool batch_start(struct fuzzing *it, struct deepening *at, uint64_t now)
 	char name[NAME_SIZE];
 
 	engine_limits(it, place, &more);
-	texts_add(&more, INPUT_TIMEOUT);
-	texts_add(&more, "-artifact_prefix=/tmp/");
+	strings_add(&more, INPUT_TIMEOUT);
+	strings_add(&more, "-artifact_prefix=/tmp/");
 	for (size_t i = at->begun; i < at->trial_count; i++) {
 		trial_name(i, name);
 		own(freep) char *path = xfmt(FUNCTION_WORK "/input/%s", name);
-		texts_add(&more, path);
+		strings_add(&more, path);
 	}
 	if (at->begun >= at->trial_count || job_start(&at->job, it, place, &spec, &err) < 0)
 		return false;
@@ -262,9 +262,9 @@ static bool is_known(struct fuzzing *it, struct deepening *at)
 
 	if (!crash_judge(it, &it->places[at->place], ENGINE_CRASH, buf_text(&job->said), job->said.len, &finding))
 		return true;
-	known = texts_have(&it->places[at->place].met, finding.id) || texts_have(&at->met, finding.id);
+	known = strings_have(&it->places[at->place].met, finding.id) || strings_have(&at->met, finding.id);
 	if (!known && at->met.count < MET_MAX)
-		texts_add(&at->met, finding.id);
+		strings_add(&at->met, finding.id);
 	finding_done(&finding);
 	return known;
 }
@@ -418,7 +418,7 @@ void deepening_stop(struct fuzzing *it)
 		deep_done(&at->found[i].deep);
 	}
 	batch_clear(it, at);
-	texts_done(&at->met);
+	strings_done(&at->met);
 	buf_done(&at->enough);
 	free(at);
 	it->deepening = NULL;

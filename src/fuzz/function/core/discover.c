@@ -102,24 +102,24 @@ static char *root_of(const struct language *language, const char *file, const ch
 /* ---- names ---- */
 
 struct names {
-	struct finding_texts functions, harnesses;
+	struct strings functions, harnesses;
 };
 
 static void names_done(struct names *names)
 {
-	texts_done(&names->functions);
-	texts_done(&names->harnesses);
+	strings_done(&names->functions);
+	strings_done(&names->harnesses);
 }
 
 static void add_name(void *data, const char *name, size_t len, bool harness)
 {
 	struct names *names = data;
-	struct finding_texts *list = harness ? &names->harnesses : &names->functions;
+	struct strings *list = harness ? &names->harnesses : &names->functions;
 
 	if (len > NAME_MAX_LEN || list->count >= TARGETS_MAX)
 		return;
 	own(freep) char *copy = xfmt("%.*s", (int)len, name);
-	texts_add(list, copy);
+	strings_add(list, copy);
 }
 
 /* Letters to be changed, put in or left out to make one of the other. */
@@ -157,7 +157,7 @@ static unsigned wrong_max(const char *typed)
 	return len / 2 > NEAR ? NEAR : len ? (unsigned)(len - 1) / 2 : 0;
 }
 
-static void put_names(const struct finding_texts *names, struct buf *out)
+static void put_names(const struct strings *names, struct buf *out)
 {
 	for (size_t i = 0; i < names->count && i < NAMED_MAX; i++) {
 		buf_str(out, i ? ", " : "");
@@ -253,17 +253,17 @@ static int no_such_name(const struct language *language, const char *file, const
 static int name_resolve(const struct language *language, const char *file, const char *typed, const struct buf *text,
 	const struct names *names, char **ret, struct err *err)
 {
-	own(texts_done) struct finding_texts found = {0};
+	own(strings_done) struct strings found = {0};
 	own(buf_done) struct buf path = {0}, name = {0}, all = {0};
 
 	*ret = NULL;
-	if (texts_have(&names->functions, typed) || texts_have(&names->harnesses, typed)) {
+	if (strings_have(&names->functions, typed) || strings_have(&names->harnesses, typed)) {
 		*ret = xstrdup(typed);
 		return 0;
 	}
 	for (size_t i = 0; i < names->functions.count; i++)
-		if (language->name_fits(names->functions.items[i], typed) && !texts_have(&found, names->functions.items[i]))
-			texts_add(&found, names->functions.items[i]);
+		if (language->name_fits(names->functions.items[i], typed) && !strings_have(&found, names->functions.items[i]))
+			strings_add(&found, names->functions.items[i]);
 	if (!found.count)
 		return no_such_name(language, file, typed, text, names, err);
 	if (found.count == 1) {
@@ -378,8 +378,8 @@ static int read_one(const char *typed, const char *function, const char *named, 
 			return -1;
 		function = whole;
 	}
-	bool harness = function ? texts_have(&names.harnesses, function) : names.harnesses.count > 0;
-	if (function && !harness && !texts_have(&names.functions, function) && !may_have(language, &text, function))
+	bool harness = function ? strings_have(&names.harnesses, function) : names.harnesses.count > 0;
+	if (function && !harness && !strings_have(&names.functions, function) && !may_have(language, &text, function))
 		return no_function(typed, function, &names, err);
 	if (!function && !harness) {
 		own(buf_done) struct buf first = {0};

@@ -3,19 +3,19 @@
 #include "base/clock.h"
 #include "fuzz/function/core/run.h"
 
-static void put_words(const struct fuzzing *it, const struct place *place, const struct finding_texts *from, struct finding_texts *ret)
+static void put_words(const struct fuzzing *it, const struct place *place, const struct strings *from, struct strings *ret)
 {
 	for (size_t i = 0; i < from->count; i++) {
 		own(freep) char *text = place_text(it, place, from->items[i]);
-		texts_add(ret, text);
+		strings_add(ret, text);
 	}
 }
 
 void function_commands_done(struct function_commands *commands)
 {
-	texts_done(&commands->build);
-	texts_done(&commands->run);
-	texts_done(&commands->environment);
+	strings_done(&commands->build);
+	strings_done(&commands->run);
+	strings_done(&commands->environment);
 	free(commands->cwd);
 	free(commands->corpus);
 	free(commands->crashes);
@@ -36,7 +36,7 @@ int function_export(
 		.folder = (char *)folder,
 		.folder_fd = folder_fd,
 		.deadline_ns = UINT64_MAX};
-	own(texts_done) struct finding_texts flags = {0};
+	own(strings_done) struct strings flags = {0};
 
 	*ret = (struct function_commands){0};
 	bare.bare = true;

@@ -191,7 +191,7 @@ int cover_histories_open(const char *state, struct cover_histories *ret, struct 
 		if (!dot || strcmp(dot, SUFFIX) != 0 || !is_id(entry->d_name, (size_t)(dot - entry->d_name)))
 			continue;
 		if (load_at(fd, entry->d_name, &one, &why) < 0) {
-			texts_add(&ret->unread, why.text);
+			strings_add(&ret->unread, why.text);
 			continue;
 		}
 		ret->list = xrealloc(ret->list, ret->count + 1, sizeof(*ret->list));
@@ -208,7 +208,7 @@ void cover_histories_done(struct cover_histories *histories)
 	for (size_t i = 0; i < histories->count; i++)
 		cover_history_done(&histories->list[i]);
 	free(histories->list);
-	texts_done(&histories->unread);
+	strings_done(&histories->unread);
 	*histories = (struct cover_histories){0};
 }
 

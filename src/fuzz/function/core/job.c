@@ -70,7 +70,7 @@ static void on_done(void *data, struct cell *cell, const struct cell_result *res
 struct words {
 	const char **list;
 	size_t count;
-	struct finding_texts own; /* those that are not somebody else's */
+	struct strings own; /* those that are not somebody else's */
 };
 
 static void words_add(struct words *words, const char *word)
@@ -81,11 +81,11 @@ static void words_add(struct words *words, const char *word)
 }
 
 static void words_add_texts(
-	const struct fuzzing *it, const struct place *place, struct words *words, const struct finding_texts *texts)
+	const struct fuzzing *it, const struct place *place, struct words *words, const struct strings *texts)
 {
 	for (size_t i = 0; texts && i < texts->count; i++) {
 		own(freep) char *text = place_text(it, place, texts->items[i]);
-		texts_add(&words->own, text);
+		strings_add(&words->own, text);
 		words_add(words, words->own.items[words->own.count - 1]);
 	}
 }
@@ -94,7 +94,7 @@ static void words_add_texts(
 static void environment_add(
 	const struct fuzzing *it, const struct place *place, struct words *words, const char *const *base)
 {
-	const struct finding_texts *plan = &place->plan.environment;
+	const struct strings *plan = &place->plan.environment;
 
 	words_add_texts(it, place, words, plan);
 	for (; base && *base; base++) {
@@ -214,8 +214,8 @@ void job_cell_done(struct job_cell *cell)
 {
 	free(cell->argv);
 	free(cell->env);
-	texts_done(&cell->words);
-	texts_done(&cell->variables);
+	strings_done(&cell->words);
+	strings_done(&cell->variables);
 	free(cell->mounts);
 	free(cell->source);
 	free(cell->target);

@@ -57,10 +57,10 @@ static bool decides(const char *flag)
 	return false;
 }
 
-static bool has_all(const struct finding_texts *these, const struct finding_texts *in)
+static bool has_all(const struct strings *these, const struct strings *in)
 {
 	for (size_t i = 0; these && i < these->count; i++)
-		if (decides(these->items[i]) && !(in && texts_have(in, these->items[i])))
+		if (decides(these->items[i]) && !(in && strings_have(in, these->items[i])))
 			return false;
 	return true;
 }
@@ -80,8 +80,8 @@ static void still_there(struct known *known, const struct finding *old, struct f
 	now->tried = old->tried;
 	now->seed = old->seed;
 	now->first_seen = old->first_seen;
-	if (!texts_have(&known->place->met, now->id))
-		texts_add(&known->place->met, now->id);
+	if (!strings_have(&known->place->met, now->id))
+		strings_add(&known->place->met, now->id);
 	known->it->result->fuzzed = true; /* it was really called */
 	known->it->result->totals[known->index].crashes++;
 	if (!old->core)
@@ -103,16 +103,16 @@ static void gone(struct known *known, const struct finding *old)
 		return;
 	}
 	if (finding_is_suppressed(old, (int64_t)time(NULL)))
-		texts_add(&it->result->gone, old->id);
+		strings_add(&it->result->gone, old->id);
 	else if (old->state != FINDING_FIXED)
-		texts_add(&it->result->fixed, old->id);
+		strings_add(&it->result->fixed, old->id);
 	if (it->options->retried)
 		it->options->retried(it->options->data, old, false);
 }
 
 static bool is_met(const struct known *known, const struct finding *old)
 {
-	return texts_have(&known->place->met, old->id);
+	return strings_have(&known->place->met, old->id);
 }
 
 static bool write_input(struct known *known, const struct finding *old, struct buf *ret)
@@ -194,9 +194,9 @@ static void judge_all(struct known *known, const char *said, size_t len)
 	}
 }
 
-static void try_batch(struct known *known, const struct finding_texts *names)
+static void try_batch(struct known *known, const struct strings *names)
 {
-	own(texts_done) struct finding_texts more = {0};
+	own(strings_done) struct strings more = {0};
 	const struct job_spec spec = {
 		.words = &known->place->plan.replay, .more = &more, .small = true, .timeout_ms = BATCH_MS};
 	struct job job;
@@ -204,7 +204,7 @@ static void try_batch(struct known *known, const struct finding_texts *names)
 
 	for (size_t i = 0; i < names->count; i++) {
 		own(freep) char *path = xfmt(FUNCTION_WORK "/input/%s", names->items[i]);
-		texts_add(&more, path);
+		strings_add(&more, path);
 	}
 	if (names->count < 2 || job_start(&job, known->it, known->place, &spec, &err) < 0)
 		return;
@@ -216,19 +216,19 @@ static void try_batch(struct known *known, const struct finding_texts *names)
 static void try_many(struct known *known)
 {
 	const struct finding_store *store = known->it->options->known;
-	own(texts_done) struct finding_texts names = {0};
+	own(strings_done) struct strings names = {0};
 
 	for (size_t i = 0; i < store->count && !known->it->stopped && clock_now() < known->ends; i++) {
 		const struct finding *old = &store->items[i];
 		own(buf_done) struct buf input = {0};
 		if (is_of(known->place->target, old) && strcmp(old->oracle, "exception") == 0 &&
 			write_input(known, old, &input))
-			texts_add(&names, old->id);
+			strings_add(&names, old->id);
 		if (names.count < BATCH)
 			continue;
 		try_batch(known, &names);
-		texts_done(&names);
-		names = (struct finding_texts){0};
+		strings_done(&names);
+		names = (struct strings){0};
 	}
 	if (!known->it->stopped)
 		try_batch(known, &names);

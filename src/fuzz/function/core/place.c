@@ -261,8 +261,8 @@ void place_done(struct place *place)
 		free(place->folders[i]);
 		fd_close(&place->fds[i]);
 	}
-	texts_done(&place->taken);
-	texts_done(&place->met);
+	strings_done(&place->taken);
+	strings_done(&place->met);
 	place->learned = learned_free(place->learned);
 	corpus_about_done(&place->about);
 	corpus_names_done(&place->had);

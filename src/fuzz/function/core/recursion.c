@@ -68,7 +68,7 @@ static bool read_line(struct names *names, const char *before, const char *line,
 	const char *const from[] = {line, before};
 
 	for (size_t i = 0; i < ARRAY_LEN(from) && from[i]; i++) {
-		own(texts_done) struct finding_texts frames = {0};
+		own(strings_done) struct strings frames = {0};
 		char *file = NULL;
 		unsigned number = 0;
 		if (text_trace(from[i], (size_t)(end - from[i]), &frames, &file, &number) && frames.count) {
@@ -111,18 +111,18 @@ void recursion_frames(const char *report, size_t len, struct finding *ret)
 		before = read ? NULL : line; /* what was read is not read twice */
 	}
 	qsort(names.list, names.count, sizeof(*names.list), by_name);
-	own(texts_done) struct finding_texts cycle = {0};
+	own(strings_done) struct strings cycle = {0};
 	const struct named *first = NULL;
 	for (size_t i = 0; i < names.count && cycle.count < CYCLE_MAX; i++) {
 		if (names.list[i].times < AGAIN)
 			continue;
 		first = first ? first : &names.list[i];
-		texts_add(&cycle, names.list[i].name);
+		strings_add(&cycle, names.list[i].name);
 	}
 	if (!first)
 		return;
-	texts_done(&ret->frames);
-	texts_copy(&ret->frames, &cycle, SIZE_MAX);
+	strings_done(&ret->frames);
+	strings_copy(&ret->frames, &cycle, SIZE_MAX);
 	free(ret->file);
 	ret->file = first->file ? xstrdup(first->file) : NULL;
 	ret->line = first->line;

@@ -37,14 +37,14 @@ void function_result_done(struct function_result *result)
 	free(result->findings);
 	free(result->totals);
 	for (size_t i = 0; i < result->target_count; i++)
-		texts_done(&result->problems[i]);
+		strings_done(&result->problems[i]);
 	free(result->problems);
 	coverage_done(&(struct coverage){result->coverage, result->coverage_count});
 	free(result->covered);
 	free(result->changes);
-	texts_done(&result->gaps);
-	texts_done(&result->fixed);
-	texts_done(&result->gone);
+	strings_done(&result->gaps);
+	strings_done(&result->fixed);
+	strings_done(&result->gone);
 	*result = (struct function_result){0};
 }
 
@@ -60,7 +60,7 @@ void fuzzing_gap(struct fuzzing *it, const char *format, ...)
 		if (strcmp(it->result->gaps.items[i], text) == 0)
 			return;
 	if (it->result->gaps.count < GAPS_MAX)
-		texts_add(&it->result->gaps, text);
+		strings_add(&it->result->gaps, text);
 }
 
 void fuzzing_problem(struct fuzzing *it, size_t place, const char *format, ...)
@@ -74,7 +74,7 @@ void fuzzing_problem(struct fuzzing *it, size_t place, const char *format, ...)
 	own(buf_done) struct buf shown = {0};
 	if (it->options->hidden && redactor_knows(it->options->hidden))
 		redact_show(it->options->hidden, REDACT_VALUES, text, strlen(text), &shown);
-	texts_add(&it->result->problems[place], shown.len ? buf_text(&shown) : text);
+	strings_add(&it->result->problems[place], shown.len ? buf_text(&shown) : text);
 	it->places[place].out = true;
 }
 
@@ -168,7 +168,7 @@ void fuzzing_tick(struct fuzzing *it)
 /* ---- before it begins ---- */
 
 bool fuzzing_do(
-	struct fuzzing *it, size_t index, const struct finding_texts *words, bool build, uint64_t timeout_ms, struct buf *said)
+	struct fuzzing *it, size_t index, const struct strings *words, bool build, uint64_t timeout_ms, struct buf *said)
 {
 	const struct job_spec spec = {.words = words, .build = build, .timeout_ms = timeout_ms};
 	struct place *place = &it->places[index];
@@ -201,11 +201,11 @@ bool fuzzing_do(
 
 bool fuzzing_need(struct fuzzing *it, size_t index, const struct language_need *need)
 {
-	own(texts_done) struct finding_texts words = {0};
+	own(strings_done) struct strings words = {0};
 	own(buf_done) struct buf said = {0}, line = {0};
 
 	for (size_t i = 0; need->probe[i]; i++)
-		texts_add(&words, strcmp(need->probe[i], "@python") == 0 ? it->places[index].plan.run.items[0] : need->probe[i]);
+		strings_add(&words, strcmp(need->probe[i], "@python") == 0 ? it->places[index].plan.run.items[0] : need->probe[i]);
 	if (fuzzing_do(it, index, &words, false, PROBE_MS, &said))
 		return true;
 	if (it->stopped)
@@ -439,8 +439,8 @@ int function_run(const struct function_options *options, struct loop *loop, stru
 void function_again_done(struct function_again *again)
 {
 	finding_done(&again->last);
-	texts_done(&again->problems);
-	texts_done(&again->gaps);
+	strings_done(&again->problems);
+	strings_done(&again->gaps);
 	*again = (struct function_again){0};
 }
 
@@ -463,7 +463,7 @@ static void try_again(struct fuzzing *it, const struct finding *finding, unsigne
 }
 
 /* Where its input is in PLACE_INPUT, or the problems say why not. */
-static int again_open(struct fuzzing *it, const struct finding *finding, struct buf *input, struct finding_texts *problems,
+static int again_open(struct fuzzing *it, const struct finding *finding, struct buf *input, struct strings *problems,
 	struct err *err)
 {
 	if (!finding->binary || !base64_read(finding->input, strlen(finding->input), input) || input->len > INPUT_MAX)
@@ -471,11 +471,11 @@ static int again_open(struct fuzzing *it, const struct finding *finding, struct 
 	if (fuzzing_open(it, err) < 0)
 		return -1;
 	fuzzing_prepare(it, 0);
-	texts_copy(problems, &it->result->problems[0], SIZE_MAX);
+	strings_copy(problems, &it->result->problems[0], SIZE_MAX);
 	return problems->count || it->stopped ? 0 : place_write(it->places[0].fds[PLACE_INPUT], "again", buf_text(input), input->len, err);
 }
 
-static void again_core(struct fuzzing *it, const struct finding *finding, struct finding_texts *gaps)
+static void again_core(struct fuzzing *it, const struct finding *finding, struct strings *gaps)
 {
 	struct finding traced = *finding; /* borrows all but this: */
 
@@ -485,7 +485,7 @@ static void again_core(struct fuzzing *it, const struct finding *finding, struct
 		it->options->found(it->options->data, &traced, false);
 	free(traced.core_from);
 	if (it->options->core)
-		texts_copy(gaps, &it->result->gaps, SIZE_MAX);
+		strings_copy(gaps, &it->result->gaps, SIZE_MAX);
 }
 
 int function_again(const struct function_options *options, const struct finding *finding, unsigned times, struct loop *loop,
@@ -530,7 +530,7 @@ static int smaller(struct fuzzing *it, struct finding *finding, const struct buf
 		finding->input = ptr_take(&now.input);
 		free(finding->report);
 		finding->report = ptr_take(&now.report);
-		struct finding_texts evidence = finding->evidence;
+		struct strings evidence = finding->evidence;
 		finding->evidence = now.evidence;
 		now.evidence = evidence;
 	}
@@ -544,7 +544,7 @@ int function_minimise(const struct function_options *options, struct finding *fi
 	own(function_result_done) struct function_result result = {0};
 	own(fuzzing_done) struct fuzzing it = {
 		.options = options, .loop = loop, .pool = pool, .result = &result, .started_ns = clock_now(), .plain = true};
-	own(texts_done) struct finding_texts problems = {0};
+	own(strings_done) struct strings problems = {0};
 	own(buf_done) struct buf input = {0};
 
 	*ret_smaller = false;

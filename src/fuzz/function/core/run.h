@@ -34,8 +34,8 @@ struct place {
 	bool out; /* it cannot be fuzzed, or no more: its problem is told */
 	bool full; /* for it has written all that it may */
 	bool kept; /* its corpus is in the state already */
-	struct finding_texts taken; /* names in crashes/ that were looked at */
-	struct finding_texts met; /* ids of what is confirmed, or was tried in vain */
+	struct strings taken; /* names in crashes/ that were looked at */
+	struct strings met; /* ids of what is confirmed, or was tried in vain */
 	bool skips; /* the inputs that libFuzzer begins with make it fail, and are left out */
 	unsigned short_runs; /* engines that ended without a word, one after another */
 	uint64_t begun_ns, new_ns; /* its first start, its last new path */
@@ -167,8 +167,8 @@ MUST_CHECK int place_check_bare(const struct fuzzing *it, const struct place *pl
 /* ---- job.c: a command in a cell ---- */
 
 struct job_spec {
-	const struct finding_texts *words;
-	const struct finding_texts *more; /* follow them; may be NULL */
+	const struct strings *words;
+	const struct strings *more; /* follow them; may be NULL */
 	bool build; /* PLACE_WORK can be written */
 	bool engine; /* with the corpus and the crashes */
 	bool cover; /* PLACE_WORK can be written; with the corpus to read */
@@ -183,7 +183,7 @@ struct job_cell {
 	const char **argv, **env;
 	struct cell_mount *mounts;
 	char *source, *target;
-	struct finding_texts words, variables; /* what argv and env are of */
+	struct strings words, variables; /* what argv and env are of */
 };
 void job_cell_build(struct job_cell *ret, const struct fuzzing *it, const struct place *place, const struct job_spec *spec);
 void job_cell_done(struct job_cell *cell);
@@ -228,7 +228,7 @@ void crash_put(struct fuzzing *it, struct finding *finding); /* takes it: it is 
 MUST_CHECK bool crash_judge(const struct fuzzing *it, const struct place *place, enum engine_end end, const char *report, size_t len,
 	struct finding *ret);
 /* What follows the plan's words to try an input of PLACE_INPUT again. */
-void crash_words(const struct fuzzing *it, const struct place *place, const char *name, struct finding_texts *ret);
+void crash_words(const struct fuzzing *it, const struct place *place, const char *name, struct strings *ret);
 /* An input of PLACE_INPUT in a fresh cell. False: nothing was wrong with it, or it was not tried to its end. */
 MUST_CHECK bool crash_replay(struct fuzzing *it, struct place *place, const char *name, struct finding *ret);
 
@@ -259,9 +259,9 @@ uint64_t engine_input_ms(const struct fuzzing *it); /* that one input may take *
 double worker_rate(const struct fuzzing *it, const struct worker *worker); /* executions a second */
 uint64_t worker_execs(const struct fuzzing *it, const struct worker *worker, uint64_t now); /* so far, about */
 /* All flags of an engine that fuzzes; seconds 0: without end. */
-void engine_flags(const struct fuzzing *it, const struct place *place, uint64_t seconds, struct finding_texts *ret);
+void engine_flags(const struct fuzzing *it, const struct place *place, uint64_t seconds, struct strings *ret);
 uint64_t engine_memory(const struct fuzzing *it, const struct place *place); /* of its cell, bytes */
-void engine_limits(const struct fuzzing *it, const struct place *place, struct finding_texts *ret); /* of one input */
+void engine_limits(const struct fuzzing *it, const struct place *place, struct strings *ret); /* of one input */
 
 /* ---- run.c ---- */
 
@@ -272,7 +272,7 @@ void fuzzing_tick(struct fuzzing *it);
 /* Whether it is there, tried in a cell; else it is among its problems, with what installs it. */
 bool fuzzing_need(struct fuzzing *it, size_t place, const struct language_need *need);
 /* A command in a cell of its own, to its end. True: it exits with 0. What it says is added. */
-bool fuzzing_do(struct fuzzing *it, size_t place, const struct finding_texts *words, bool build, uint64_t timeout_ms, struct buf *said);
+bool fuzzing_do(struct fuzzing *it, size_t place, const struct strings *words, bool build, uint64_t timeout_ms, struct buf *said);
 void fuzzing_gap(struct fuzzing *it, const char *format, ...) PRINTF_LIKE(2, 3);
 void fuzzing_problem(struct fuzzing *it, size_t place, const char *format, ...) PRINTF_LIKE(3, 4);
 

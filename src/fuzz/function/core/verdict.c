@@ -155,7 +155,7 @@ static bool is_harness_frame(const char *frame)
 /* What called the target's code is no part of it. A harness that the user wrote is, where nothing else is left. */
 static void drop_harness(struct finding *finding)
 {
-	struct finding_texts *frames = &finding->frames;
+	struct strings *frames = &finding->frames;
 	size_t kept = 0;
 
 	while (kept < frames->count && !is_harness_frame(frames->items[kept]))
@@ -193,7 +193,7 @@ static size_t plain_kind(const char *message)
 /* Two kinds of failure in one function are two findings: the kind stands before the frames, of which ids are made. */
 static void put_kind(struct finding *finding)
 {
-	struct finding_texts all = {0};
+	struct strings all = {0};
 	const char *message = finding->message;
 	bool whole = strncmp(message, "AddressSanitizer: ", 18) == 0 || strncmp(message, "fatal error: ", 13) == 0;
 	bool words = strncmp(message, "panic: ", 7) == 0 || strncmp(message, "failed: ", 8) == 0;
@@ -202,10 +202,10 @@ static void put_kind(struct finding *finding)
 
 	if (!finding->frames.count)
 		return;
-	texts_add(&all, kind);
+	strings_add(&all, kind);
 	for (size_t i = 0; i < finding->frames.count; i++)
-		texts_add(&all, finding->frames.items[i]);
-	texts_done(&finding->frames);
+		strings_add(&all, finding->frames.items[i]);
+	strings_done(&finding->frames);
 	finding->frames = all;
 }
 
@@ -244,7 +244,7 @@ static void put_evidence(const char *at, const char *end, struct finding *ret)
 		own(buf_done) struct buf line = {0};
 		if (!is_noise(at, (size_t)(stop - at))) {
 			term_line(at, (size_t)(stop - at), LINE_MAX_SHOWN, &line);
-			texts_add(&ret->evidence, buf_text(&line));
+			strings_add(&ret->evidence, buf_text(&line));
 		}
 		if (stop - at > 9 && memcmp(at, "SUMMARY: ", 9) == 0)
 			return; /* what follows is the memory around it */
@@ -311,7 +311,7 @@ bool verdict_read(const struct function_target *target, enum engine_end end, con
 	place_file(target, ret);
 	put_evidence(begin, stop, ret);
 	if (!ret->evidence.count)
-		texts_add(&ret->evidence, ret->message);
+		strings_add(&ret->evidence, ret->message);
 	finding_identify(ret);
 	return true;
 }

@@ -33,16 +33,16 @@ uint64_t engine_input_ms(const struct fuzzing *it)
 	return it->options->input_ms ? it->options->input_ms : FUNCTION_INPUT_MS;
 }
 
-void engine_limits(const struct fuzzing *it, const struct place *place, struct finding_texts *ret)
+void engine_limits(const struct fuzzing *it, const struct place *place, struct strings *ret)
 {
 	uint64_t memory = engine_memory(it, place);
 	char text[64];
 
 	(void)snprintf(text, sizeof(text), "-rss_limit_mb=%" PRIu64, (memory >> 20) * 7 / 8);
-	texts_add(ret, text);
+	strings_add(ret, text);
 	(void)snprintf(text, sizeof(text), "-timeout=%" PRIu64, (engine_input_ms(it) + 999) / 1000);
-	texts_add(ret, text);
-	texts_add(ret, "-detect_leaks=0"); /* it would look at its own process from another, which a cell does not allow */
+	strings_add(ret, text);
+	strings_add(ret, "-detect_leaks=0"); /* it would look at its own process from another, which a cell does not allow */
 }
 
 /* ---- which target ---- */
@@ -120,40 +120,40 @@ uint64_t worker_execs(const struct fuzzing *it, const struct worker *worker, uin
 	return about < (double)next ? (uint64_t)about : stats->execs < next ? next - 1 : stats->execs;
 }
 
-void engine_flags(const struct fuzzing *it, const struct place *place, uint64_t seconds, struct finding_texts *ret)
+void engine_flags(const struct fuzzing *it, const struct place *place, uint64_t seconds, struct strings *ret)
 {
 	char text[64];
 
-	texts_add_all(ret,
+	strings_add_all(ret,
 		(const char *const[]){"-artifact_prefix=" FUNCTION_WORK "/crashes/", "-print_final_stats=1", "-reload=1", NULL});
 	if (!place->plan.tells_on_stdout)
-		texts_add(ret, "-close_fd_mask=1");
+		strings_add(ret, "-close_fd_mask=1");
 	engine_limits(it, place, ret);
 	if (seconds) { /* it ends when more whole seconds than these are over */
 		(void)snprintf(text, sizeof(text), "-max_total_time=%" PRIu64, seconds > 1 ? seconds - 1 : 1);
-		texts_add(ret, text);
+		strings_add(ret, text);
 	}
 	if (it->options->seed) {
 		(void)snprintf(text, sizeof(text), "-seed=%u", (unsigned)((it->options->seed + it->starts) % 0x7fffffff + 1));
-		texts_add(ret, text);
+		strings_add(ret, text);
 	}
 	if (it->options->max_execs) {
 		uint64_t done = execs_of(it), left = it->options->max_execs > done ? it->options->max_execs - done : 1;
 		(void)snprintf(text, sizeof(text), "-runs=%" PRIu64, (left + it->worker_count - 1) / it->worker_count);
-		texts_add(ret, text);
+		strings_add(ret, text);
 	}
 	if (place->skips)
-		texts_add(ret, SKIP_FLAG);
+		strings_add(ret, SKIP_FLAG);
 	if (place->dict)
-		texts_add(ret, "-dict=" FUNCTION_WORK "/dict");
-	texts_add(ret, FUNCTION_WORK "/corpus");
+		strings_add(ret, "-dict=" FUNCTION_WORK "/dict");
+	strings_add(ret, FUNCTION_WORK "/corpus");
 }
 
 static void worker_start(struct fuzzing *it, struct worker *worker, uint64_t now)
 {
 	uint64_t seconds;
 	size_t index = place_next(it, now, &seconds);
-	own(texts_done) struct finding_texts flags = {0};
+	own(strings_done) struct strings flags = {0};
 	struct err err = {0};
 
 	if (index == it->place_count)

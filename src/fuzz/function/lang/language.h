@@ -40,14 +40,14 @@ enum stats_kind { STATS_LIBFUZZER, STATS_GO_TEST, STATS_AFL };
 struct function_plan {
 	struct plan_file *files;
 	size_t file_count;
-	struct finding_texts build; /* words; empty: nothing is built */
-	struct finding_texts run; /* words; the engine's flags follow (libFuzzer's where stats says so) */
-	struct finding_texts run_skipping; /* words that understand SKIP_FLAG; empty: those of run do, or it goes on */
-	struct finding_texts replay; /* words; a file with the input follows */
-	struct finding_texts minimise; /* words; the file, the file to leave a smaller one in, and seconds follow; empty: libFuzzer's own way */
-	struct finding_texts merge; /* words that libFuzzer can start itself again by, to merge and to minimise; empty: replay or run */
-	struct finding_texts cover; /* words; the corpus' folder follows; leaves lcov in FUNCTION_WORK/coverage.info; empty: it cannot */
-	struct finding_texts environment; /* K=V */
+	struct strings build; /* words; empty: nothing is built */
+	struct strings run; /* words; the engine's flags follow (libFuzzer's where stats says so) */
+	struct strings run_skipping; /* words that understand SKIP_FLAG; empty: those of run do, or it goes on */
+	struct strings replay; /* words; a file with the input follows */
+	struct strings minimise; /* words; the file, the file to leave a smaller one in, and seconds follow; empty: libFuzzer's own way */
+	struct strings merge; /* words that libFuzzer can start itself again by, to merge and to minimise; empty: replay or run */
+	struct strings cover; /* words; the corpus' folder follows; leaves lcov in FUNCTION_WORK/coverage.info; empty: it cannot */
+	struct strings environment; /* K=V */
 	struct parts parts; /* of a cache of the host's, read-only; what builds or measures alone sees them */
 	char *cache; /* a folder below the state's cache, which builds alone see, as FUNCTION_CACHE, and write; NULL: none */
 	char *engine; /* on the host, seen as FUNCTION_ENGINE; set before the language plans, which may set another; NULL: none */
@@ -56,7 +56,7 @@ struct function_plan {
 	enum stats_kind stats;
 	uint64_t memory; /* that it needs at least; 0: the default */
 	size_t deepest; /* bytes of an input that nests deep; 0: the default */
-	struct finding_texts serve; /* words; a document a line in, an answer a line out: for --schema; empty: it cannot */
+	struct strings serve; /* words; a document a line in, an answer a line out: for --schema; empty: it cannot */
 	bool runs_from_tmp; /* it unpacks what it runs into /tmp */
 	bool tells_on_stdout; /* what happened: stdout is read, too */
 	bool goes_on; /* its harness keeps going after a crash, and writes each new one to crashes/ */
@@ -117,6 +117,5 @@ void plan_file_add(struct function_plan *plan, const char *name, char *text); /*
 /* What a harness of ours is told of its target, as an object that is left open for what is its language's. */
 struct json;
 void config_open(struct json *json, const struct function_target *target, const struct function_options *options);
-void texts_add_all(struct finding_texts *texts, const char *const *words);
 
 #endif

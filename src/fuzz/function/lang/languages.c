@@ -96,12 +96,6 @@ void config_open(struct json *json, const struct function_target *target, const 
 	json_close(json, ']');
 }
 
-void texts_add_all(struct finding_texts *texts, const char *const *words)
-{
-	for (; *words; words++)
-		texts_add(texts, *words);
-}
-
 void function_plan_done(struct function_plan *plan)
 {
 	for (size_t i = 0; i < plan->file_count; i++) {
@@ -109,15 +103,15 @@ void function_plan_done(struct function_plan *plan)
 		free(plan->files[i].text);
 	}
 	free(plan->files);
-	texts_done(&plan->build);
-	texts_done(&plan->run);
-	texts_done(&plan->run_skipping);
-	texts_done(&plan->replay);
-	texts_done(&plan->minimise);
-	texts_done(&plan->merge);
-	texts_done(&plan->cover);
-	texts_done(&plan->serve);
-	texts_done(&plan->environment);
+	strings_done(&plan->build);
+	strings_done(&plan->run);
+	strings_done(&plan->run_skipping);
+	strings_done(&plan->replay);
+	strings_done(&plan->minimise);
+	strings_done(&plan->merge);
+	strings_done(&plan->cover);
+	strings_done(&plan->serve);
+	strings_done(&plan->environment);
 	free(plan->engine);
 	free(plan->cache);
 	parts_done(&plan->parts);

@@ -59,7 +59,7 @@ void parts_add_file(struct parts *parts, const char *name, const struct buf *tex
 void parts_shown_done(struct parts_shown *shown)
 {
 	free(shown->mounts);
-	texts_done(&shown->own);
+	strings_done(&shown->own);
 	*shown = (struct parts_shown){0};
 }
 
@@ -80,8 +80,8 @@ static int file_make(int dir, const struct part *part, struct err *err)
 
 static void mount_add(struct parts_shown *ret, const char *source, const char *target)
 {
-	texts_add(&ret->own, source);
-	texts_add(&ret->own, target);
+	strings_add(&ret->own, source);
+	strings_add(&ret->own, target);
 	ret->count++;
 }
 

@@ -29,7 +29,7 @@ void parts_add_file(struct parts *parts, const char *name, const struct buf *tex
 struct parts_shown {
 	struct cell_mount *mounts;
 	size_t count;
-	struct finding_texts own; /* the paths in them */
+	struct strings own; /* the paths in them */
 };
 void parts_shown_done(struct parts_shown *shown);
 /* Makes the folder `folder`/parts, beneath the descriptor `dir` of `folder`, in which all of them are. What is too much to be

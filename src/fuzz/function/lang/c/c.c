@@ -423,15 +423,15 @@ static void put_build(const struct function_target *target, const struct functio
 	own(freep) char *folder = xfmt("-I" FUNCTION_ROOT "/%.*s", slash ? (int)(slash - target->file) : 0, target->file);
 
 	plan_file_add(ret, C_BUILD, xfmt("%.*s", (int)(c_build_end - c_build), c_build));
-	texts_add_all(&ret->build,
+	strings_add_all(&ret->build,
 		LIST("sh", FUNCTION_WORK "/" C_BUILD, target->alone ? "" : FUNCTION_ROOT, cxx ? "clang++" : "clang", "-g", "-O1",
 			"-fno-omit-frame-pointer", "-Wno-everything", options->serve ? served_by[options->sanitizer] : sanitizers[options->sanitizer],
 			"-fno-sanitize-recover=undefined", folder, "-I" FUNCTION_ROOT "/include", "-I" FUNCTION_ROOT, "-o",
 			FUNCTION_WORK "/harness", source, "-lm", "-lpthread"));
 	if (cxx) /* as others' compilers have it by themselves; that of clang 14 is older */
-		texts_add(&ret->build, "-std=gnu++17");
+		strings_add(&ret->build, "-std=gnu++17");
 	else /* it would return an int, whatever it returns: pointers lose their upper half */
-		texts_add(&ret->build, "-Werror=implicit-function-declaration");
+		strings_add(&ret->build, "-Werror=implicit-function-declaration");
 }
 
 /* Not where coverage is measured, nor for AFL++, which divide processes themselves. */
@@ -441,8 +441,8 @@ static void put_watch(bool cxx, struct function_plan *ret)
 	own(freep) char *path = xfmt(FUNCTION_WORK "/%s", name);
 
 	plan_file_add(ret, name, xfmt("%.*s", (int)(c_watch_end - c_watch), c_watch));
-	texts_add(&ret->build, "-Wl,--wrap=" HARNESS_NAME);
-	texts_add(&ret->build, path);
+	strings_add(&ret->build, "-Wl,--wrap=" HARNESS_NAME);
+	strings_add(&ret->build, path);
 }
 
 static int plan_any(const struct function_target *target, const struct function_options *options, const char *text, size_t len,
@@ -470,12 +470,12 @@ static int plan_any(const struct function_target *target, const struct function_
 		const char *more = cxx ? "serve_of_hotcell.cc" : "serve_of_hotcell.c";
 		own(freep) char *path = xfmt(FUNCTION_WORK "/%s", more);
 		plan_file_add(ret, more, xstrdup(serve_text));
-		texts_add(&ret->build, path);
-		texts_add(&ret->serve, FUNCTION_WORK "/harness");
+		strings_add(&ret->build, path);
+		strings_add(&ret->serve, FUNCTION_WORK "/harness");
 	}
-	texts_add(&ret->run, FUNCTION_WORK "/harness");
-	texts_add(&ret->replay, FUNCTION_WORK "/harness");
-	texts_add_all(&ret->environment,
+	strings_add(&ret->run, FUNCTION_WORK "/harness");
+	strings_add(&ret->replay, FUNCTION_WORK "/harness");
+	strings_add_all(&ret->environment,
 		LIST("ASAN_OPTIONS=detect_leaks=0:abort_on_error=0:allocator_may_return_null=1:symbolize=1",
 			"UBSAN_OPTIONS=print_stacktrace=1:halt_on_error=1:symbolize=1", "MSAN_OPTIONS=symbolize=1",
 			"PATH=/usr/local/bin:/usr/bin:/bin:/usr/lib/llvm-19/bin:/usr/lib/llvm-16/bin:/usr/lib/llvm-14/bin"));
@@ -487,7 +487,7 @@ static int plan_any(const struct function_target *target, const struct function_
 	if (!afl && !options->serve)
 		put_watch(cxx, ret);
 	if (options->build_flags) /* last: one that lacks its own word must not take ours */
-		texts_add_all(&ret->build, options->build_flags);
+		strings_add_all(&ret->build, options->build_flags);
 	if (afl)
 		c_plan_afl(options, cxx, ret);
 	return 0;

@@ -29,21 +29,21 @@ void c_plan_afl(const struct function_options *options, bool cxx, struct functio
 				   "for word; do shift; case $word in -fsanitize=*) word=-fsanitize=fuzzer ;; esac; set -- \"$@\" \"$word\"; done; "
 				   "env AFL_LLVM_CMPLOG=1 AFL_QUIET=1 %s sh " FUNCTION_WORK "/" C_BUILD " \"$project\" \"$afl\" -o \"$out-afl\" \"$@\"";
 	own(freep) char *script = xfmt(both, sanitizers[options->sanitizer]);
-	struct finding_texts words = ret->build;
+	struct strings words = ret->build;
 
-	ret->build = (struct finding_texts){0};
-	texts_add_all(&ret->build, LIST("sh", "-c", script, "sh"));
-	texts_add_all(&ret->build, LIST(words.items[2], words.items[3], cxx ? "afl-clang-fast++" : "afl-clang-fast", FUNCTION_WORK "/harness"));
+	ret->build = (struct strings){0};
+	strings_add_all(&ret->build, LIST("sh", "-c", script, "sh"));
+	strings_add_all(&ret->build, LIST(words.items[2], words.items[3], cxx ? "afl-clang-fast++" : "afl-clang-fast", FUNCTION_WORK "/harness"));
 	for (size_t i = 4; i < words.count; i++) {
 		if (strcmp(words.items[i], "-o") == 0)
 			i++;
 		else
-			texts_add(&ret->build, words.items[i]);
+			strings_add(&ret->build, words.items[i]);
 	}
-	texts_done(&words);
+	strings_done(&words);
 	plan_file_add(ret, SCRIPT, xfmt("%.*s", (int)(afl_run_end - afl_run), afl_run));
-	texts_done(&ret->run);
-	texts_add_all(&ret->run, LIST("sh", FUNCTION_WORK "/" SCRIPT, FUNCTION_WORK "/harness-afl", FUNCTION_WORK "/harness"));
+	strings_done(&ret->run);
+	strings_add_all(&ret->run, LIST("sh", FUNCTION_WORK "/" SCRIPT, FUNCTION_WORK "/harness-afl", FUNCTION_WORK "/harness"));
 	ret->needs = needs;
 	ret->goes_on = ret->replays_as_engine = true;
 }

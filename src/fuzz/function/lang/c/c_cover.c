@@ -141,5 +141,5 @@ void c_cover_plan(struct function_plan *plan, const struct function_options *opt
 	buf_str(&script, script_tail);
 	plan_file_add(plan, DRIVER, xstrdup(driver));
 	plan_file_add(plan, SCRIPT, buf_take(&script));
-	texts_add_all(&plan->cover, LIST("sh", FUNCTION_WORK "/" SCRIPT));
+	strings_add_all(&plan->cover, LIST("sh", FUNCTION_WORK "/" SCRIPT));
 }

@@ -231,7 +231,7 @@ static void put_environment(const struct function_options *options, struct funct
 	buf_str(&expect, "HOTCELL_EXPECT=");
 	for (const char *const *each = options->expect; each && *each; each++)
 		buf_fmt(&expect, "%s\n", *each);
-	texts_add_all(&ret->environment,
+	strings_add_all(&ret->environment,
 		LIST(buf_text(&expect), limit, seconds,
 			"PATH=" FUNCTION_ENGINE "/bin:/usr/local/go/bin:/usr/local/bin:/usr/bin:/bin:/usr/lib/go/bin:/usr/lib/llvm-19/bin:"
 			"/usr/lib/llvm-16/bin:/usr/lib/llvm-14/bin"));
@@ -256,15 +256,15 @@ static int go_plan(const struct function_target *target, const struct function_o
 	plan_file_add(ret, "target.sh", script_settings(target, options, folder, go_package(text, len)));
 	for (size_t i = 0; i < ARRAY_LEN(files); i++)
 		plan_file_add(ret, files[i].name, xfmt("%.*s", (int)(files[i].end - files[i].text), files[i].text));
-	texts_add_all(&ret->build, LIST("sh", FUNCTION_WORK "/" SCRIPT, serve ? "build_serve" : "build"));
+	strings_add_all(&ret->build, LIST("sh", FUNCTION_WORK "/" SCRIPT, serve ? "build_serve" : "build"));
 	if (serve)
-		texts_add_all(&ret->serve, LIST("sh", FUNCTION_WORK "/" SCRIPT, "serve"));
-	texts_add_all(&ret->run, LIST("sh", FUNCTION_WORK "/" SCRIPT, "fuzz"));
-	texts_add_all(&ret->replay, LIST("sh", FUNCTION_WORK "/" SCRIPT, "replay"));
-	texts_add_all(&ret->minimise, LIST("sh", FUNCTION_WORK "/" SCRIPT, "minimise"));
-	texts_add_all(&ret->merge, LIST("sh", FUNCTION_WORK "/" SCRIPT, "merge"));
+		strings_add_all(&ret->serve, LIST("sh", FUNCTION_WORK "/" SCRIPT, "serve"));
+	strings_add_all(&ret->run, LIST("sh", FUNCTION_WORK "/" SCRIPT, "fuzz"));
+	strings_add_all(&ret->replay, LIST("sh", FUNCTION_WORK "/" SCRIPT, "replay"));
+	strings_add_all(&ret->minimise, LIST("sh", FUNCTION_WORK "/" SCRIPT, "minimise"));
+	strings_add_all(&ret->merge, LIST("sh", FUNCTION_WORK "/" SCRIPT, "merge"));
 	if (options->coverage != COVER_NONE)
-		texts_add_all(&ret->cover, LIST("sh", FUNCTION_WORK "/" SCRIPT, "cover"));
+		strings_add_all(&ret->cover, LIST("sh", FUNCTION_WORK "/" SCRIPT, "cover"));
 	put_environment(options, ret);
 	parts_of_go(target->root, &ret->parts);
 	parts_seed(options->state, "go", &ret->parts);

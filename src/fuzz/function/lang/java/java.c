@@ -256,9 +256,9 @@ static const char replay_script[] =
 static const char serve_script[] = SCRIPT
 	"exec " JAVA QUICK "-Xms32m --add-opens java.base/java.io=ALL-UNNAMED " SERVE " 3>&1 4<&0 >/dev/null </dev/null";
 
-static void put_words(struct finding_texts *words, const char *heap, const char *script)
+static void put_words(struct strings *words, const char *heap, const char *script)
 {
-	texts_add_all(words, LIST("sh", "-c", script, heap, class_path));
+	strings_add_all(words, LIST("sh", "-c", script, heap, class_path));
 }
 
 static const struct language_need needs[] = {
@@ -291,7 +291,7 @@ static int java_plan(const struct function_target *target, const struct function
 	plan_file_add(ret, "target.properties", java_config(target, options, class));
 	if (serve)
 		plan_file_add(ret, SERVE ".java", xfmt("%.*s", (int)(java_serve_end - java_serve), java_serve));
-	texts_add_all(&ret->build, LIST("sh", "-c", build_script, "sh", class_path, sources, file, serve ? SERVE : HARNESS));
+	strings_add_all(&ret->build, LIST("sh", "-c", build_script, "sh", class_path, sources, file, serve ? SERVE : HARNESS));
 	put_words(&ret->run, heap, quick ? quick_script : run_script);
 	put_words(&ret->merge, heap, merge_script);
 	put_words(&ret->replay, heap, replay_script);

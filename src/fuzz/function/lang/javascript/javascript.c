@@ -31,7 +31,7 @@ static const struct {
 struct names {
 	void (*name)(void *data, const char *name, size_t len, bool harness);
 	void *data;
-	struct finding_texts seen; /* a function is declared, and then exported */
+	struct strings seen; /* a function is declared, and then exported */
 	char *class; /* that the lines are in; NULL: none */
 	bool exports; /* they are in "module.exports = {" */
 	size_t indent; /* of its names; 0: not known yet */
@@ -40,7 +40,7 @@ struct names {
 
 static void names_done(struct names *names)
 {
-	texts_done(&names->seen);
+	strings_done(&names->seen);
 	free(names->class);
 }
 
@@ -89,8 +89,8 @@ static void tell(struct names *names, const char *at, size_t len, bool exported)
 		if (!names->harness)
 			names->name(names->data, at, len, true);
 		names->harness = true;
-	} else if (!texts_have(&names->seen, name)) {
-		texts_add(&names->seen, name);
+	} else if (!strings_have(&names->seen, name)) {
+		strings_add(&names->seen, name);
 		names->name(names->data, at, len, false);
 	}
 }
@@ -278,7 +278,7 @@ static int javascript_plan(const struct function_target *target, const struct fu
 	own(freep) char *heap = xfmt("--max-old-space-size=%u", (unsigned)((memory_of(options) >> 20) / 8 * 5));
 	own(freep) char *start = xfmt("ulimit -d %u; exec node \"$@\"", (unsigned)((memory_of(options) >> 10) / 16 * 15));
 	const struct {
-		struct finding_texts *words;
+		struct strings *words;
 		const char *mode;
 	} modes[] = {{&ret->build, "build"}, {&ret->run, "fuzz"}, {&ret->replay, "replay"}, {&ret->minimise, "minimise"},
 		{&ret->cover, "cover"}, {&ret->serve, "serve"}};
@@ -288,8 +288,8 @@ static int javascript_plan(const struct function_target *target, const struct fu
 		plan_file_add(ret, files[i].name, xfmt("%.*s", (int)(files[i].end - files[i].from), files[i].from));
 	plan_file_add(ret, "target.json", config(target, options, ret->engine != NULL));
 	for (size_t i = 0; i < ARRAY_LEN(modes); i++)
-		texts_add_all(modes[i].words, LIST("sh", "-c", start, "node", heap, HARNESS, modes[i].mode));
-	texts_add_all(&ret->environment, LIST("NODE_NO_WARNINGS=1", "NODE_DISABLE_COLORS=1"));
+		strings_add_all(modes[i].words, LIST("sh", "-c", start, "node", heap, HARNESS, modes[i].mode));
+	strings_add_all(&ret->environment, LIST("NODE_NO_WARNINGS=1", "NODE_DISABLE_COLORS=1"));
 	ret->memory = MEMORY;
 	ret->goes_on = ret->replays_many = true;
 	return 0;

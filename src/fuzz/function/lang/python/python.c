@@ -142,32 +142,32 @@ static int python_plan(const struct function_target *target, const struct functi
 	const char *python = ret->engine ? FUNCTION_ENGINE "/bin/python3" : "/usr/bin/python3";
 
 	(void)text, (void)len, (void)err;
-	texts_add_all(&ret->environment, LIST("PYTHONDONTWRITEBYTECODE=1", "PYTHONUNBUFFERED=1", "PYTHONHASHSEED=0"));
+	strings_add_all(&ret->environment, LIST("PYTHONDONTWRITEBYTECODE=1", "PYTHONUNBUFFERED=1", "PYTHONHASHSEED=0"));
 	ret->memory = MEMORY;
 	ret->deepest = (size_t)32 << 10; /* its stack ends at a thousand calls */
 	plan_file_add(ret, HARNESS, xfmt("%.*s", (int)(python_harness_end - python_harness), python_harness));
 	plan_file_add(ret, "target.json", python_config(target, options));
-	texts_add_all(&ret->cover, LIST(python, FUNCTION_WORK "/" HARNESS, "cover"));
+	strings_add_all(&ret->cover, LIST(python, FUNCTION_WORK "/" HARNESS, "cover"));
 	if (target->harness) {
 		own(freep) char *file = xfmt(FUNCTION_ROOT "/%s", target->file);
 		ret->tells_on_stdout = true; /* Atheris does so */
 		plan_file_add(ret, EXPECT, xstrdup(expect_script));
-		texts_add_all(&ret->run_skipping, LIST(python, FUNCTION_WORK "/" EXPECT, file));
+		strings_add_all(&ret->run_skipping, LIST(python, FUNCTION_WORK "/" EXPECT, file));
 		if (options->expect && options->expect[0]) {
-			struct finding_texts *const ways[] = {&ret->run, &ret->replay, &ret->merge};
+			struct strings *const ways[] = {&ret->run, &ret->replay, &ret->merge};
 			for (size_t i = 0; i < ARRAY_LEN(ways); i++)
-				texts_add_all(ways[i], LIST(python, FUNCTION_WORK "/" EXPECT, file));
+				strings_add_all(ways[i], LIST(python, FUNCTION_WORK "/" EXPECT, file));
 			return 0;
 		}
-		texts_add_all(&ret->run, LIST(python, file));
-		texts_add_all(&ret->replay, LIST(python, file));
-		texts_add_all(&ret->merge, LIST(python, "-c", merge_script, file));
+		strings_add_all(&ret->run, LIST(python, file));
+		strings_add_all(&ret->replay, LIST(python, file));
+		strings_add_all(&ret->merge, LIST(python, "-c", merge_script, file));
 		return 0;
 	}
-	texts_add_all(&ret->run, LIST(python, FUNCTION_WORK "/" HARNESS, "fuzz"));
-	texts_add_all(&ret->replay, LIST(python, FUNCTION_WORK "/" HARNESS, "replay"));
-	texts_add_all(&ret->serve, LIST(python, FUNCTION_WORK "/" HARNESS, "serve"));
-	texts_add_all(&ret->minimise, LIST(python, FUNCTION_WORK "/" HARNESS, "minimise"));
+	strings_add_all(&ret->run, LIST(python, FUNCTION_WORK "/" HARNESS, "fuzz"));
+	strings_add_all(&ret->replay, LIST(python, FUNCTION_WORK "/" HARNESS, "replay"));
+	strings_add_all(&ret->serve, LIST(python, FUNCTION_WORK "/" HARNESS, "serve"));
+	strings_add_all(&ret->minimise, LIST(python, FUNCTION_WORK "/" HARNESS, "minimise"));
 	ret->goes_on = true;
 	ret->replays_many = true;
 	return 0;

@@ -93,15 +93,15 @@ static void put_commands(const struct function_options *options, bool serve, str
 	limit = xfmt("-rss_limit_mb=%" PRIu64, (memory >> 20) * 7 / 8);
 	ret->memory = MEMORY;
 	ret->goes_on = true;
-	texts_add_all(&ret->build, LIST("sh", FUNCTION_WORK "/rust_build.sh", serve ? "serve" : "fuzz"));
+	strings_add_all(&ret->build, LIST("sh", FUNCTION_WORK "/rust_build.sh", serve ? "serve" : "fuzz"));
 	if (serve)
-		texts_add(&ret->serve, FUNCTION_WORK "/harness");
-	texts_add_all(&ret->run, LIST(FUNCTION_WORK "/harness"));
-	texts_add_all(&ret->replay, LIST(FUNCTION_WORK "/harness", "replay", timeout, "-artifact_prefix=/tmp/", limit));
-	texts_add_all(&ret->merge, LIST(FUNCTION_WORK "/harness"));
-	texts_add_all(&ret->minimise, LIST(FUNCTION_WORK "/harness", "minimise"));
-	texts_add_all(&ret->cover, LIST("sh", FUNCTION_WORK "/rust_build.sh", "cover"));
-	texts_add_all(&ret->environment,
+		strings_add(&ret->serve, FUNCTION_WORK "/harness");
+	strings_add_all(&ret->run, LIST(FUNCTION_WORK "/harness"));
+	strings_add_all(&ret->replay, LIST(FUNCTION_WORK "/harness", "replay", timeout, "-artifact_prefix=/tmp/", limit));
+	strings_add_all(&ret->merge, LIST(FUNCTION_WORK "/harness"));
+	strings_add_all(&ret->minimise, LIST(FUNCTION_WORK "/harness", "minimise"));
+	strings_add_all(&ret->cover, LIST("sh", FUNCTION_WORK "/rust_build.sh", "cover"));
+	strings_add_all(&ret->environment,
 		LIST(ret->engine ? "PATH=" FUNCTION_ENGINE "/bin:" BIN : "PATH=" BIN, "RUSTC_BOOTSTRAP=1",
 			"UBSAN_OPTIONS=exitcode=77:symbolize=1:handle_abort=0",
 			"ASAN_OPTIONS=detect_leaks=0:exitcode=77:symbolize=1"));
