@@ -192,3 +192,16 @@ def test_what_was_reserved_counts_as_used_when_a_killed_campaign_is_resumed(plac
             assert ledger_rows(place, used)[0]["used"] > 700
     finally:
         hangs.set()
+
+
+def test_a_run_that_is_tried_again_has_what_is_left_of_its_budget(place):
+    """Else a cell that fails as often as it may would have its budget as often."""
+    with ChatApi(tokens=50) as api:
+        options = ["--name", "tries", "--runs", "2", "--workers", "1", "--run-budget", "tokens=1000", "--retries", "3", *api.door]
+        command = ["--", "/usr/bin/python3", "-S", "-c", ASK + "\nsys.exit(1)", json.dumps(chat(50)), "/v1/chat/completions", "40", "4"]
+        ran = campaign(place, *options, *command, env={"KEY": "sk-0123456789abcdef"}, timeout=90)
+        assert ran.code == 1, ran
+    assert 1000 <= api.tokens_in + api.tokens_out <= 2000, api.bodies
+    counts = status(place, "tries")["sums"]["network"]
+    assert counts["tokens_in"] + counts["tokens_out"] == api.tokens_in + api.tokens_out, counts
+    assert counts["requests"] == 2 * 4 * 40, counts
