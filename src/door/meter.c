@@ -123,6 +123,7 @@ static bool charge(struct meter *meter, struct conn *conn, bool *ret_known)
 	usage.cache_read = bounded(usage.cache_read);
 	usage.cache_write = bounded(usage.cache_write);
 	meter->early = usage.early;
+	meter->partial = usage.partial;
 	grow(meter, conn, COUNT_TOKENS_IN, &meter->tokens_in, usage.input + usage.cache_read + usage.cache_write);
 	grow(meter, conn, COUNT_TOKENS_OUT, &meter->tokens_out, usage.output);
 	grow(meter, conn, COUNT_MICRODOLLARS, &meter->microdollars, price(meter, conn, &usage, ret_known));
@@ -143,13 +144,13 @@ static struct door_totals estimate(const struct meter *meter, const struct conn 
 	return totals_of(conn, meter->model, meter->most.count[COUNT_TOKENS_IN], bounded(meter->received / ASK_BYTES_PER_TOKEN + 1));
 }
 
-/* Only the output is not all told. */
+/* Only the output is not all told, unless the model was asked more than once. */
 static void settle_early(struct meter *meter, const struct conn *conn, struct door_totals *cost)
 {
 	struct door_totals guess = estimate(meter, conn);
 
 	for (size_t i = 0; i < DOOR_COUNTS; i++)
-		if (i != COUNT_TOKENS_IN && guess.count[i] > cost->count[i])
+		if ((i != COUNT_TOKENS_IN || meter->partial) && guess.count[i] > cost->count[i])
 			cost->count[i] = guess.count[i];
 }
 
@@ -162,10 +163,10 @@ static void settle(struct meter *meter, struct conn *conn, bool whole, bool told
 		cost.count[COUNT_TOKENS_IN] = meter->tokens_in;
 		cost.count[COUNT_TOKENS_OUT] = meter->tokens_out;
 		cost.count[COUNT_MICRODOLLARS] = meter->microdollars;
-		estimated = !known || !whole || meter->early;
-		if (!whole || meter->early)
+		estimated = !known || !whole || meter->early || meter->partial;
+		if (!whole || meter->early || meter->partial)
 			settle_early(meter, conn, &cost);
-	} else if (meter->sent && !(meter->status != 0 && is_refusal(meter->status))) {
+	} else if ((meter->sent || meter->status / 100 == 2) && !(meter->status != 0 && is_refusal(meter->status))) {
 		cost = estimate(meter, conn);
 		estimated = true;
 	}

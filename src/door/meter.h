@@ -21,6 +21,7 @@ struct meter { /* zero is one that reads nothing */
 	bool asked; /* tokens were asked for: an answer that tells of none is odd */
 	bool unpriced; /* and counted as such */
 	bool early; /* what was told is not the last */
+	bool partial; /* or not of all that was asked */
 	/* reserved */
 	bool reserved;
 	struct door_totals most;

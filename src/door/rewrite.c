@@ -10,13 +10,13 @@
  * be somebody else's customer there. */
 static const char *const credentials[] = { "authorization", "x-api-key", "api-key", "x-goog-api-key" };
 /* We answer an Expect ourselves. Of a part of an answer it could not be told whether it is a part of the credential, and
- * in another character set it would not be found. Some servers take another path than the one that was judged from
- * fields of their own. */
+ * in another character set it would not be found. Some servers take another path or method than the one that was judged
+ * from fields of their own. */
 static const char *const dropped[] = { "host", "expect", "accept-encoding", "accept-charset", "range", "if-range",
-	"request-range", "a-im", "x-goog-fieldmask", "x-original-url", "x-rewrite-url" };
+	"request-range", "a-im", "x-goog-fieldmask", "x-original-url", "x-rewrite-url", "x-http-method-override", "x-http-method",
+	"x-method-override" };
 
-/* Gateways that make variables of fields take _ for -. */
-static bool same_field(struct span name, const char *other)
+bool rewrite_same_field(struct span name, const char *other)
 {
 	if (name.len != strlen(other))
 		return false;
@@ -29,7 +29,7 @@ static bool same_field(struct span name, const char *other)
 static bool among(struct span name, const char *const *names, size_t count)
 {
 	for (size_t i = 0; i < count; i++)
-		if (same_field(name, names[i]))
+		if (rewrite_same_field(name, names[i]))
 			return true;
 	return false;
 }
@@ -39,7 +39,7 @@ void rewrite_request_fields(const struct secret_door *door, const struct http_he
 	for (size_t i = 0; i < head->field_count; i++) {
 		const struct http_field *field = &head->fields[i];
 		if (http_is_hop(head, field) || among(field->name, dropped, ARRAY_LEN(dropped)) ||
-			among(field->name, credentials, ARRAY_LEN(credentials)) || same_field(field->name, door->header))
+			among(field->name, credentials, ARRAY_LEN(credentials)) || rewrite_same_field(field->name, door->header))
 			continue;
 		http_put_field(ret, field->name, field->value);
 	}

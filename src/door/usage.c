@@ -192,5 +192,6 @@ void usage_get(const struct usage_reader *reader, struct usage *ret)
 	if (known[FIGURE_THOUGHTS])
 		ret->output += figures[FIGURE_THOUGHTS];
 	ret->early = reader->since > EVENTS_AFTER || !known[FIGURE_OUTPUT];
+	ret->partial = reader->scan.rounds > 1;
 	memcpy(ret->model, reader->scan.model, sizeof(ret->model));
 }

@@ -17,6 +17,7 @@ struct usage {
 	uint64_t input, output; /* tokens; input without those of the cache; 0 for what was not told */
 	uint64_t cache_read, cache_write;
 	bool early; /* of a stream: more came after the figures than what ends one, so they are not the last */
+	bool partial; /* the figures are of one of several times that a model was asked: "iterations" has them */
 	char model[80]; /* "" if not said; printable ASCII only */
 };
 
