@@ -152,6 +152,7 @@ enum meaning {
 	IS_MEDIA, IS_TOOL_TYPE, IS_PART_TYPE,
 	IS_THOUGHT, /* tokens that may be thought beyond the limit of the answer */
 	IS_EDIT, /* of what was said before */
+	IS_KEPT, /* for how long, in a cache */
 	IS_DEFERRED /* asks for work that is paid for later */
 };
 
@@ -402,6 +403,7 @@ static bool is_spelled(const struct token *raw, bool camel)
 /* The member that a key names; NULL: none that counts. *ret_ok: it may be there. */
 static const struct member *member_find(struct reading *in, struct token *key, bool *ret_ok)
 {
+	static const struct member ttl = {IN_OTHER, "ttl", IS_KEPT, 0}; /* in whatever may be kept */
 	struct token raw = *key;
 
 	*ret_ok = true;
@@ -422,7 +424,7 @@ static const struct member *member_find(struct reading *in, struct token *key, b
 		in->asks = in->asks || (member->what & ASKS) != 0;
 		return member;
 	}
-	return NULL;
+	return token_is(key, ttl.key) ? &ttl : NULL;
 }
 
 /* ---- what a value means ---- */
@@ -489,6 +491,7 @@ static void string_means(struct reading *in, const struct member *member, const 
 	case IS_LATER: in->ask->is_later = true; break;
 	case IS_DEFERRED: in->deferred = true; break;
 	case IS_OTHERS: in->others = true; break;
+	case IS_KEPT: in->ask->is_kept = in->ask->is_kept || !token_is(token, "5m"); break;
 	case IS_EDIT: in->compacts = in->compacts || token_begins(token, "compact"); break;
 	case IS_TIER:
 		if (token_is(token, "priority") || token_is(token, "fast"))

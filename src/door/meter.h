@@ -25,7 +25,7 @@ struct meter { /* zero is one that reads nothing */
 	/* reserved */
 	bool reserved;
 	struct door_totals most;
-	bool is_known, is_later;
+	bool is_known, is_later, is_kept;
 	char model[sizeof(((struct usage *)0)->model)]; /* that was asked */
 	bool sent; /* all of the request */
 	unsigned status; /* 0: no answer */

@@ -33,6 +33,7 @@ static const struct usage_member {
 	{IN_USAGE, "completion_tokens", IS_FIGURE, FIGURE_OUTPUT},
 	{IN_USAGE, "cache_read_input_tokens", IS_FIGURE, FIGURE_CACHE_READ},
 	{IN_USAGE, "cache_creation_input_tokens", IS_FIGURE, FIGURE_CACHE_WRITE},
+	{IN_USAGE, "cache_creation", ENTERS, IN_DETAILS},
 	{IN_USAGE, "iterations", IS_ROUNDS, 0},
 	{IN_USAGE, "prompt_tokens_details", ENTERS, IN_DETAILS},
 	{IN_USAGE, "input_tokens_details", ENTERS, IN_DETAILS},
@@ -47,6 +48,7 @@ static const struct usage_member {
 	{IN_USAGE, "thoughtsTokenCount", IS_FIGURE, FIGURE_THOUGHTS},
 	{IN_DETAILS, "cached_tokens", IS_FIGURE, FIGURE_CACHED},
 	{IN_DETAILS, "cache_write_tokens", IS_FIGURE, FIGURE_CACHE_WRITTEN},
+	{IN_DETAILS, "ephemeral_1h_input_tokens", IS_FIGURE, FIGURE_CACHE_LONG},
 };
 
 enum state {

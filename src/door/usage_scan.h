@@ -11,6 +11,7 @@ enum usage_figure {
 	FIGURE_INPUT, FIGURE_OUTPUT,
 	FIGURE_CACHE_READ, FIGURE_CACHE_WRITE, /* beside the input */
 	FIGURE_CACHED, FIGURE_CACHE_WRITTEN, /* part of the input */
+	FIGURE_CACHE_LONG, /* part of what is written beside the input */
 	FIGURE_TOOL_INPUT, FIGURE_THOUGHTS, /* more of the input and of the output */
 	FIGURES
 };

@@ -156,6 +156,11 @@ static void a_summary_of_what_was_said_before_costs_as_much_again(void **state)
 	read_ask(&ask, "/v1/messages", "{\"model\":\"gpt-4o\",\"messages\":[],\"tools\":[{\"type\":\"advisor_1\",\"model\":\"gpt-4\"}]}");
 	assert_null(ask.fault);
 	assert_string_equal(ask.model, ""); /* whichever of them is dearer */
+	assert_false(ask.is_kept);
+	read_ask(&ask, "/v1/messages", "{\"system\":[{\"text\":\"x\",\"cache_control\":{\"type\":\"ephemeral\",\"ttl\":\"5m\"}}]}");
+	assert_false(ask.is_kept);
+	read_ask(&ask, "/v1/messages", "{\"system\":[{\"text\":\"x\",\"cache_control\":{\"type\":\"ephemeral\",\"ttl\":\"1h\"}}]}");
+	assert_true(ask.is_kept);
 }
 
 static void what_readers_could_understand_differently_is_refused(void **state)

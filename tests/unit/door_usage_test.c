@@ -321,6 +321,22 @@ static uint64_t cost(const struct prices *prices, const char *model, uint64_t in
 	return prices_cost(prices, &usage, ret_known);
 }
 
+static void what_is_kept_for_an_hour_costs_the_input_twice(void **state)
+{
+	static const char body[] = "{\"model\":\"claude-sonnet-4-5\",\"usage\":{\"input_tokens\":0,\"output_tokens\":0,\"cache_creation_input_tokens\":1000000,"
+				   "\"cache_creation\":{\"ephemeral_5m_input_tokens\":400000,\"ephemeral_1h_input_tokens\":600000}}}";
+	own(prices_done) struct prices prices = {0};
+	struct usage usage;
+	bool known;
+
+	(void)state;
+	prices_defaults(&prices);
+	read_body("application/json", body, strlen(body), 5, &usage);
+	assert_int_equal(usage.cache_write, 1000000);
+	assert_int_equal(usage.cache_long, 600000);
+	assert_int_equal(prices_cost(&prices, &usage, &known), 400000 * 375 / 100 + 600000 * 6);
+}
+
 static void figures_of_one_of_several_rounds_are_not_all(void **state)
 {
 	static const struct {
@@ -516,6 +532,7 @@ int main(void)
 		cmocka_unit_test(other_kinds_of_answers_are_not_read),
 		cmocka_unit_test(a_long_answer_is_read_to_its_end),
 		cmocka_unit_test(nesting_ends_at_its_limit),
+		cmocka_unit_test(what_is_kept_for_an_hour_costs_the_input_twice),
 		cmocka_unit_test(figures_of_one_of_several_rounds_are_not_all),
 		cmocka_unit_test(known_models_cost_what_the_table_says),
 		cmocka_unit_test(every_row_of_the_table_can_be_reached),
