@@ -179,13 +179,12 @@ const char *rewrite_answer_fault(const struct http_head *head)
 {
 	if (head->status == 206 || head->status == 226)
 		return "its answer is a part of one, though all of it was asked for";
-	if (head->framing == FRAME_NONE)
-		return NULL;
 	for (size_t i = 0; i < head->field_count; i++) {
 		const struct http_field *field = &head->fields[i];
+		/* also of one that is only told of (HEAD, 304): its length tells what is repeated in it */
 		if (span_is(field->name, "content-encoding") && !span_is(field->value, "identity"))
 			return "its answer is encoded, though it was asked for a plain one";
-		if (span_is(field->name, "content-type") && !is_readable(field->value))
+		if (head->framing != FRAME_NONE && span_is(field->name, "content-type") && !is_readable(field->value))
 			return "its answer is in a character set that is not looked through";
 	}
 	return NULL;

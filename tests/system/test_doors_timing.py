@@ -279,6 +279,37 @@ def test_what_was_compressed_with_a_guess_does_not_come_at_all(tmp_path, key):
     assert len({each["all"] for each in found}) == 1
 
 
+def test_the_size_of_what_was_compressed_with_a_guess_is_not_told_either(tmp_path, key):
+    """By HEAD, and where nothing has changed: of a server that compresses whatever it is asked."""
+
+    class Handler(BaseHTTPRequestHandler):
+        def log_message(self, *_):
+            pass
+
+        def answer(self):
+            size = len(gzip.compress((self.headers["x-api-key"] + self.path).encode()))
+            status = "304 Not Modified" if "if-none-match" in self.headers else "200 OK"
+            self.wfile.write(f"HTTP/1.1 {status}\r\nContent-Encoding: gzip\r\nContent-Length: {size}\r\nConnection: close\r\n\r\n".encode())
+
+        do_HEAD = do_GET = answer
+
+    ask = r"""
+    import http.client, sys
+    for guess in sys.argv[1:]:
+        for method, fields in ("HEAD", {}), ("GET", {"if-none-match": "x"}):
+            to = http.client.HTTPConnection("echo.door")
+            to.request(method, "/" + guess, headers=fields)
+            print(to.getresponse().status)
+    """
+    script(tmp_path, "ask.py", ask)
+    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
+        threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True).start()
+        ran = run("--secret-door", f"echo=http://127.0.0.1:{server.server_address[1]},header=x-api-key,env=DOOR_KEY", "--mount",
+                  f"{tmp_path}/scripts:/scripts", "--", "python3", "/scripts/ask.py", key[:30], "z" * 30, env={"DOOR_KEY": key})
+        server.shutdown()
+    assert ran.out.split() == [b"502"] * 4, ran
+
+
 def test_a_whole_key_is_stars_and_its_pieces_are_those_of_any_other(tmp_path, key):
     other = FIXED + uuid.uuid4().hex
     cases = [{"mode": "chunked", "parts": ["say " + each[:9], each[9:30], each[30:], ". ", each + " ", "\n\n"]} for each in (key, other)]

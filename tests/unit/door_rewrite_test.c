@@ -195,7 +195,8 @@ static void an_answer_that_is_encoded_is_not_passed_on(void **state)
 		{ "content-encoding: identity, br", false, true },
 		{ "Content-Encoding: identity\r\nContent-Encoding: zstd", false, true },
 		{ "Content-Encoding: ", false, true },
-		{ "Content-Encoding: gzip", true, false },
+		{ "Content-Encoding: gzip", true, true },
+		{ "Content-Type: text/plain; charset=utf-16", true, false },
 		{ "Content-Type: text/plain; charset = utf-32", false, true },
 	};
 	struct http_head head;
