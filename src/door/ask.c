@@ -158,6 +158,7 @@ enum meaning {
 
 #define ONCE 0x100 /* twice is refused: readers differ in which counts */
 #define ASKS 0x200 /* only who asks a model writes it */
+#define TALKS 0x400 /* and wants an answer in words */
 
 /* Keys in lower case without '_': interfaces take both of maxOutputTokens and max_output_tokens, and some any case. */
 static const struct member {
@@ -176,16 +177,16 @@ static const struct member {
 	{IN_TOP, "stream", IS_STREAM, ONCE},
 	{IN_TOP, "streamoptions", ENTERS, IN_STREAM | ONCE},
 	{IN_TOP, "background", IS_LATER, ONCE},
-	{IN_TOP, "messages", ENTERS, OF_MESSAGES | ONCE | ASKS},
+	{IN_TOP, "messages", ENTERS, OF_MESSAGES | ONCE | ASKS | TALKS},
 	{IN_TOP, "input", ENTERS, OF_MESSAGES | ONCE | ASKS},
 	{IN_TOP, "inputs", ENTERS, OF_MESSAGES | ASKS},
-	{IN_TOP, "contents", ENTERS, OF_MESSAGES | ONCE | ASKS},
+	{IN_TOP, "contents", ENTERS, OF_MESSAGES | ONCE | ASKS | TALKS},
 	{IN_TOP, "instances", ENTERS, OF_MESSAGES | ASKS},
 	{IN_TOP, "inputtext", 0, ASKS},
 	{IN_TOP, "system", ENTERS, OF_PARTS},
 	{IN_TOP, "systeminstruction", ENTERS, OF_MESSAGES},
 	{IN_TOP, "tools", ENTERS, OF_TOOLS | ONCE},
-	{IN_TOP, "prompt", ENTERS, OF_PROMPTS | ONCE | ASKS},
+	{IN_TOP, "prompt", ENTERS, OF_PROMPTS | ONCE | ASKS | TALKS},
 	{IN_TOP, "generationconfig", ENTERS, IN_CONFIG | ONCE},
 	{IN_TOP, "previousresponseid", IS_ELSEWHERE, 0},
 	{IN_TOP, "conversation", IS_ELSEWHERE, 0},
@@ -259,6 +260,7 @@ struct reading {
 	size_t depth;
 	bool seen[ARRAY_LEN(members)];
 	bool asks; /* a model */
+	bool talks; /* to it */
 	bool others, deferred, elsewhere, streams, usage, has_options, has_usage;
 	size_t options_at, options_len, usage_at, usage_len;
 	uint64_t limit, thought, count, best, prompts, images, own_tools;
@@ -422,6 +424,7 @@ static const struct member *member_find(struct reading *in, struct token *key, b
 			*ret_ok = fail(in, "a member of the request body that decides its cost is spelled as no interface has it");
 		in->seen[i] = true;
 		in->asks = in->asks || (member->what & ASKS) != 0;
+		in->talks = in->talks || (member->what & TALKS) != 0;
 		return member;
 	}
 	return token_is(key, ttl.key) ? &ttl : NULL;
@@ -776,7 +779,7 @@ static void bound(struct reading *in)
 		ask->output = times(2, ask->output);
 	}
 	ask->output = times(times(ask->output, at_least_one(answers)), at_least_one(in->prompts));
-	if (in->form != NULL && in->form->silent)
+	if (in->form != NULL && in->form->silent && !in->talks)
 		ask->output = 0;
 }
 

@@ -61,6 +61,7 @@ static void the_output_is_bounded_by_the_member_that_its_interface_heeds(void **
 		{"/v1beta/models/gemini-x:streamGenerateContent?alt=sse",
 			"{\"contents\":[],\"generation_config\":{\"max_output_tokens\":7,\"candidate_count\":2}}", 14},
 		{"/v1/embeddings", "{\"model\":\"x\",\"input\":\"a\"}", 0},
+		{"/v1/chat/completions%2fembeddings", "{\"model\":\"x\",\"messages\":[]}", DEFAULT},
 		{"/v1/other", "{\"model\":\"x\",\"max_tokens\":7}", DEFAULT}, /* nobody knows what is heeded there */
 		{"/v1//chat%2fcompletions", "{\"model\":\"x\",\"max_tokens\":7}", 7},
 		{"/v1/chat/completions;/v1/embeddings", "{\"model\":\"x\",\"max_tokens\":7}", DEFAULT},
