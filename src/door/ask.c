@@ -66,8 +66,7 @@ static const struct form {
 	{":batchEmbedContents", .silent = true, .in_path = true},
 	{"/messages/count_tokens", .free = true},
 	{":countTokens", .free = true},
-	{"/chat"}, /* of interfaces that bound their answers in ways of their own */
-	{"/generate"},
+	{"/chat"}, /* of interfaces that take a message without a model */
 };
 
 /* A path that some server could read as another one is none that we know. */

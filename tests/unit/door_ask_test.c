@@ -53,7 +53,7 @@ static void the_output_is_bounded_by_the_member_that_its_interface_heeds(void **
 		{"/v1/messages", "{\"thinking\":{\"type\":\"enabled\",\"budget_tokens\":2000},\"model\":\"claude-x\",\"max_tokens\":7}", 2007},
 		{"/v1/messages", "{\"model\":\"claude-x\",\"max_tokens\":7,\"context_management\":{\"edits\":[{\"type\":\"clear_x\"}]}}", 7},
 		{"/v1/chat", "{\"message\":\"hello\",\"max_tokens\":7}", DEFAULT},
-		{"/api/generate", "{\"options\":{\"num_predict\":7}}", DEFAULT},
+		{"/api/generate", "{\"model\":\"x\",\"options\":{\"num_predict\":7}}", DEFAULT},
 		{"/v1/chat/completions/../embeddings", "{\"model\":\"x\"}", DEFAULT},
 		{"/v1/chat/completions/.%2e/messages/count_tokens", "{\"model\":\"x\"}", DEFAULT},
 		{"/v1/complete", "{\"model\":\"x\",\"max_tokens_to_sample\":7}", 7},
