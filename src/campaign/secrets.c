@@ -73,7 +73,8 @@ struct redactor *secrets_redactor(const struct secrets *secrets, bool all)
 
 	for (size_t i = 0; secrets->env && secrets->env[i]; i++)
 		most++;
-	own(freep) const char **values = xcalloc(3 * most + doors * CREDENTIAL_PARTS_MAX + 1, sizeof(*values));
+	size_t room = 3 * most + doors * CREDENTIAL_PARTS_MAX + 1;
+	own(freep) const char **values = xcalloc(room, sizeof(*values));
 	own(freep) struct credential_parts *taken = xcalloc(doors + 1, sizeof(*taken));
 	own(parts_done) struct parts parts = {0};
 	for (size_t i = 0; secrets->env && secrets->env[i]; i++) {

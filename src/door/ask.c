@@ -134,7 +134,8 @@ static bool is_media(struct span path)
 /* ---- what is where in a body ---- */
 
 enum place {
-	IN_OTHER, IN_TOP, IN_CONFIG, IN_STREAM, IN_THINKING, IN_CONTEXT, IN_MESSAGE, IN_PART, IN_SOURCE, IN_TOOL, IN_EDIT,
+	IN_OTHER, IN_TOP, IN_CONFIG, IN_STREAM, IN_THINKING, IN_CONTEXT, IN_MESSAGE, IN_PART,
+	IN_SOURCE, IN_TOOL, IN_EDIT,
 	/* lists; an object in their place is like one of theirs */
 	OF_MESSAGES, OF_PARTS, OF_TOOLS, OF_EDITS, OF_PROMPTS
 };
@@ -404,11 +405,13 @@ static bool is_spelled(const struct token *raw, bool camel)
 /* The member that a key names; NULL: none that counts. *ret_ok: it may be there. */
 static const struct member *member_find(struct reading *in, struct token *key, bool *ret_ok)
 {
-	static const struct member ttl = {IN_OTHER, "ttl", IS_KEPT, 0}; /* in whatever may be kept */
+	/* in whatever may be kept */
+	static const struct member ttl = {IN_OTHER, "ttl", IS_KEPT, 0};
 	struct token raw = *key;
 
 	*ret_ok = true;
-	if (memchr(raw.text, '\0', raw.len < sizeof(raw.text) ? raw.len : sizeof(raw.text)) != NULL) { /* where some stop reading */
+	size_t size = raw.len < sizeof(raw.text) ? raw.len : sizeof(raw.text);
+	if (memchr(raw.text, '\0', size) != NULL) { /* where some stop reading */
 		*ret_ok = fail(in, "a member of the request body has a zero byte in its name");
 		return NULL;
 	}
@@ -771,7 +774,8 @@ static void bound(struct reading *in)
 		ask->input = context;
 	else if (model != NULL && in->prompts <= 1 && ask->input > context)
 		ask->input = context; /* it takes no more */
-	in->limit += in->thought > in->limit ? in->thought : 0; /* between calls of tools it may be more */
+	if (in->thought > in->limit) /* between calls of tools it may be more */
+		in->limit += in->thought;
 	ask->output = !in->has_limit || (model != NULL && in->limit > most) ? most : in->limit;
 	if (in->compacts) { /* the model is asked once more, for a summary of all there is */
 		ask->input = times(2, ask->input > context ? ask->input : context);
@@ -827,7 +831,8 @@ static void read_known(struct ask *ask, const struct form *form, struct span pat
 	struct reading *in = xcalloc(1, sizeof(*in));
 
 	*in = (struct reading){.body = body, .len = len, .ask = ask, .form = form};
-	bool whole = utf8_is_valid(body, len) ? body_read(in) : fail(in, "the request body is not UTF-8");
+	bool whole = utf8_is_valid(body, len) ? body_read(in)
+					      : fail(in, "the request body is not UTF-8");
 	if (whole && form != NULL && !in->is_object)
 		ask->fault = "a body that is no object, where one is asked for";
 	if (whole && in->deferred && (form == NULL || !form->silent))

@@ -5,18 +5,20 @@
 
 #include "base/base64.h"
 
-#define TOKEN_MIN 12 /* bytes of a value among others: shorter ones are words that ordinary texts have */
+#define TOKEN_MIN 12 /* bytes of a value among others: ordinary texts have shorter ones */
 #define SEPARATORS " ;,"
 
 /* `text` is a copy of ours that ends where the part does. */
 static void add(struct credential_parts *parts, const struct secret_door *door, const char *text)
 {
-	if (strlen(text) < SECRET_MIN || strcmp(text, door->secret) == 0 || parts->count == CREDENTIAL_PARTS_MAX)
+	if (strlen(text) < SECRET_MIN || strcmp(text, door->secret) == 0 ||
+		parts->count == CREDENTIAL_PARTS_MAX)
 		return;
 	parts->items[parts->count++] = text;
 }
 
-/* Room at the end of the memory, of which there is enough from the beginning: growing would leave copies behind. */
+/* Room at the end of the memory, of which there is enough from the beginning: growing would leave
+ * copies behind. */
 static char *keep(struct credential_parts *parts, const char *bytes, size_t len)
 {
 	char *copy = parts->memory + parts->size;
@@ -27,17 +29,20 @@ static char *keep(struct credential_parts *parts, const char *bytes, size_t len)
 	return copy;
 }
 
-static void add_basic(struct credential_parts *parts, const struct secret_door *door, const char *token)
+static void add_basic(
+	struct credential_parts *parts, const struct secret_door *door, const char *token)
 {
 	size_t len = strcspn(token, "="), padding = (4 - len % 4) % 4;
 	struct buf plain = { .data = xcalloc(len + 4, 1), .cap = len + 4 };
-	char *whole = keep(parts, token, len); /* some leave out the padding, and some use the alphabet of URLs */
+	char *whole = keep(parts, token, len);
 
+	/* some leave out the padding, and some use the alphabet of URLs */
 	for (char *at = whole; *at != '\0'; at++)
 		*at = *at == '-' ? '+' : *at == '_' ? '/' : *at;
 	memset(whole + len, '=', padding);
 	parts->size += padding;
-	if (padding < 3 && base64_read(whole, len + padding, &plain) && memchr(plain.data, '\0', plain.len) == NULL) {
+	if (padding < 3 && base64_read(whole, len + padding, &plain) &&
+		memchr(plain.data, '\0', plain.len) == NULL) {
 		char *pair = keep(parts, plain.data, plain.len), *colon = strchr(pair, ':');
 		add(parts, door, pair);
 		if (colon != NULL)
@@ -79,14 +84,17 @@ static const char *behind_scheme(const char *value, const char *scheme)
 
 	if (len == 0 || *token == '\0' || strchr(token, ' ') != NULL)
 		return NULL;
-	return scheme == NULL || (len == strlen(scheme) && strncasecmp(value, scheme, len) == 0) ? token : NULL;
+	bool same = scheme == NULL || (len == strlen(scheme) && strncasecmp(value, scheme, len) == 0);
+	return same ? token : NULL;
 }
 
 void credential_parts_make(struct credential_parts *ret, const struct secret_door *door)
 {
 	size_t len = strlen(door->secret), all = strlen(door->prefix) + len + 1;
 
-	*ret = (struct credential_parts){ .items = xcalloc(CREDENTIAL_PARTS_MAX, sizeof(*ret->items)), .memory = xcalloc(5 * (all + 4), 1) };
+	*ret = (struct credential_parts){0};
+	ret->items = xcalloc(CREDENTIAL_PARTS_MAX, sizeof(*ret->items));
+	ret->memory = xcalloc(5 * (all + 4), 1);
 	char *value = keep(ret, door->prefix, strlen(door->prefix));
 	ret->size--;
 	(void)keep(ret, door->secret, len);

@@ -1,5 +1,5 @@
-/* What a server can take a credential apart into, and say back without the rest: the word behind its scheme, what Basic
- * authentication encodes, the values of cookies. Pure. */
+/* What a server can take a credential apart into, and say back without the rest: the word behind its
+ * scheme, what Basic authentication encodes, the values of cookies. Pure. */
 #ifndef HOTCELL_DOOR_CREDENTIAL_H
 #define HOTCELL_DOOR_CREDENTIAL_H
 

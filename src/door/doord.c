@@ -319,7 +319,8 @@ static int take_policy(struct doord *doord, struct err *err)
 static void take_secrets(struct doord *doord)
 {
 	const struct door_policy *policy = &doord->policy;
-	size_t most = policy->secret_count * (1 + CREDENTIAL_PARTS_MAX) + policy->hidden_count, count = 0;
+	size_t most = policy->secret_count * (1 + CREDENTIAL_PARTS_MAX) + policy->hidden_count;
+	size_t count = 0;
 	const char **secrets = xcalloc(most + 1, sizeof(*secrets));
 	struct credential_parts *parts = xcalloc(policy->secret_count + 1, sizeof(*parts));
 

@@ -25,12 +25,14 @@ static uint64_t dearest(const struct conn *conn, const struct usage *one, const 
 }
 
 /* Whatever the cache does with it. */
-static uint64_t cost_of(const struct conn *conn, const struct meter *meter, uint64_t input, uint64_t output)
+static uint64_t cost_of(
+	const struct conn *conn, const struct meter *meter, uint64_t input, uint64_t output)
 {
 	const char *model = meter->model;
 	struct usage plain = { .input = input, .output = output }, read = { .cache_read = input, .output = output },
-		     written = { .cache_write = input, .cache_long = meter->is_kept ? input : 0, .output = output };
+		     written = { .cache_write = input, .output = output };
 
+	written.cache_long = meter->is_kept ? input : 0;
 	memcpy(plain.model, model, sizeof(plain.model));
 	memcpy(read.model, model, sizeof(read.model));
 	memcpy(written.model, model, sizeof(written.model));
@@ -38,7 +40,8 @@ static uint64_t cost_of(const struct conn *conn, const struct meter *meter, uint
 	return some > more ? some : more;
 }
 
-static struct door_totals totals_of(const struct conn *conn, const struct meter *meter, uint64_t input, uint64_t output)
+static struct door_totals totals_of(
+	const struct conn *conn, const struct meter *meter, uint64_t input, uint64_t output)
 {
 	struct door_totals totals = { 0 };
 
@@ -144,7 +147,8 @@ static struct door_totals estimate(const struct meter *meter, const struct conn 
 {
 	if (meter->is_known)
 		return meter->most;
-	return totals_of(conn, meter, meter->most.count[COUNT_TOKENS_IN], bounded(meter->received / ASK_BYTES_PER_TOKEN + 1));
+	return totals_of(conn, meter, meter->most.count[COUNT_TOKENS_IN],
+		bounded(meter->received / ASK_BYTES_PER_TOKEN + 1));
 }
 
 /* Only the output is not all told, unless the model was asked more than once. */
@@ -169,7 +173,7 @@ static void settle(struct meter *meter, struct conn *conn, bool whole, bool told
 		estimated = !known || !whole || meter->early || meter->partial;
 		if (!whole || meter->early || meter->partial)
 			settle_early(meter, conn, &cost);
-	} else if ((meter->sent || meter->status / 100 == 2) && !(meter->status != 0 && is_refusal(meter->status))) {
+	} else if ((meter->sent || meter->status / 100 == 2) && !is_refusal(meter->status)) {
 		cost = estimate(meter, conn);
 		estimated = true;
 	}

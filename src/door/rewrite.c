@@ -13,8 +13,8 @@ static const char *const credentials[] = { "authorization", "x-api-key", "api-ke
  * in another character set it would not be found. Some servers take another path or method than the one that was judged
  * from fields of their own. */
 static const char *const dropped[] = { "host", "expect", "accept-encoding", "accept-charset", "range", "if-range",
-	"request-range", "a-im", "x-goog-fieldmask", "x-original-url", "x-rewrite-url", "x-http-method-override", "x-http-method",
-	"x-method-override" };
+	"request-range", "a-im", "x-goog-fieldmask", "x-original-url", "x-rewrite-url",
+	"x-http-method-override", "x-http-method", "x-method-override" };
 
 bool rewrite_same_field(struct span name, const char *other)
 {
@@ -39,7 +39,8 @@ void rewrite_request_fields(const struct secret_door *door, const struct http_he
 	for (size_t i = 0; i < head->field_count; i++) {
 		const struct http_field *field = &head->fields[i];
 		if (http_is_hop(head, field) || among(field->name, dropped, ARRAY_LEN(dropped)) ||
-			among(field->name, credentials, ARRAY_LEN(credentials)) || rewrite_same_field(field->name, door->header))
+			among(field->name, credentials, ARRAY_LEN(credentials)) ||
+			rewrite_same_field(field->name, door->header))
 			continue;
 		http_put_field(ret, field->name, field->value);
 	}
@@ -181,10 +182,11 @@ const char *rewrite_answer_fault(const struct http_head *head)
 		return "its answer is a part of one, though all of it was asked for";
 	for (size_t i = 0; i < head->field_count; i++) {
 		const struct http_field *field = &head->fields[i];
-		/* also of one that is only told of (HEAD, 304): its length tells what is repeated in it */
+		/* also if it is only told of (HEAD, 304): its length tells what is repeated */
 		if (span_is(field->name, "content-encoding") && !span_is(field->value, "identity"))
 			return "its answer is encoded, though it was asked for a plain one";
-		if (head->framing != FRAME_NONE && span_is(field->name, "content-type") && !is_readable(field->value))
+		if (head->framing != FRAME_NONE && span_is(field->name, "content-type") &&
+			!is_readable(field->value))
 			return "its answer is in a character set that is not looked through";
 	}
 	return NULL;

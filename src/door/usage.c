@@ -188,7 +188,9 @@ void usage_get(const struct usage_reader *reader, struct usage *ret)
 	if (known[FIGURE_CACHE_WRITE])
 		ret->cache_write = figures[FIGURE_CACHE_WRITE];
 	if (known[FIGURE_CACHE_LONG])
-		ret->cache_long = figures[FIGURE_CACHE_LONG] < ret->cache_write ? figures[FIGURE_CACHE_LONG] : ret->cache_write;
+		ret->cache_long = figures[FIGURE_CACHE_LONG];
+	if (ret->cache_long > ret->cache_write)
+		ret->cache_long = ret->cache_write;
 	if (known[FIGURE_TOOL_INPUT])
 		ret->input += figures[FIGURE_TOOL_INPUT];
 	if (known[FIGURE_THOUGHTS])

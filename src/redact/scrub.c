@@ -260,7 +260,8 @@ static void hex_heads(struct scrub_words *words, struct buf *heads, size_t form)
 	}
 }
 
-/* The first number, and what may follow it: something between, and the first digit of the next one or more between. */
+/* The first number, and what may follow it: something between, and the first digit of the next one
+ * or more between. */
 static void decimal_heads(struct scrub_words *words, struct buf *heads, size_t form)
 {
 	static const char between[] = BETWEEN, others[] = BETWEEN "123456789";
@@ -368,7 +369,8 @@ static void forms_judge(struct scrub_words *words, size_t from)
 	bool rough = words->rough;
 
 	for (size_t i = from; i < words->count; i++)
-		rough = rough || (words->forms[i].kind != FORM_HEX && count_letters(words, &words->forms[i]) < SIFT_LETTERS);
+		rough = rough || (words->forms[i].kind != FORM_HEX &&
+			count_letters(words, &words->forms[i]) < SIFT_LETTERS);
 	for (size_t i = from; i < words->count; i++)
 		words->forms[i].rough = rough;
 }
@@ -378,7 +380,8 @@ struct scrub_words *scrub_words_make(const char *const *secrets, size_t count)
 	struct scrub_words *words = xcalloc(1, sizeof(*words));
 
 	for (size_t i = 0; i < count; i++)
-		words->odd = words->odd || (strlen(secrets[i]) >= SCRUB_MIN && !hold_rules(secrets[i]));
+		if (strlen(secrets[i]) >= SCRUB_MIN && !hold_rules(secrets[i]))
+			words->odd = true;
 	for (size_t i = 0; i < count; i++) {
 		size_t len = strlen(secrets[i]), from = words->count;
 		if (len < SCRUB_MIN)
@@ -437,7 +440,8 @@ static void row_make(struct scrub_words *words, const struct form *form, struct 
 {
 	char *letters = chunk_room(words, form->len);
 
-	*ret = (struct sift_row){.bytes = letters, .hex = form->kind == FORM_HEX, .reach = words->longest};
+	*ret = (struct sift_row){
+		.bytes = letters, .hex = form->kind == FORM_HEX, .reach = words->longest};
 	for (size_t i = 0; i < form->len; i++)
 		if (ret->hex || sift_counts(words->odd, (unsigned char)form->bytes[i]))
 			letters[ret->len++] = form->bytes[i];
@@ -453,7 +457,8 @@ bool scrub_words_level(struct scrub_words *words)
 	struct sift_row *rows = (struct sift_row *)(void *)chunk_room(words, words->count * sizeof(*rows));
 	for (size_t i = 0; i < words->count; i++) {
 		const struct form *form = &words->forms[i];
-		if (form->rough || form->kind == FORM_DECIMAL || (!words->odd && memchr(form->bytes, '\0', form->len)))
+		bool wide = !words->odd && memchr(form->bytes, '\0', form->len);
+		if (form->rough || form->kind == FORM_DECIMAL || wide)
 			continue; /* numbers are read as the letters that they stand for */
 		row_make(words, form, &rows[count++]);
 	}
@@ -527,7 +532,8 @@ static ssize_t match_decimal(const struct form *form, const char *text, size_t l
 
 	for (size_t i = 0; i < form->len; i++) {
 		char number[4];
-		size_t len = (size_t)snprintf(number, sizeof(number), "%u", (unsigned char)form->bytes[i]);
+		unsigned char byte = (unsigned char)form->bytes[i];
+		size_t len = (size_t)snprintf(number, sizeof(number), "%u", byte);
 		size_t gap = i > 0 ? between(text + at, left - at) : 0, rest = left - at - gap;
 		if (i > 0 && gap == 0 && rest > 0)
 			return 0;
@@ -588,7 +594,8 @@ static ssize_t match_text(const struct form *form, enum escape_kind kind, const 
 			return CUT;
 		size_t met = size > 0 ? meets(form, i, code, (size_t)size) : 0;
 		bool blank = kind == ESCAPE_PERCENT && text[at] == '+' && form->bytes[i] == ' '; /* as forms are sent */
-		if (!met && ((text[at] == form->bytes[i] && !(size > 0 && text[at] == '\\')) || blank))
+		bool same = text[at] == form->bytes[i] && !(size > 0 && text[at] == '\\');
+		if (!met && (same || blank))
 			met = (size_t)(size = 1);
 		if (met) {
 			i += met;

@@ -223,8 +223,10 @@ static void read_digits(struct sieve *sieve, const unsigned char *table, const c
 	}
 }
 
-/* The run of digits that begins here, as a number; what is too large is of no form. Returns where it ends. */
-static size_t read_number(const unsigned char *table, const char *text, size_t from, size_t to, uint32_t *ret)
+/* The run of digits that begins here, as a number; what is too large is of no form. Returns where it
+ * ends. */
+static size_t read_number(
+	const unsigned char *table, const char *text, size_t from, size_t to, uint32_t *ret)
 {
 	*ret = 0;
 	for (; from < to && table[(unsigned char)text[from]] < 10; from++)
@@ -233,7 +235,8 @@ static size_t read_number(const unsigned char *table, const char *text, size_t f
 }
 
 /* A form may begin inside of what looks like a longer number: "6" in front of "97, 98". */
-static void numbers_within(struct sieve *whole, const unsigned char *table, const char *text, size_t from, size_t to)
+static void numbers_within(struct sieve *whole, const unsigned char *table, const char *text,
+	size_t from, size_t to)
 {
 	unsigned char letters[SIFT_LETTERS + SKEWED];
 	struct sieve sieve = {.sift = whole->sift, .len = whole->len, .marks = whole->marks, .letters = letters};
@@ -250,7 +253,8 @@ static void numbers_within(struct sieve *whole, const unsigned char *table, cons
 }
 
 /* Numbers, and what may be between them, as the letters that they stand for. */
-static void read_numbers(struct sieve *sieve, const unsigned char *table, const char *text, size_t from, size_t to)
+static void read_numbers(struct sieve *sieve, const unsigned char *table, const char *text,
+	size_t from, size_t to)
 {
 	uint32_t value;
 
@@ -261,7 +265,8 @@ static void read_numbers(struct sieve *sieve, const unsigned char *table, const 
 		size_t end = read_number(table, text, from, to, &value);
 		if (end > from)
 			take_letter(sieve, value, end);
-		for (size_t digits = 2; sieve->sift->brief && digits <= 3 && digits < end - from; digits++)
+		size_t most = sieve->sift->brief ? 3 : 0;
+		for (size_t digits = 2; digits <= most && digits < end - from; digits++)
 			numbers_within(sieve, table, text, end - digits, to);
 		from = end > from ? end : from + 1;
 	}
