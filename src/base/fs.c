@@ -33,6 +33,8 @@ struct part {
 	enum { PART_NAME, PART_BEGIN, PART_END, PART_GLOB } kind;
 };
 
+#define LINKS_MAX 40 /* on the way to one file, as the kernel has it */
+#define ALIASES_MAX 256
 #define PARTS_MAX 8 /* names between slashes; more are as many as these, the last ones */
 
 struct glob {
@@ -271,16 +273,29 @@ struct finder {
 	void *data;
 	bool *mounts;
 	int top;
-	char **targets; /* of links that matched */
+	struct target {
+		char *path;
+		bool is_dir;
+	} *targets; /* of links that matched, and what matches below a link */
 	size_t target_count;
+	struct alias {
+		char *link, *folder;
+	} *aliases; /* links on the way to what matches */
+	size_t alias_count;
+	uint64_t left; /* entries that may still be looked at below those */
 };
 
 static void finder_done(struct finder *finder)
 {
 	globs_done(&finder->globs);
 	for (size_t i = 0; i < finder->target_count; i++)
-		free(finder->targets[i]);
+		free(finder->targets[i].path);
 	free(finder->targets);
+	for (size_t i = 0; i < finder->alias_count; i++) {
+		free(finder->aliases[i].link);
+		free(finder->aliases[i].folder);
+	}
+	free(finder->aliases);
 }
 
 /* Whether the way to it, or itself, matches. */
@@ -331,35 +346,98 @@ static char *link_target(const char *above, const char *path, const char *text)
 	return NULL;
 }
 
-/* A link with such a name leads to a secret under another: that file is found, too. A folder is not: it may be all there is. */
-static void find_target(struct finder *finder, const char *path)
+/* Where a path leads that has links in it, by whatever links: relative to the top and without any, or NULL if that is outside. */
+static char *resolve(const struct finder *finder, const char *path, struct stat *ret)
 {
-	char text[4096];
-	struct stat st;
 	own(freep) char *at = xstrdup(path);
+	size_t done = 0; /* of `at`: no link is in that much of it */
+	char text[4096];
 
-	for (int links = 0; links < 8; links++) {
-		ssize_t len = readlinkat(finder->top, at, text, sizeof(text) - 1);
-		if (len <= 0)
-			return;
-		text[len] = '\0';
-		char *next = link_target(finder->above, at, text);
+	for (int links = 0; links <= LINKS_MAX;) {
+		size_t len = done + strcspn(at + done, "/");
+		own(freep) char *part = strndup(at, len);
+		if (fstatat(finder->top, part, ret, AT_SYMLINK_NOFOLLOW) < 0)
+			return NULL;
+		if (!S_ISLNK(ret->st_mode)) {
+			if (at[len] == '\0')
+				return ptr_take(&at);
+			done = len + 1;
+			continue;
+		}
+		ssize_t got = readlinkat(finder->top, part, text, sizeof(text) - 1);
+		text[got > 0 ? got : 0] = '\0';
+		own(freep) char *to = got > 0 ? link_target(finder->above, part, text) : NULL;
+		if (!to)
+			return NULL;
+		char *next = xfmt("%s%s", to, at + len);
 		free(at);
 		at = next;
-		own(fd_closep) int fd = at ? fs_open_across(finder->top, at, O_PATH) : -1; /* no link on the way */
-		if (fd < 0 || fstat(fd, &st) < 0)
-			return;
-		if (S_ISLNK(st.st_mode))
-			continue;
-		for (size_t i = 0; i < finder->target_count; i++)
-			if (strcmp(finder->targets[i], at) == 0)
-				return;
-		if (!S_ISREG(st.st_mode) || is_matched(&finder->globs, finder->above, at))
-			return;
-		finder->targets = xrealloc(finder->targets, finder->target_count + 1, sizeof(*finder->targets));
-		finder->targets[finder->target_count++] = ptr_take(&at);
-		return;
+		done = 0;
+		links++;
 	}
+	return NULL;
+}
+
+static bool is_at_or_below(const char *path, const char *folder)
+{
+	size_t len = strlen(folder);
+
+	return strncmp(path, folder, len) == 0 && (path[len] == '/' || path[len] == '\0');
+}
+
+/* What matches by itself is found in any case. */
+static void add_target(struct finder *finder, const char *path, bool is_dir)
+{
+	if (is_matched(&finder->globs, finder->above, path))
+		return;
+	finder->targets = xrealloc(finder->targets, finder->target_count + 1, sizeof(*finder->targets));
+	finder->targets[finder->target_count++] = (struct target){xstrdup(path), is_dir};
+}
+
+/* A link with such a name leads to a secret under another: that is found, too, unless it is a folder that the link is in, which may be
+ * all there is. */
+static void find_target(struct finder *finder, const char *path)
+{
+	struct stat st;
+	own(freep) char *at = resolve(finder, path, &st);
+
+	if (at && (S_ISREG(st.st_mode) || (S_ISDIR(st.st_mode) && !is_at_or_below(path, at))))
+		add_target(finder, at, S_ISDIR(st.st_mode));
+}
+
+/* Whether a folder of this path could hold what matches by its path: it may be `a`, where "a/b" is looked for. */
+static bool is_on_the_way(const struct globs *globs, const char *above, const char *path)
+{
+	size_t rest = strlen(path), len;
+	const char *name;
+
+	if (!name_before(path, &rest, &name, &len))
+		return false;
+	for (size_t i = 0; i < globs->count; i++)
+		for (size_t k = 1; k < globs->at[i].count; k++) {
+			struct glob shorter = {.count = globs->at[i].count - k};
+			memcpy(shorter.parts, globs->at[i].parts + k, shorter.count * sizeof(shorter.parts[0]));
+			if (part_matches(&shorter.parts[0], name, len) && folders_match(&shorter, above, path, rest))
+				return true;
+		}
+	return false;
+}
+
+/* A link in the place of such a folder: what is in the folder that it leads to goes by this path, too. */
+static int find_alias(struct finder *finder, const char *path, struct err *err)
+{
+	struct stat st;
+
+	if (!is_on_the_way(&finder->globs, finder->above, path))
+		return 0;
+	own(freep) char *at = resolve(finder, path, &st);
+	if (!at || !S_ISDIR(st.st_mode))
+		return 0;
+	if (finder->alias_count == ALIASES_MAX)
+		return err_set(err, ERR_LIMIT, "search a folder: more than %d links to folders that could hold secrets", ALIASES_MAX);
+	finder->aliases = xrealloc(finder->aliases, finder->alias_count + 1, sizeof(*finder->aliases));
+	finder->aliases[finder->alias_count++] = (struct alias){xstrdup(path), ptr_take(&at)};
+	return 0;
 }
 
 static int find_step(struct fs_walk *walk, const struct dirent *entry, void *data, struct err *err)
@@ -374,19 +452,81 @@ static int find_step(struct fs_walk *walk, const struct dirent *entry, void *dat
 			find_target(finder, path);
 		return finder->fn(finder->data, path, is_dir, err) < 0 ? -1 : 0;
 	}
+	if (kind == DT_LNK)
+		return find_alias(finder, path, err);
 	return is_dir ? find_enter(walk, entry->d_name, finder->ids, finder->fn, finder->data, finder->mounts, err) : 0;
+}
+
+struct alias_walk {
+	struct finder *finder;
+	const char *folder;
+	char *above; /* as if it were where the link is */
+};
+
+static int told_already(void *data, const char *path, bool is_dir, struct err *err)
+{
+	(void)data, (void)path, (void)is_dir, (void)err;
+	return 0;
+}
+
+static int alias_step(struct fs_walk *walk, const struct dirent *entry, void *data, struct err *err)
+{
+	const struct alias_walk *it = data;
+	unsigned char kind = fs_entry_kind(fs_walk_fd(walk), entry);
+	const char *path = buf_text(&walk->path);
+
+	if (it->finder->left-- == 0)
+		return err_set(err, ERR_LIMIT, "search a folder: too many entries behind links to folders that could hold secrets");
+	if (globs_match(&it->finder->globs, it->above, path)) {
+		own(freep) char *whole = xfmt("%s/%s", it->folder, path);
+		if (kind == DT_LNK)
+			find_target(it->finder, whole);
+		add_target(it->finder, whole, kind == DT_DIR);
+		return 0;
+	}
+	if (kind != DT_DIR || walk->depth >= PARTS_MAX) /* no glob reaches further below the link */
+		return 0;
+	return find_enter(walk, entry->d_name, &(struct fs_ids){NULL, 0}, told_already, NULL, it->finder->mounts, err);
+}
+
+static int find_below_links(struct finder *finder, uint64_t max_entries, struct err *err)
+{
+	finder->left = max_entries;
+	for (size_t i = 0; i < finder->alias_count; i++) {
+		const struct alias *alias = &finder->aliases[i];
+		own(fd_closep) int folder = fs_open_across(finder->top, alias->folder, O_RDONLY | O_DIRECTORY);
+		own(freep) char *above = xfmt("%s/%s", finder->above ? finder->above : "", alias->link);
+		if (folder >= 0 &&
+			walk_below(folder, max_entries, alias_step, &(struct alias_walk){finder, alias->folder, above}, err) < 0)
+			return -1;
+	}
+	return 0;
+}
+
+/* Each once, and nothing of what is in a folder that is told of itself. */
+static bool is_told(const struct finder *finder, size_t index)
+{
+	const char *path = finder->targets[index].path;
+
+	for (size_t i = 0; i < finder->target_count; i++) {
+		const char *other = finder->targets[i].path;
+		bool same = strcmp(path, other) == 0;
+		if (same ? i < index : finder->targets[i].is_dir && is_at_or_below(path, other))
+			return true;
+	}
+	return false;
 }
 
 int fs_find_ids(int dir, const char *above, const char *const *globs, const struct fs_ids *ids, uint64_t max_entries, fs_match_fn *fn,
 	void *data, bool *ret_mounts, struct err *err)
 {
-	own(finder_done) struct finder finder = {globs_read(globs), above, ids, fn, data, ret_mounts, dir, NULL, 0};
+	own(finder_done) struct finder finder = {globs_read(globs), above, ids, fn, data, ret_mounts, dir, NULL, 0, NULL, 0, 0};
 
 	*ret_mounts = false;
-	if (walk_below(dir, max_entries, find_step, &finder, err) < 0)
+	if (walk_below(dir, max_entries, find_step, &finder, err) < 0 || find_below_links(&finder, max_entries, err) < 0)
 		return -1;
 	for (size_t i = 0; i < finder.target_count; i++)
-		if (fn(data, finder.targets[i], false, err) < 0)
+		if (!is_told(&finder, i) && fn(data, finder.targets[i].path, finder.targets[i].is_dir, err) < 0)
 			return -1;
 	return 0;
 }
