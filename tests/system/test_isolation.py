@@ -396,7 +396,7 @@ for name, level, option, value in [("pacing", 1, 47, 1), ("filter", 1, 26, bytes
                                    ("md5", 6, 14, bytes(216)), ("md5-prefix", 6, 32, bytes(216)), ("ao", 6, 38, bytes(288)),
                                    ("delay", 6, 37, 1), ("patience", 6, 44, 99999), ("label", 41, 32, label),
                                    ("device", 1, 25, b"lo"), ("interface", 1, 62, 1), ("route", 0, 4, bytes([131, 7, 4, 127, 0, 0, 2, 0])),
-                                   ("route6", 41, 57, bytes([0, 4, 4, 1, 1, 0, 0, 0]) + bytes(32)), ("route6-old", 41, 6, b"")]:
+                                   ("route6", 41, 57, bytes([0, 4, 4, 1, 1, 0, 0, 0]) + bytes(32)), ("route6-old", 41, 6, b""), ("picker", 1, 51, bytes(16))]:
     try:
         socket.socket(socket.AF_INET6).setsockopt(level, option, value)
         print(name, "ok")
@@ -410,7 +410,7 @@ def test_what_a_socket_would_leave_when_the_cell_is_gone_cannot_be_asked_for():
     """Connections that send slowly, where nobody is, or hear no answer are kept by the kernel, with their memory; flow labels by the network."""
     ran = run("python3", "-c", OUTLIVING)
     said = ran.said
-    assert said.pop("lines") == "1" and len(said) == 15 and set(said.values()) == {"EPERM"}, ran
+    assert said.pop("lines") == "1" and len(said) == 16 and set(said.values()) == {"EPERM"}, ran
 
 
 def test_a_connection_that_nobody_answers_does_not_wait_for_minutes():

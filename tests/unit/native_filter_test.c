@@ -457,6 +457,7 @@ static const struct argument_case cases[] = {
 	{"sending slowly", SYS_setsockopt, true, EPERM, {3, SOL_SOCKET, 47}},
 	{"sending slowly, high halves set", SYS_setsockopt, true, EPERM, {3, HIGH | SOL_SOCKET, HIGH | 47}},
 	{"dropping answers by a filter", SYS_setsockopt, true, EPERM, {3, SOL_SOCKET, SO_ATTACH_FILTER}},
+	{"a program that picks a socket", SYS_setsockopt, true, EPERM, {3, SOL_SOCKET, SO_ATTACH_REUSEPORT_CBPF}},
 	{"a time stamp, whose number is one of TCP's", SYS_setsockopt, false, 0, {3, SOL_SOCKET, 37}},
 	{"a time to send, whose number is one of IP's", SYS_setsockopt, false, 0, {3, SOL_SOCKET, 21}},
 	{"dropping answers that come from afar", SYS_setsockopt, true, EPERM, {3, 0, 21}},

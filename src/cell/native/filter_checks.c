@@ -69,14 +69,17 @@ void emit_socketpair(struct code *code, int error)
 
 /* What would outlive the cell. A connection that is closed with bytes to send is kept by the kernel, with its memory and
  * its network, until those are sent or an answer says that nobody wants them: so none shall send slower than it can, or
- * where nobody is, drop its answers or wait longer for them. A flow label is nobody's but the network's, which another cell may get. */
+ * where nobody is, drop its answers or wait longer for them. A flow label is nobody's but the network's, which another cell may get.
+ * And what a program for packets is translated to is memory that no cgroup counts, and of which the whole machine has half a gigabyte:
+ * when that is used up nobody but root gets a filter of system calls any more. */
 void emit_setsockopt(struct code *code, int error)
 {
 	static const struct {
 		uint32_t level, names[5];
 		size_t count;
 	} kinds[] = {
-		{ SOL_SOCKET, { 47, 26, 25, 62 }, 4 }, /* SO_MAX_PACING_RATE, SO_ATTACH_FILTER, SO_BINDTODEVICE, SO_BINDTOIFINDEX */
+		/* SO_MAX_PACING_RATE, SO_ATTACH_FILTER, SO_BINDTODEVICE, SO_BINDTOIFINDEX, SO_ATTACH_REUSEPORT_CBPF */
+		{ SOL_SOCKET, { 47, 26, 25, 62, 51 }, 5 },
 		{ IPPROTO_TCP, { 14, 32, 38, 37, 44 }, 5 }, /* MD5SIG, MD5SIG_EXT, AO_ADD_KEY, TX_DELAY, RTO_MAX_MS */
 		{ IPPROTO_IPV6, { 32, 73, 57, 6 }, 4 }, /* FLOWLABEL_MGR, MINHOPCOUNT, RTHDR, 2292PKTOPTIONS */
 		{ IPPROTO_IP, { 21, 4 }, 2 }, /* MINTTL, OPTIONS */
