@@ -484,6 +484,23 @@ def test_no_lease_makes_the_host_wait_for_a_file(hostile, place, writable):
     assert len(said) == 8 and set(said.values()) == {"EPERM"}, said
 
 
+SYNCING = """import errno, os, ctypes
+for name in ("fsync", "fdatasync"):
+    try:
+        getattr(os, name)(99)  # is not open, which only the kernel would know
+        print(name, "ok")
+    except OSError as error:
+        print(name, errno.errorcode[error.errno])
+print("range", "ok" if ctypes.CDLL(None).sync_file_range(99, 0, 0, 7) == 0 else "EBADF")
+"""
+
+
+@pytest.mark.parametrize("how", ["ro", "rw"])
+def test_no_disk_of_the_host_is_made_to_empty_its_cache_by_who_writes_to_none(place, how):
+    said = run("--mount", f"{place}:/shown:{how}", "python3", "-c", SYNCING).said
+    assert len(said) == 3 and set(said.values()) == {"ok" if how == "ro" else "EBADF"}, said
+
+
 def test_credentials_are_empty_as_the_kernel_tells_them(hostile):
     said = run(*hostile("procs", "status")).said
     for name in ("CapInh", "CapPrm", "CapEff", "CapAmb"):
