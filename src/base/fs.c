@@ -315,67 +315,69 @@ static bool is_matched(const struct globs *globs, const char *above, const char 
 	return matches;
 }
 
-/* Where a link leads, by the names alone: relative to the top, or NULL if that is outside. */
-static char *link_target(const char *above, const char *path, const char *text)
+/* The rest of a way behind a link with this text, if it stays below the top: from where the link is, or from the top if it is the
+ * host's own path. NULL: it leads elsewhere. */
+static char *behind_link(const char *above, const char *text, const char *rest, struct buf *done)
 {
 	size_t top = above ? strlen(above) : 0;
-	bool below = top > 0 && strncmp(text, above, top) == 0 && text[top] == '/'; /* by the host's own path */
-	const char *slash = below ? NULL : strrchr(path, '/');
+	bool below = top > 0 && strncmp(text, above, top) == 0 && text[top] == '/';
 
-	text += below ? top + 1 : 0;
-	own(freep) char *whole = xfmt("%.*s/%s", slash ? (int)(slash - path) : 0, path, text);
-	char *rest = whole, *name;
-	struct buf out = {0};
-
-	while (text[0] != '/' && (name = strsep(&rest, "/"))) {
-		if (!*name || strcmp(name, ".") == 0)
-			continue;
-		if (strcmp(name, "..") != 0) {
-			buf_fmt(&out, "%s%s", out.len > 0 ? "/" : "", name);
-			continue;
-		}
-		const char *last = out.len > 0 ? strrchr(out.data, '/') : NULL;
-		if (out.len == 0)
-			break; /* it leads out */
-		out.len = last ? (size_t)(last - out.data) : 0;
-		out.data[out.len] = '\0';
-	}
-	if (text[0] != '/' && !rest && out.len > 0)
-		return buf_take(&out);
-	buf_done(&out);
-	return NULL;
+	if (text[0] == '/' && !below)
+		return NULL;
+	if (below)
+		done->len = 0;
+	return xfmt("%s/%s", below ? text + top : text, rest);
 }
 
-/* Where a path leads that has links in it, by whatever links: relative to the top and without any, or NULL if that is outside. */
+/* Goes to a name of the folder `done`, as the kernel would: true, or false if it is a link, or is not there (*ret_error). */
+static bool step_to(const struct finder *finder, const char *name, struct buf *done, struct stat *ret, bool *ret_error)
+{
+	size_t len = done->len;
+
+	*ret_error = false;
+	if (!*name || strcmp(name, ".") == 0)
+		return true;
+	if (strcmp(name, "..") == 0) {
+		const char *last = len > 0 ? memrchr(done->data, '/', len) : NULL;
+		*ret_error = len == 0;
+		done->len = last ? (size_t)(last - done->data) : 0;
+	} else {
+		buf_fmt(done, "%s%s", len > 0 ? "/" : "", name);
+		*ret_error = fstatat(finder->top, done->data, ret, AT_SYMLINK_NOFOLLOW) < 0;
+	}
+	if (done->data)
+		done->data[done->len] = '\0';
+	return !*ret_error && (strcmp(name, "..") == 0 || !S_ISLNK(ret->st_mode));
+}
+
+/* Where a path leads, by whatever links: relative to the top and without any, or NULL if that is outside, or nothing. */
 static char *resolve(const struct finder *finder, const char *path, struct stat *ret)
 {
-	own(freep) char *at = xstrdup(path);
-	size_t done = 0; /* of `at`: no link is in that much of it */
+	own(freep) char *rest = xstrdup(path);
+	own(buf_done) struct buf done = {0};
 	char text[4096];
+	int links = 0;
 
-	for (int links = 0; links <= LINKS_MAX;) {
-		size_t len = done + strcspn(at + done, "/");
-		own(freep) char *part = strndup(at, len);
-		if (fstatat(finder->top, part, ret, AT_SYMLINK_NOFOLLOW) < 0)
-			return NULL;
-		if (!S_ISLNK(ret->st_mode)) {
-			if (at[len] == '\0')
-				return ptr_take(&at);
-			done = len + 1;
+	for (char *at = rest; *at;) {
+		size_t len = strcspn(at, "/"), before = done.len;
+		own(freep) char *name = strndup(at, len);
+		bool error;
+		at += len + (at[len] == '/');
+		if (step_to(finder, name, &done, ret, &error))
 			continue;
-		}
-		ssize_t got = readlinkat(finder->top, part, text, sizeof(text) - 1);
-		text[got > 0 ? got : 0] = '\0';
-		own(freep) char *to = got > 0 ? link_target(finder->above, part, text) : NULL;
-		if (!to)
+		ssize_t got = error || ++links > LINKS_MAX ? -1 : readlinkat(finder->top, done.data, text, sizeof(text) - 1);
+		if (got <= 0)
 			return NULL;
-		char *next = xfmt("%s%s", to, at + len);
-		free(at);
-		at = next;
-		done = 0;
-		links++;
+		text[got] = '\0';
+		done.len = before;
+		char *next = behind_link(finder->above, text, at, &done);
+		if (!next)
+			return NULL;
+		done.data[done.len] = '\0';
+		free(rest);
+		at = rest = next;
 	}
-	return NULL;
+	return done.len > 0 && fstatat(finder->top, done.data, ret, AT_SYMLINK_NOFOLLOW) == 0 ? buf_take(&done) : NULL;
 }
 
 static bool is_at_or_below(const char *path, const char *folder)

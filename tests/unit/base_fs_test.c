@@ -705,6 +705,8 @@ static void what_links_lead_to_is_found_under_its_own_name(void **state)
 		{{"name", "b"}, " name real/b real/in/b/"}, /* nothing twice, and nothing in what is found as a whole */
 		{{"round"}, " real/round"},
 		{{"out"}, " out"},
+		{{"up"}, " real/b up"}, /* ".." goes up from where a link leads */
+		{{"abs"}, " abs"},
 		{{"self"}, " self"},
 	};
 	struct world *world = *state;
@@ -718,6 +720,9 @@ static void what_links_lead_to_is_found_under_its_own_name(void **state)
 	assert_int_equal(symlinkat("../real", world->from, "real/round"), 0);
 	assert_int_equal(symlinkat("../..", world->from, "out"), 0);
 	assert_int_equal(symlinkat("self", world->from, "self"), 0);
+	assert_int_equal(symlinkat("real/in", world->from, "inner"), 0);
+	assert_int_equal(symlinkat("./inner/..//b", world->from, "up"), 0);
+	assert_int_equal(symlinkat("/real/b", world->from, "abs"), 0);
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
 		assert_int_equal(find(world, cases[i].globs, &found), 0);
 		assert_string_equal(found.text, cases[i].expected);
