@@ -428,6 +428,10 @@ static const struct argument_case cases[] = {
 	{"the size of the terminal", SYS_ioctl, false, 0, {0, 0x5413}},
 	{"a request whose high half looks like TIOCSTI", SYS_ioctl, false, 0, {0, UINT64_C(0x5412) << 32}},
 	{"locking an encrypted folder", SYS_ioctl, true, EPERM, {3, FS_IOC_REMOVE_ENCRYPTION_KEY}},
+	{"a key for encrypted folders", SYS_ioctl, true, EPERM, {3, FS_IOC_ADD_ENCRYPTION_KEY}},
+	{"a key for encrypted folders, high half set", SYS_ioctl, true, EPERM, {3, HIGH | FS_IOC_ADD_ENCRYPTION_KEY}},
+	{"all of a Btrfs", SYS_ioctl, true, EPERM, {3, 0x9408}},
+	{"all of a Btrfs, begun", SYS_ioctl, true, EPERM, {3, 0x80089418}},
 	{"locking an encrypted folder, high half set", SYS_ioctl, true, EPERM, {3, HIGH | FS_IOC_REMOVE_ENCRYPTION_KEY}},
 	{"asking how a folder is encrypted", SYS_ioctl, false, 0, {3, FS_IOC_GET_ENCRYPTION_POLICY_EX}},
 

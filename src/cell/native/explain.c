@@ -477,7 +477,7 @@ static const char *refused_part(const char *name, bool pinned)
 		{"socket", "raw, or neither unix, TCP nor UDP"},
 		{"socketpair", "not unix"},
 		{"setsockopt", "what outlives the cell"},
-		{"ioctl", "typing into a terminal, locking encrypted folders"},
+		{"ioctl", "typing into a terminal, keys of encrypted folders, Btrfs as a whole"},
 		{"sync", "says that it was done"},
 		{"syncfs", "says that it was done"},
 		{"fsync", "says that it was done"},

@@ -94,11 +94,13 @@ void emit_setsockopt(struct code *code, int error)
 	}
 }
 
-/* Putting words into a terminal's mouth; and taking away the key of an encrypted folder, which is the user's and not a descriptor's:
- * done through a read-only mount, the host's own folder is locked. */
+/* Putting words into a terminal's mouth; and what works through a read-only mount all the same: taking away the key of an encrypted folder,
+ * which is the user's and not a descriptor's (the host's own folder is locked), giving the file system one, which stays until that is
+ * unmounted, and writing out all of a Btrfs. */
 void emit_ioctl(struct code *code, int error)
 {
-	static const uint32_t requests[] = { 0x5412, 0x541c, FS_IOC_REMOVE_ENCRYPTION_KEY }; /* TIOCSTI, TIOCLINUX */
+	static const uint32_t requests[] = { 0x5412, 0x541c, FS_IOC_REMOVE_ENCRYPTION_KEY, FS_IOC_ADD_ENCRYPTION_KEY, /* TIOCSTI, TIOCLINUX */
+		0x9408, 0x80089418 }; /* BTRFS_IOC_SYNC, BTRFS_IOC_START_SYNC */
 
 	load_arg(code, 1);
 	only_if_among(code, requests, ARRAY_LEN(requests), refused(code, error), TO_ALLOW);
