@@ -4,12 +4,14 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <linux/magic.h>
 #include <fnmatch.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/fsuid.h>
 #include <strings.h>
 #include <sys/stat.h>
+#include <sys/statfs.h>
 #include <unistd.h>
 
 #include "base/fs_walk.h"
@@ -204,8 +206,16 @@ bool fs_ids_have(const struct fs_ids *ids, dev_t device, ino_t inode)
 	return false;
 }
 
+bool fs_is_proc(int fd)
+{
+	struct statfs fs;
+
+	return fd >= 0 && fstatfs(fd, &fs) == 0 && fs.f_type == PROC_SUPER_MAGIC;
+}
+
 /* Enters a folder, unless it is gone. `closed` is told of those that cannot be listed; NULL: they are left out, but
- * for our own, which are an error. It is told of those with one of these ids, too. */
+ * for our own, which are an error. It is told of those with one of these ids, too, and of the kernel's list of
+ * processes, mounted below: its links lead to whatever those have open. */
 static int find_enter(struct fs_walk *walk, const char *name, const struct fs_ids *ids, fs_match_fn *closed, void *data,
 	bool *ret_mounts, struct err *err)
 {
@@ -219,6 +229,8 @@ static int find_enter(struct fs_walk *walk, const char *name, const struct fs_id
 	if (fd < 0 && errno == EXDEV) {
 		fd = fs_open_across(top, name, O_RDONLY | O_DIRECTORY);
 		*ret_mounts = true;
+		if (closed && fs_is_proc(fd))
+			return closed(data, path, true, err) < 0 ? -1 : 0;
 	}
 	if (fd < 0 && (errno == ENOENT || errno == ENOTDIR || errno == ELOOP))
 		return 0;

@@ -70,6 +70,8 @@ struct fs_ids {
 	const struct fs_id *id;
 	size_t count;
 };
+/* Whether it is of the kernel's own file system of processes. */
+bool fs_is_proc(int fd);
 bool fs_ids_have(const struct fs_ids *ids, dev_t device, ino_t inode);
 MUST_CHECK int fs_find_ids(int dir, const char *above, const char *const *globs, const struct fs_ids *ids, uint64_t max_entries, fs_match_fn *fn,
 	void *data, bool *ret_mounts, struct err *err);

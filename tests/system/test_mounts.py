@@ -277,6 +277,25 @@ def test_a_link_inside_a_mount_leads_to_nothing_of_the_host(place, canary, hosti
     assert set(ran.said.values()) == {"ENOENT"}, ran
 
 
+@pytest.mark.parametrize("source", ["/proc", "/proc/1", "/proc/1/task", "/proc/cpuinfo", "/proc/sys"])
+def test_the_hosts_processes_cannot_be_mounted(source):
+    """A link there leads to whatever a process of the host has open, past every mount."""
+    ran = run("--mount", f"{source}:/p", "--", "true")
+    assert ran.outcome == "setup-failed" and b"a cell has a /proc of its own" in ran.err, ran
+
+
+@pytest.mark.parametrize("how", ["ro", "rw"])
+def test_the_hosts_processes_are_covered_below_a_mount(place, how):
+    if not IS_ROOT:
+        return  # who cannot mount a /proc has none there
+    (place / "sub" / "proc").mkdir(parents=True)
+    (place / "sub" / "file").write_text("plain")
+    words = [HOTCELL, "run", "--quiet", "--mount", f"{place}:/p:{how}", "--", "sh", "-c", "cat /p/sub/file; cat /p/sub/proc/1/cmdline; ls /p/sub/proc"]
+    ran = subprocess.run(["unshare", "-m", "sh", "-c", 'mount -t proc proc "$0" && exec "$@"', str(place / "sub" / "proc"), *words],
+                         capture_output=True, timeout=60)
+    assert ran.stdout == b"plain" and ran.stderr.count(b"Permission denied") == 2, ran
+
+
 # ---- hidden names ----
 
 

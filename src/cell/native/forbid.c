@@ -9,13 +9,11 @@
 #include <fcntl.h>
 #include <fnmatch.h>
 #include <limits.h>
-#include <linux/magic.h>
 #include <linux/openat2.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mount.h>
 #include <sys/stat.h>
-#include <sys/statfs.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -118,14 +116,6 @@ static char *path_of(int root, int fd)
 	return xstrdup(path + top_len + 1);
 }
 
-/* Of the kernel's own, which every cell gets anew: nothing there is a program of the cell's. */
-static bool is_proc(int fd)
-{
-	struct statfs fs;
-
-	return fstatfs(fd, &fs) == 0 && fs.f_type == PROC_SUPER_MAGIC;
-}
-
 static int not_covered(const char *path, const char *why, struct err *err)
 {
 	own(buf_done) struct buf shown = { 0 };
@@ -140,7 +130,8 @@ static int add_way(struct search *search, unsigned rule, const char *path, struc
 	struct file way = { .rule = rule, .path = (char *)path }, program = { .rule = rule };
 	own(fd_closep) int fd = follow(search->root, path);
 
-	if (fd < 0 || fstat(fd, &program.st) < 0 || is_proc(fd))
+	/* of the kernel's own every cell gets another: nothing there is a program of the cell's */
+	if (fd < 0 || fstat(fd, &program.st) < 0 || fs_is_proc(fd))
 		return 0;
 	if (S_ISDIR(program.st.st_mode) && search->names[rule][0] == '/')
 		return err_set(err, ERR_USAGE, "cannot forbid '%s': it is a folder, and only programs can be forbidden", search->names[rule]);
