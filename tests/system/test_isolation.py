@@ -481,7 +481,7 @@ def test_no_lease_makes_the_host_wait_for_a_file(hostile, place, writable):
         os.close(os.open(place / "file", os.O_WRONLY | os.O_NONBLOCK))  # fails where there is a lease
         (place / "go").touch()
         said = dict(line.split() for line in cell.finish().out.decode().splitlines() if " " in line)
-    assert len(said) == 8 and set(said.values()) == {"EPERM"}, said
+    assert len(said) == 12 and set(said.values()) == {"EPERM"}, said
 
 
 SYNCING = """import errno, os, ctypes
