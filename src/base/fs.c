@@ -327,8 +327,8 @@ static bool is_matched(const struct globs *globs, const char *above, const char 
 	return matches;
 }
 
-/* The rest of a way behind a link with this text, if it stays below the top: from where the link is, or from the top if it is the
- * host's own path. NULL: it leads elsewhere. */
+/* The rest of a way behind a link with this text, if it stays below the top: from where the link is,
+ * or from the top if it is the host's own path. NULL: it leads elsewhere. */
 static char *behind_link(const char *above, const char *text, const char *rest, struct buf *done)
 {
 	size_t top = above ? strlen(above) : 0;
@@ -341,8 +341,10 @@ static char *behind_link(const char *above, const char *text, const char *rest, 
 	return xfmt("%s/%s", below ? text + top : text, rest);
 }
 
-/* Goes to a name of the folder `done`, as the kernel would: true, or false if it is a link, or is not there (*ret_error). */
-static bool step_to(const struct finder *finder, const char *name, struct buf *done, struct stat *ret, bool *ret_error)
+/* Goes to a name of the folder `done`, as the kernel would: true, or false if it is a link, or is not
+ * there (*ret_error). */
+static bool step_to(const struct finder *finder, const char *name, struct buf *done, struct stat *ret,
+	bool *ret_error)
 {
 	size_t len = done->len;
 
@@ -362,7 +364,8 @@ static bool step_to(const struct finder *finder, const char *name, struct buf *d
 	return !*ret_error && (strcmp(name, "..") == 0 || !S_ISLNK(ret->st_mode));
 }
 
-/* Where a path leads, by whatever links: relative to the top and without any, or NULL if that is outside, or nothing. */
+/* Where a path leads, by whatever links: relative to the top and without any, or NULL if that is
+ * outside, or nothing. */
 static char *resolve(const struct finder *finder, const char *path, struct stat *ret)
 {
 	own(freep) char *rest = xstrdup(path);
@@ -377,7 +380,9 @@ static char *resolve(const struct finder *finder, const char *path, struct stat 
 		at += len + (at[len] == '/');
 		if (step_to(finder, name, &done, ret, &error))
 			continue;
-		ssize_t got = error || ++links > LINKS_MAX ? -1 : readlinkat(finder->top, done.data, text, sizeof(text) - 1);
+		ssize_t got = -1;
+		if (!error && ++links <= LINKS_MAX)
+			got = readlinkat(finder->top, done.data, text, sizeof(text) - 1);
 		if (got <= 0)
 			return NULL;
 		text[got] = '\0';
@@ -389,7 +394,9 @@ static char *resolve(const struct finder *finder, const char *path, struct stat 
 		free(rest);
 		at = rest = next;
 	}
-	return done.len > 0 && fstatat(finder->top, done.data, ret, AT_SYMLINK_NOFOLLOW) == 0 ? buf_take(&done) : NULL;
+	if (done.len == 0 || fstatat(finder->top, done.data, ret, AT_SYMLINK_NOFOLLOW) < 0)
+		return NULL;
+	return buf_take(&done);
 }
 
 static bool is_at_or_below(const char *path, const char *folder)
@@ -404,12 +411,13 @@ static void add_target(struct finder *finder, const char *path, bool is_dir)
 {
 	if (is_matched(&finder->globs, finder->above, path))
 		return;
-	finder->targets = xrealloc(finder->targets, finder->target_count + 1, sizeof(*finder->targets));
-	finder->targets[finder->target_count++] = (struct target){xstrdup(path), is_dir};
+	size_t count = finder->target_count++;
+	finder->targets = xrealloc(finder->targets, count + 1, sizeof(*finder->targets));
+	finder->targets[count] = (struct target){xstrdup(path), is_dir};
 }
 
-/* A link with such a name leads to a secret under another: that is found, too, unless it is a folder that the link is in, which may be
- * all there is. */
+/* A link with such a name leads to a secret under another: that is found, too, unless it is a folder
+ * that the link is in, which may be all there is. */
 static void find_target(struct finder *finder, const char *path)
 {
 	struct stat st;
@@ -419,7 +427,8 @@ static void find_target(struct finder *finder, const char *path)
 		add_target(finder, at, S_ISDIR(st.st_mode));
 }
 
-/* Whether a folder of this path could hold what matches by its path: it may be `a`, where "a/b" is looked for. */
+/* Whether a folder of this path could hold what matches by its path: it may be `a`, where "a/b" is
+ * looked for. */
 static bool is_on_the_way(const struct globs *globs, const char *above, const char *path)
 {
 	size_t rest = strlen(path), len;
@@ -429,15 +438,17 @@ static bool is_on_the_way(const struct globs *globs, const char *above, const ch
 		return false;
 	for (size_t i = 0; i < globs->count; i++)
 		for (size_t k = 1; k < globs->at[i].count; k++) {
-			struct glob shorter = {.count = globs->at[i].count - k};
-			memcpy(shorter.parts, globs->at[i].parts + k, shorter.count * sizeof(shorter.parts[0]));
-			if (part_matches(&shorter.parts[0], name, len) && folders_match(&shorter, above, path, rest))
+			const struct glob *glob = &globs->at[i];
+			struct glob top = {.count = glob->count - k};
+			memcpy(top.parts, glob->parts + k, top.count * sizeof(top.parts[0]));
+			if (part_matches(&top.parts[0], name, len) && folders_match(&top, above, path, rest))
 				return true;
 		}
 	return false;
 }
 
-/* A link in the place of such a folder: what is in the folder that it leads to goes by this path, too. */
+/* A link in the place of such a folder: what is in the folder that it leads to goes by this path,
+ * too. */
 static int find_alias(struct finder *finder, const char *path, struct err *err)
 {
 	struct stat st;
@@ -448,9 +459,11 @@ static int find_alias(struct finder *finder, const char *path, struct err *err)
 	if (!at || !S_ISDIR(st.st_mode))
 		return 0;
 	if (finder->alias_count == ALIASES_MAX)
-		return err_set(err, ERR_LIMIT, "search a folder: more than %d links to folders that could hold secrets", ALIASES_MAX);
-	finder->aliases = xrealloc(finder->aliases, finder->alias_count + 1, sizeof(*finder->aliases));
-	finder->aliases[finder->alias_count++] = (struct alias){xstrdup(path), ptr_take(&at)};
+		return err_set(err, ERR_LIMIT, "search a folder: more than %d links to folders that could hold secrets",
+			ALIASES_MAX);
+	size_t count = finder->alias_count++;
+	finder->aliases = xrealloc(finder->aliases, count + 1, sizeof(*finder->aliases));
+	finder->aliases[count] = (struct alias){xstrdup(path), ptr_take(&at)};
 	return 0;
 }
 
@@ -490,7 +503,8 @@ static int alias_step(struct fs_walk *walk, const struct dirent *entry, void *da
 	const char *path = buf_text(&walk->path);
 
 	if (it->finder->left-- == 0)
-		return err_set(err, ERR_LIMIT, "search a folder: too many entries behind links to folders that could hold secrets");
+		return err_set(err, ERR_LIMIT,
+			"search a folder: too many entries behind links to folders that could hold secrets");
 	if (globs_match(&it->finder->globs, it->above, path)) {
 		own(freep) char *whole = xfmt("%s/%s", it->folder, path);
 		if (kind == DT_LNK)
@@ -500,7 +514,8 @@ static int alias_step(struct fs_walk *walk, const struct dirent *entry, void *da
 	}
 	if (kind != DT_DIR || walk->depth >= PARTS_MAX) /* no glob reaches further below the link */
 		return 0;
-	return find_enter(walk, entry->d_name, &(struct fs_ids){NULL, 0}, told_already, NULL, it->finder->mounts, err);
+	return find_enter(walk, entry->d_name, &(struct fs_ids){NULL, 0}, told_already, NULL,
+		it->finder->mounts, err);
 }
 
 static int find_below_links(struct finder *finder, uint64_t max_entries, struct err *err)
@@ -508,10 +523,12 @@ static int find_below_links(struct finder *finder, uint64_t max_entries, struct 
 	finder->left = max_entries;
 	for (size_t i = 0; i < finder->alias_count; i++) {
 		const struct alias *alias = &finder->aliases[i];
-		own(fd_closep) int folder = fs_open_across(finder->top, alias->folder, O_RDONLY | O_DIRECTORY);
-		own(freep) char *above = xfmt("%s/%s", finder->above ? finder->above : "", alias->link);
-		if (folder >= 0 &&
-			walk_below(folder, max_entries, alias_step, &(struct alias_walk){finder, alias->folder, above}, err) < 0)
+		const char *top = finder->above ? finder->above : "";
+		own(freep) char *above = xfmt("%s/%s", top, alias->link);
+		struct alias_walk it = {finder, alias->folder, above};
+		own(fd_closep) int folder =
+			fs_open_across(finder->top, alias->folder, O_RDONLY | O_DIRECTORY);
+		if (folder >= 0 && walk_below(folder, max_entries, alias_step, &it, err) < 0)
 			return -1;
 	}
 	return 0;
@@ -534,13 +551,16 @@ static bool is_told(const struct finder *finder, size_t index)
 int fs_find_ids(int dir, const char *above, const char *const *globs, const struct fs_ids *ids, uint64_t max_entries, fs_match_fn *fn,
 	void *data, bool *ret_mounts, struct err *err)
 {
-	own(finder_done) struct finder finder = {globs_read(globs), above, ids, fn, data, ret_mounts, dir, NULL, 0, NULL, 0, 0};
+	own(finder_done) struct finder finder = {.globs = globs_read(globs), .above = above, .ids = ids, .fn = fn,
+		.data = data, .mounts = ret_mounts, .top = dir};
 
 	*ret_mounts = false;
-	if (walk_below(dir, max_entries, find_step, &finder, err) < 0 || find_below_links(&finder, max_entries, err) < 0)
+	if (walk_below(dir, max_entries, find_step, &finder, err) < 0 ||
+		find_below_links(&finder, max_entries, err) < 0)
 		return -1;
 	for (size_t i = 0; i < finder.target_count; i++)
-		if (!is_told(&finder, i) && fn(data, finder.targets[i].path, finder.targets[i].is_dir, err) < 0)
+		if (!is_told(&finder, i) &&
+			fn(data, finder.targets[i].path, finder.targets[i].is_dir, err) < 0)
 			return -1;
 	return 0;
 }

@@ -134,7 +134,8 @@ static const struct check {
 	{ CALL(creat), EPERM, emit_mode1, FILTER_NO_SET_ID },
 	{ CALL(open), EPERM, emit_open, FILTER_NO_SET_ID },
 #endif
-	/* all of the machine's disks, or all of one; and each fsync, of a file that is only read too, empties the cache of its disk */
+	/* all of the machine's disks, or all of one; and each fsync, of a file that is only read too,
+	 * empties the cache of its disk */
 	{ CALL(sync), 0, emit_done, FILTER_NOTHING_LASTS },
 	{ CALL(syncfs), 0, emit_done, FILTER_NOTHING_LASTS },
 	{ CALL(fsync), 0, emit_done, FILTER_NOTHING_LASTS },

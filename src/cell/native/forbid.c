@@ -175,7 +175,7 @@ static bool same_file(const struct stat *a, const struct stat *b)
 	return a->st_dev == b->st_dev && a->st_ino == b->st_ino;
 }
 
-/* As the cell's user, or as ourselves: what the cell may run but not read is a program all the same. */
+/* As the cell's user, or as ourselves: what the cell may run but not read is a program, too. */
 static int open_bytes(const struct search *search, const char *path)
 {
 	struct open_how how = { .flags = O_RDONLY | O_NONBLOCK | O_CLOEXEC, .resolve = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS };
@@ -191,8 +191,10 @@ static int open_bytes(const struct search *search, const char *path)
 	return fd;
 }
 
-/* Of two files of one size. What nobody here may read cannot be compared: it is taken for a copy if it can be run. */
-static bool same_bytes(const struct search *search, const struct file *program, const struct file *file)
+/* Of two files of one size. What nobody here may read cannot be compared: it is taken for a copy if it
+ * can be run. */
+static bool same_bytes(
+	const struct search *search, const struct file *program, const struct file *file)
 {
 	static char a_bytes[65536], b_bytes[65536];
 	own(fd_closep) int a = open_bytes(search, program->path);

@@ -50,17 +50,19 @@ int root_scratch(const struct birth *birth, enum scratch which, struct err *err)
 #define INPUT_DEVICES "/proc/bus/input/devices"
 #define INPUT_DEVICES_MAX (64 * 1024)
 
-/* What tells of the kernel; and what names this machine: serial numbers and addresses of its devices and processors of graphics, the
- * servers and accounts of its shares, its pools of disks. */
+/* What tells of the kernel; and what names this machine: serial numbers and addresses of its devices
+ * and processors of graphics, the servers and accounts of its shares, its pools of disks. */
 static const struct {
 	const char *path;
 	bool is_dir;
-} told_by_proc[] = { { "/proc/kcore" }, { "/proc/kallsyms" }, { "/proc/keys" }, { "/proc/key-users" }, { "/proc/timer_list" },
-	{ "/proc/sysrq-trigger" }, { "/proc/cmdline" }, { "/proc/scsi/scsi" }, { "/proc/acpi/wakeup" }, { INPUT_DEVICES },
+} told_by_proc[] = { { "/proc/kcore" }, { "/proc/kallsyms" }, { "/proc/keys" }, { "/proc/key-users" },
+	{ "/proc/timer_list" }, { "/proc/sysrq-trigger" }, { "/proc/cmdline" }, { "/proc/scsi/scsi" },
+	{ "/proc/acpi/wakeup" }, { INPUT_DEVICES },
 	{ "/proc/driver/nvidia", true }, { "/proc/fs/cifs", true }, { "/proc/spl", true } };
 #define BOOT_ID "/proc/sys/kernel/random/boot_id"
 
-/* Most machines have input devices, few have one with a number of its own: every cell pays for every cover. */
+/* Most machines have input devices, few have one with a number of its own: every cell pays for every
+ * cover. */
 static bool names_an_input_device(int host_proc)
 {
 	own(buf_done) struct buf text = { 0 };
