@@ -572,7 +572,7 @@ static const struct cli_option run_table[] = {
 	{.name = "resume", .kind = CLI_FLAG, ALSO_INTO(resume), .not_in_file = true,
 	 .help = "go on with the campaign of that --name, or the newest that is not done"},
 	{.name = "trust", .kind = CLI_FLAG, ALSO_INTO(trust), .not_in_file = true,
-	 .help = "take from FILE also what runs on this machine: on-alert, no-sandbox, backend"},
+	 .help = "take from FILE also what reaches outside the sandbox: commands, mounts, variables, services"},
 	{.name = "dry-run", .kind = CLI_FLAG, ALSO_INTO(dry_run), .not_in_file = true,
 	 .help = "print each run's plan; start nothing"},
 	{.name = "json", .kind = CLI_FLAG, INTO(json), .not_in_file = true,

@@ -145,26 +145,39 @@ static void put_line(struct buf *out, const char *before, const char *text)
 	buf_char(out, '\n');
 }
 
+/* However long: what is cut off would be what is to be hidden. */
+static void put_whole(struct buf *out, const char *before, const char *text)
+{
+	buf_str(out, before);
+	term_line(text, strlen(text), strlen(text) * 8 + 1, out);
+	buf_char(out, '\n');
+}
+
 /* By what a resume would parse, never by what the ledger says that it shows: both are a stranger's. What runs outside of cells comes
- * first, and whole. */
+ * first, then what of this machine the cells get. */
 static int show_outside(const struct campaign_record *campaign, struct shown *shown, struct err *err)
 {
+	static const struct {
+		const char *key, *before;
+		char *(*next)(const struct campaign_words *words, size_t nth);
+	} parts[] = {{"outside", "    runs outside the sandbox: ", campaign_words_outside},
+		{"access", "    gives its cells access to: ", campaign_words_access}};
 	own(campaign_words_done) struct campaign_words words = {0};
 
 	if (campaign_words_look(&words, campaign, err) < 0)
 		return -1;
-	json_key(&shown->json, "outside");
-	json_open(&shown->json, '[');
-	for (size_t i = 0;; i++) {
-		own(freep) char *what = campaign_words_outside(&words, i);
-		if (!what)
-			break;
-		json_string(&shown->json, what);
-		buf_str(&shown->text, "    runs outside the sandbox: ");
-		term_line(what, strlen(what), strlen(what) * 8 + 1, &shown->text);
-		buf_char(&shown->text, '\n');
+	for (size_t i = 0; i < ARRAY_LEN(parts); i++) {
+		json_key(&shown->json, parts[i].key);
+		json_open(&shown->json, '[');
+		for (size_t nth = 0;; nth++) {
+			own(freep) char *what = parts[i].next(&words, nth);
+			if (!what)
+				break;
+			json_string(&shown->json, what);
+			put_whole(&shown->text, parts[i].before, what);
+		}
+		json_close(&shown->json, ']');
 	}
-	json_close(&shown->json, ']');
 	return 0;
 }
 
@@ -181,7 +194,8 @@ static int show_campaign(void *data, const struct campaign_record *campaign)
 	put_line(&shown->text, "  campaign ", campaign->name);
 	if (show_outside(campaign, shown, &shown->err) < 0)
 		return -1;
-	put_line(&shown->text, "    writes its sessions to ", campaign->output ? campaign->output : "");
+	put_whole(&shown->text, "    is resumed in the folder ", campaign->cwd ? campaign->cwd : "");
+	put_whole(&shown->text, "    writes its sessions to ", campaign->output ? campaign->output : "");
 	json_put_string(json, "output", campaign->output);
 	json_put_string(json, "folder", campaign->cwd);
 	json_key(json, "words");

@@ -382,6 +382,21 @@ def test_what_is_shown_is_what_a_resume_would_do(place, env, victim, words, told
     assert any(told.decode() in each for each in campaign["outside"])
 
 
+@pytest.mark.parametrize("word", ["--mount=.:/h:rw", "--service=docker:80=unix:/run/docker.sock", "--pass-env=TOKEN", "--image=/",
+                                  "--secret-door=x=https://example.org,header=x-key,env=TOKEN"])  # fmt: skip
+def test_what_the_cells_of_a_campaign_get_is_shown_whole(place, env, victim, word):
+    """However much stands before it, and with the folder that it is seen from."""
+    by_copy(victim, place)
+    project = place / "project"
+    with sqlite3.connect(project / ".hotcell" / "ledger.db", timeout=10) as db:
+        db.execute("update campaigns set words = ?, cwd = ?", (b"--hide=" + b"x" * 5000 + b"\0" + word.encode() + b"\0--\0true\0", "/home/you"))
+    ran = hotcell("trust", "--dry-run", project, env=env)
+    lines = ran.out.decode().splitlines()
+    assert f"    gives its cells access to: {word}" in lines and "    is resumed in the folder /home/you" in lines, ran
+    [campaign] = json.loads(hotcell("trust", "--dry-run", "--json", project, env=env).out)["campaigns"]
+    assert campaign["access"] == [word] and campaign["folder"] == "/home/you"
+
+
 def test_words_that_cannot_be_resumed_are_not_trusted(place, env, victim):
     by_copy(victim, place)
     project = place / "project"
@@ -551,24 +566,68 @@ FILES = [
     ("mount: ['./.git:/g:rw']", False),
     ("mount: ['..:/h:rw']", False),
     ("mount: ['./src:/s:rw']", True),
-    ("mount: ['..:/h']", True),
+    ("mount: ['..:/h']", False),
+    ("mount: ['src:/s']", True),
+    ("mount: ['.git/config:/g']", False),
+    ("mount: ['src/deploy.key:/k']", False),
+    ("mount: ['link/secret:/k']", False),
+    ("stdin: ../secret", False),
+    ("stdin: src/deploy.key", False),
+    ("stdin: src/main", True),
+    ("image: ..", False),
+    ("image: host", True),
+    ("prices: ../secret", False),
+    ("network-replay: ..", False),
+    ("pass-env: PATH", False),
+    ("uid: 0", False),
+    ("service: 'docker:80=unix:/run/docker.sock'", False),
+    ("service: 'db:80=127.0.0.1:5432'", False),
+    ("secret-door: 'x=https://example.org,header=x-key,env=PATH'", False),
+    ("allow: ['host.example:80,private']", False),
+    ("upstream-proxy: http://127.0.0.1:3128", False),
+    ("profile: ./out.yaml", False),
+    ("profile: ./in.yaml", True),
+    ("profile: strict", True),
     ("no-default-hide: true", False),
 ]
 
 
 @pytest.mark.parametrize("line, taken", FILES)
-def test_a_campaign_file_writes_outside_of_cells_only_with_trust(place, line, taken):
+def test_a_campaign_file_reaches_outside_of_cells_only_with_trust(place, line, taken):
     project = place / "project"
     for folder in (".git", "src"):
         (project / folder).mkdir(parents=True)
+    for file in ("../secret", "src/deploy.key", "src/main"):
+        (project / file).write_text("text\n")
     (project / "link").symlink_to(place)
+    (project / "out.yaml").write_text("doors: {service: ['docker:80=unix:/run/docker.sock']}\n")
+    (project / "in.yaml").write_text("limits: {memory: 64M}\n")
     (project / "c.yaml").write_text(f"runs: 1\n{line}\ncommand: ['true']\n")
     ran = campaign(project, "c.yaml", "--quiet", verb="run")
     if taken:
         assert ran.code == 0, ran
     else:
         assert "--trust" in refused(ran)
-        assert sorted(each.name for each in place.iterdir()) == ["project"] and not list((project / ".git").iterdir())
+        assert sorted(each.name for each in place.iterdir()) == ["project", "secret"] and not list((project / ".git").iterdir())
+
+
+def test_a_campaign_file_gets_nothing_of_the_home_that_it_is_named_in(place, env):
+    """Whoever stands in a home is in no project: all of it would else be at or below the current folder."""
+    home = place / "home"
+    (home / "notes").mkdir()
+    for line in ("mount: ['.:/h:rw']", "mount: ['notes:/n']", "mount: ['notes:/n:rw']"):
+        (home / "c.yaml").write_text(f"runs: 1\n{line}\ncommand: ['true']\n")
+        assert "--trust" in refused(campaign(home, "c.yaml", "--quiet", env=env))
+
+
+def test_with_trust_a_campaign_file_is_taken_whole(place):
+    project = place / "project"
+    project.mkdir()
+    (place / "data").write_text("it is read")
+    (project / "c.yaml").write_text("runs: 1\nstdin: ../data\ncommand: ['cat']\n")
+    ran = campaign(project, "c.yaml", "--trust", verb="run")
+    assert ran.code == 0 and b"gives its cells access to: stdin=../data" in ran.err, ran
+    assert (project / "fuzz" / "runs" / "001" / "stdout.log").read_text() == "it is read"
 
 
 def test_what_a_campaign_file_opens_is_said_even_quietly(place):
