@@ -186,6 +186,22 @@ def test_no_state_is_made_where_a_live_cell_could_write_to_it(place, env):
     assert campaign(project, *one, env=env).code == 0, "its own cells are not there yet"
 
 
+def test_no_state_is_made_where_a_live_cell_could_write_after_the_folder_was_renamed(place, env):
+    """A mount goes with its folder, whatever that is called now; two cells can rename it for one another."""
+    project, moved = place / "project", place / "other" / "name"
+    (project / "sub").mkdir(parents=True)
+    moved.parent.mkdir()
+    with harness.Live("--mount", f"{project}:/p:rw", "--", "/bin/sh", "-c", "echo ready; read x", env=env) as live:
+        live.wait_for(b"ready")
+        project.rename(moved)
+        for folder in (moved, moved / "sub"):
+            assert "mounted read-write" in refused(campaign(folder, "--runs", "1", "--", "/bin/true", env=env)), folder
+        assert campaign(place, "--runs", "1", "--", "/bin/true", env=env).code == 0, "beside it there is no cell"
+    assert not list(moved.rglob(".hotcell"))
+    shutil.rmtree(place / ".hotcell")
+    assert campaign(moved, "--runs", "1", "--", "/bin/true", env=env).code == 0
+
+
 def test_an_empty_folder_is_taken_and_recorded(place, env):
     """Whoever was killed before it was recorded left one."""
     (place / ".hotcell").mkdir(mode=0o755)
@@ -395,6 +411,16 @@ def test_what_the_cells_of_a_campaign_get_is_shown_whole(place, env, victim, wor
     assert f"    gives its cells access to: {word}" in lines and "    is resumed in the folder /home/you" in lines, ran
     [campaign] = json.loads(hotcell("trust", "--dry-run", "--json", project, env=env).out)["campaigns"]
     assert campaign["access"] == [word] and campaign["folder"] == "/home/you"
+
+
+@pytest.mark.parametrize("column", ["cwd", "output"])
+def test_a_resume_takes_no_path_that_depends_on_where_one_stands(place, env, victim, column):
+    by_copy(victim, place)
+    project = place / "project"
+    with sqlite3.connect(project / ".hotcell" / "ledger.db", timeout=10) as db:
+        db.execute(f"update campaigns set {column} = '..'")
+    assert hotcell("trust", project, env=env).code == 0
+    assert "no whole paths" in refused(hotcell("campaign", "resume", cwd=project, env=env))
 
 
 def test_words_that_cannot_be_resumed_are_not_trusted(place, env, victim):
