@@ -524,6 +524,32 @@ def test_a_journal_beside_the_ledger_removes_nothing(place):
         assert victim.read_text() == "kept"
 
 
+def test_a_ledger_that_is_swapped_while_it_is_opened_is_not_believed(place, env, victim):
+    """As who owns the folder around it can: another user, where root works. SQLite opens by paths, so the file that was looked at and the
+    one that was opened could be two."""
+    project = place / "project"
+    project.mkdir()
+    assert campaign(project, "--runs", "1", "--name", "honest", "--", "/bin/true", env=env).code == 0
+    shutil.copytree(victim / ".hotcell", project / "other")
+    (project / "other").chmod(0o700)
+    libc, over, exchange = ctypes.CDLL(None), threading.Event(), 2
+    state, other = os.fsencode(project / ".hotcell"), os.fsencode(project / "other")
+
+    def swap():
+        while not over.is_set():
+            libc.renameat2(-100, state, -100, other, exchange)
+
+    thread = threading.Thread(target=swap)
+    thread.start()
+    try:
+        told = [hotcell("campaign", "list", cwd=project, env=env) for _ in range(300)]
+    finally:
+        over.set()
+        thread.join()
+    assert not [ran for ran in told if b"night" in ran.out]
+    assert [ran for ran in told if b"honest" in ran.out] and [ran for ran in told if ran.code == 2], "both were there to be met"
+
+
 def test_the_ledger_never_has_a_journal(place):
     """Only so one that lies there is known to be another's."""
     libc = ctypes.CDLL(None, use_errno=True)
