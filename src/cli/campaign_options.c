@@ -102,7 +102,8 @@ static int parse(struct campaign_words *words, struct err *err)
 		copies[i] = xstrdup(words->argv[i]);
 	failed = parse_words(words, err);
 	const char *text = failed ? NULL : words->options.run.profile;
-	if (text && profile_load(&words->profile, text, err) < 0) {
+	if (text && (profile_load(&words->profile, text, err) < 0 ||
+			    (!words->options.trust && profile_check_reach(&words->profile, text, err) < 0))) {
 		failed = -1;
 	} else if (text) {
 		cli_parse_done(&verb_campaign_run, &words->options, &words->args);

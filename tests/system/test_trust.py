@@ -2,6 +2,7 @@
 as easily as any other folder, and what is in it runs on this machine."""
 
 import ctypes
+import hashlib
 import json
 import os
 import shutil
@@ -637,7 +638,7 @@ FILES = [
     ("secret-door: 'x=https://example.org,header=x-key,env=PATH'", False),
     ("allow: ['host.example:80,private']", False),
     ("upstream-proxy: http://127.0.0.1:3128", False),
-    ("profile: ./out.yaml", False),
+    ("profile: ./out.yaml@sha256:SUM", False),
     ("profile: ./in.yaml", True),
     ("profile: strict", True),
     ("no-default-hide: true", False),
@@ -654,6 +655,7 @@ def test_a_campaign_file_reaches_outside_of_cells_only_with_trust(place, line, t
     (project / "link").symlink_to(place)
     (project / "out.yaml").write_text("doors: {service: ['docker:80=unix:/run/docker.sock']}\n")
     (project / "in.yaml").write_text("limits: {memory: 64M}\n")
+    line = line.replace("SUM", hashlib.sha256((project / "out.yaml").read_bytes()).hexdigest())
     (project / "c.yaml").write_text(f"runs: 1\n{line}\ncommand: ['true']\n")
     ran = campaign(project, "c.yaml", "--quiet", verb="run")
     if taken:
