@@ -27,9 +27,8 @@ struct trust_options {
 
 /* ---- which folder ---- */
 
-/* What hotcell puts into a state folder. */
-static const char *const contents[] = {
-	"ledger.db", "audit.jsonl", "campaigns", "examples", "corpus", "functions", "fuzz", "cache", ".gitignore", NULL};
+/* What every state folder has one of, whatever it is called, and no project has: each has a .gitignore, and many have examples. */
+static const char *const contents[] = {"ledger.db", "audit.jsonl", NULL};
 
 static bool is_state(int folder)
 {

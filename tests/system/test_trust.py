@@ -447,6 +447,16 @@ def test_there_may_be_nothing_to_trust_yet(place, env):
 # ---- what lies in a project, and is not taken by being there ----
 
 
+def test_a_project_is_not_taken_for_a_state_folder(place, env):
+    """A project has a .gitignore, too, and may have examples, a corpus and a cache: it would be believed, and no cell could write to it."""
+    for name in ("examples", "corpus", "cache", "fuzz"):
+        (place / "project" / name).mkdir(parents=True)
+    (place / "project" / ".gitignore").write_text("*.o\n")
+    ran = hotcell("trust", ".", cwd=place / "project", env=env)
+    assert ran.code == 0 and b"nothing to trust" in ran.err and not ran.out, ran
+    assert hotcell("trust", "--list", env=env).out == b""
+
+
 def test_a_run_without_a_sandbox_goes_on_and_says_that_nothing_is_logged(place, env, victim):
     by_copy(victim, place)
     project = place / "project"
