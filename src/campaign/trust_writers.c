@@ -96,7 +96,7 @@ static void way_find(const char *path, struct way *ret)
 
 /* ---- who writes there ---- */
 
-/* The folder of that file that holds the path; NULL: none. */
+/* The folder of that file that holds the path, or is in it; NULL: none. */
 static char *folder_above(int folder, const char *name, const struct way *way)
 {
 	own(buf_done) struct buf text = {0};
@@ -111,7 +111,8 @@ static char *folder_above(int folder, const char *name, const struct way *way)
 		if (sscanf(line, "%" SCNu64 " %" SCNu64 " %n", &device, &inode, &used) < 2 || !used)
 			continue;
 		own(freep) char *source = trust_path_read(line + used);
-		if (source && (is_below(source, way->path) || way_has(way, device, inode)))
+		bool within = source && way->path[1] && is_below(way->path, source); /* a part of it is written to */
+		if (source && (within || is_below(source, way->path) || way_has(way, device, inode)))
 			return ptr_take(&source);
 	}
 	return NULL;

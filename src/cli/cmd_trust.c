@@ -274,7 +274,7 @@ static int trust_one(const struct trust_options *options, const char *word)
 	}
 	own(freep) char *writer = options->dry_run ? NULL : trust_writer_above(entry.path);
 	if (writer) {
-		(void)err_set(&err, ERR_USAGE, "'%s' is not trusted while a cell has a folder above it mounted read-write, since it could write there: "
+		(void)err_set(&err, ERR_USAGE, "'%s' is not trusted while a cell has it, a part of it or a folder above it mounted read-write: "
 			"wait until it has ended", buf_text(&name));
 		return cli_fail(&err);
 	}

@@ -203,6 +203,17 @@ def test_no_state_is_made_where_a_live_cell_could_write_after_the_folder_was_ren
     assert campaign(moved, "--runs", "1", "--", "/bin/true", env=env).code == 0
 
 
+@pytest.mark.parametrize("part", ["ledger.db", "cache"])
+def test_nothing_is_trusted_of_which_a_live_cell_writes_a_part(place, env, victim, part):
+    by_copy(victim, place)
+    state = place / "project" / ".hotcell"
+    (state / "cache").mkdir()
+    with harness.Live("--mount", f"{state / part}:/part:rw", "--", "/bin/sh", "-c", "echo ready; read x", env=env) as live:
+        live.wait_for(b"ready")
+        assert "mounted read-write" in refused(hotcell("trust", state, env=env))
+    assert hotcell("trust", state, env=env).code == 0
+
+
 def test_an_empty_folder_is_taken_and_recorded(place, env):
     """Whoever was killed before it was recorded left one."""
     (place / ".hotcell").mkdir(mode=0o755)
