@@ -27,17 +27,37 @@ struct trust_options {
 
 /* ---- which folder ---- */
 
-/* What every state folder has one of, whatever it is called, and no project has: each has a .gitignore, and many have examples. */
-static const char *const contents[] = {"ledger.db", "audit.jsonl", NULL};
+/* What hotcell puts into a state folder; the first two no project has. */
+static const char *const contents[] = {"ledger.db", "audit.jsonl", "audit.head", "campaigns", "examples", "corpus", "functions", "fuzz", "cache",
+	"engines", ".gitignore", ".", "..", NULL};
+#define CONTENTS_SURE 2
+#define CONTENTS_ANY 10 /* those that say something: each project has a .gitignore */
 
+static size_t content_at(const char *name)
+{
+	size_t i = 0;
+
+	while (contents[i] && strcmp(contents[i], name) != 0)
+		i++;
+	return i;
+}
+
+/* Whatever it is called: by a name that is sure, or if there is nothing else in it. A project, too, may have examples and a cache. */
 static bool is_state(int folder)
 {
-	struct stat st;
+	int again = openat(folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	DIR *dir = again < 0 ? NULL : fdopendir(again);
+	bool sure = false, any = false, other = false;
 
-	for (size_t i = 0; contents[i]; i++)
-		if (fstatat(folder, contents[i], &st, AT_SYMLINK_NOFOLLOW) == 0)
-			return true;
-	return false;
+	for (struct dirent *entry; dir && (entry = readdir(dir)) != NULL;) {
+		size_t at = content_at(entry->d_name);
+		sure = sure || at < CONTENTS_SURE;
+		any = any || at < CONTENTS_ANY;
+		other = other || !contents[at];
+	}
+	if (dir)
+		(void)closedir(dir);
+	return sure || (any && !other);
 }
 
 static int check_owner(int folder, const char *shown, struct err *err)

@@ -460,12 +460,14 @@ def test_there_may_be_nothing_to_trust_yet(place, env):
 
 def test_a_project_is_not_taken_for_a_state_folder(place, env):
     """A project has a .gitignore, too, and may have examples, a corpus and a cache: it would be believed, and no cell could write to it."""
-    for name in ("examples", "corpus", "cache", "fuzz"):
+    for name in ("examples", "corpus", "cache", "fuzz", "src"):
         (place / "project" / name).mkdir(parents=True)
     (place / "project" / ".gitignore").write_text("*.o\n")
     ran = hotcell("trust", ".", cwd=place / "project", env=env)
     assert ran.code == 0 and b"nothing to trust" in ran.err and not ran.out, ran
     assert hotcell("trust", "--list", env=env).out == b""
+    (place / "state" / "cache").mkdir(parents=True)
+    assert hotcell("trust", place / "state", env=env).code == 0 and hotcell("trust", "--list", env=env).out != b""
 
 
 def test_a_run_without_a_sandbox_goes_on_and_says_that_nothing_is_logged(place, env, victim):
@@ -721,3 +723,16 @@ def test_a_link_of_a_project_chooses_no_folder_that_is_read(place):
     for option in ("--seed-corpus", "--venv"):
         said = refused(hotcell("fuzz", "function", "t.py:f", option, "seeds", cwd=project))
         assert "leads out of this folder" in said and str(private) in said
+
+
+def test_a_link_of_a_project_chooses_no_other_project_to_be_fuzzed(place):
+    """Cells would be shown the folder that it leads to."""
+    private, project = place / "private", place / "project"
+    for folder in (private, project):
+        folder.mkdir()
+    (private / "t.py").write_text("def f(x: str): pass\n")
+    (project / "t.py").symlink_to(private / "t.py")
+    (project / "lib").symlink_to(private)
+    for target in ("t.py:f", "lib/t.py:f", "./lib/t.py:f"):
+        said = refused(hotcell("fuzz", "function", target, cwd=project))
+        assert "leads out of this folder" in said and str(private / "t.py") in said
