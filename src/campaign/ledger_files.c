@@ -1,9 +1,10 @@
 /* The files of a ledger, for SQLite, which knows paths only.
  *
- * Whoever can write to the folder that a state folder is in can put another in its place at any moment, and back again: another user,
- * when root works in that user's project. What was checked would then not be what SQLite opens. So its own calls on files are replaced
- * by ours: what lies in the folder of an open ledger is opened, looked at and removed in that folder, which is held, by its last name,
- * and is no link. All else is as it was. */
+ * Whoever can write to the folder that a state folder is in can put another in its place at any
+ * moment, and back again: another user, when root works in that user's project. What was checked
+ * would then not be what SQLite opens. So its own calls on files are replaced by ours: what lies in
+ * the folder of an open ledger is opened, looked at and removed in that folder, which is held, by
+ * its last name, and is no link. All else is as it was. */
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
@@ -37,7 +38,8 @@ static int held_open(const char *path, int flags, int mode)
 
 	if (folder < 0)
 		return open(path, flags | O_CLOEXEC, mode);
-	own(fd_closep) int fd = openat(folder, name, flags | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC, mode);
+	own(fd_closep) int fd =
+		openat(folder, name, flags | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC, mode);
 	if (fd >= 0 && (fstat(fd, &st) < 0 || !S_ISREG(st.st_mode))) {
 		errno = EACCES;
 		return -1;
@@ -74,13 +76,16 @@ static bool replace_calls(void)
 	static const struct {
 		const char *name;
 		sqlite3_syscall_ptr call;
-	} calls[] = {{"open", (sqlite3_syscall_ptr)held_open}, {"stat", (sqlite3_syscall_ptr)held_stat},
-		{"access", (sqlite3_syscall_ptr)held_access}, {"unlink", (sqlite3_syscall_ptr)held_unlink}};
+	} calls[] = {{"open", (sqlite3_syscall_ptr)held_open},
+		{"stat", (sqlite3_syscall_ptr)held_stat},
+		{"access", (sqlite3_syscall_ptr)held_access},
+		{"unlink", (sqlite3_syscall_ptr)held_unlink}};
 	static bool done;
 	sqlite3_vfs *vfs = done ? NULL : sqlite3_vfs_find(NULL);
 
 	for (size_t i = 0; vfs && i < ARRAY_LEN(calls); i++)
-		if (vfs->iVersion < 3 || !vfs->xSetSystemCall || vfs->xSetSystemCall(vfs, calls[i].name, calls[i].call) != SQLITE_OK)
+		if (vfs->iVersion < 3 || !vfs->xSetSystemCall ||
+			vfs->xSetSystemCall(vfs, calls[i].name, calls[i].call) != SQLITE_OK)
 			return false;
 	done = done || vfs;
 	return done;
@@ -89,7 +94,8 @@ static bool replace_calls(void)
 int ledger_files_hold(struct ledger *ledger, struct err *err)
 {
 	if (!replace_calls())
-		return err_set(err, ENOTSUP, "open the ledger '%s': this SQLite takes no calls of ours", ledger->shown);
+		return err_set(err, ENOTSUP,
+			"open the ledger '%s': this SQLite takes no calls of ours", ledger->shown);
 	ledger->next = first;
 	first = ledger;
 	return 0;

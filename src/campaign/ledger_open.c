@@ -22,9 +22,9 @@ static int no_ledger(struct ledger *ledger, struct err *err)
 		ledger->shown);
 }
 
-/* SQLite wants a path, refuses a link anywhere in it, and somebody's home may well be behind one: so it is given the real path of
- * the folder that we hold. What is at the file's name, and at those that SQLite adds, is looked at beneath it, and opened there
- * (ledger_files.c). */
+/* SQLite wants a path, refuses a link anywhere in it, and somebody's home may well be behind one:
+ * so it is given the real path of the folder that we hold. What is at the file's name, and at those
+ * that SQLite adds, is looked at beneath it, and opened there (ledger_files.c). */
 static int find_file(struct ledger *ledger, struct err *err)
 {
 	char link[32], real[PATH_MAX];

@@ -72,7 +72,8 @@ MUST_CHECK int ledger_limit_pages(struct ledger *ledger, unsigned pages, struct 
 
 /* ---- ledger_files.c ---- */
 
-/* From here on SQLite finds the files of its folder in the one that is held, whatever is at the path. */
+/* From here on SQLite finds the files of its folder in the one that is held, whatever is at the
+ * path. */
 MUST_CHECK int ledger_files_hold(struct ledger *ledger, struct err *err);
 void ledger_files_leave(const struct ledger *ledger);
 

@@ -1,8 +1,10 @@
-/* Processes whose cells have a folder mounted read-write. What is to be hidden from a cell is looked for when it starts: a state folder that is
- * made below such a mount while the cell runs would be the cell's to write. So none is made there, nor an empty one taken, meanwhile.
+/* Processes whose cells have a folder mounted read-write. What is to be hidden from a cell is
+ * looked for when it starts: a state folder that is made below such a mount while the cell runs
+ * would be the cell's to write. So none is made there, nor an empty one taken, meanwhile.
  *
- * Each process has a file in `writers` beside the record, locked as long as it or a child of it lives, with a folder a line: its device, its
- * inode and its path. A mount follows its folder when that is renamed, so the inode counts as much as the path. */
+ * Each process has a file in `writers` beside the record, locked as long as it or a child of it
+ * lives, with a folder a line: its device, its inode and its path. A mount follows its folder when
+ * that is renamed, so the inode counts as much as the path. */
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -87,7 +89,8 @@ static void way_find(const char *path, struct way *ret)
 		steps += *c == '/';
 	*ret = (struct way){.path = path, .ids = xcalloc(steps, sizeof(*ret->ids))};
 	while (at >= 0 && ret->count < steps && fstat(at, &st) == 0) {
-		ret->ids[ret->count++] = (struct folder_id){(uint64_t)st.st_dev, (uint64_t)st.st_ino};
+		ret->ids[ret->count++] =
+			(struct folder_id){(uint64_t)st.st_dev, (uint64_t)st.st_ino};
 		int above = openat(at, "..", O_PATH | O_DIRECTORY | O_CLOEXEC);
 		fd_close(&at);
 		at = above;
@@ -111,8 +114,10 @@ static char *folder_above(int folder, const char *name, const struct way *way)
 		if (sscanf(line, "%" SCNu64 " %" SCNu64 " %n", &device, &inode, &used) < 2 || !used)
 			continue;
 		own(freep) char *source = trust_path_read(line + used);
-		bool within = source && way->path[1] && is_below(way->path, source); /* a part of it is written to */
-		if (source && (within || is_below(source, way->path) || way_has(way, device, inode)))
+		bool within = source && way->path[1] &&
+			is_below(way->path, source); /* a part of it is written to */
+		if (source &&
+			(within || is_below(source, way->path) || way_has(way, device, inode)))
 			return ptr_take(&source);
 	}
 	return NULL;

@@ -102,8 +102,10 @@ static int parse(struct campaign_words *words, struct err *err)
 		copies[i] = xstrdup(words->argv[i]);
 	failed = parse_words(words, err);
 	const char *text = failed ? NULL : words->options.run.profile;
-	if (text && (profile_load(&words->profile, text, err) < 0 ||
-			    (!words->options.trust && profile_check_reach(&words->profile, text, err) < 0))) {
+	if (text &&
+		(profile_load(&words->profile, text, err) < 0 ||
+			(!words->options.trust &&
+				profile_check_reach(&words->profile, text, err) < 0))) {
 		failed = -1;
 	} else if (text) {
 		cli_parse_done(&verb_campaign_run, &words->options, &words->args);
@@ -118,8 +120,9 @@ static int parse(struct campaign_words *words, struct err *err)
 
 /* ---- what a file may say ---- */
 
-/* A file may have come with a clone, and to name it is not to have read it: that it runs a program in cells is what everybody expects, that
- * it reaches what is the user's, or writes outside of this folder, is not. */
+/* A file may have come with a clone, and to name it is not to have read it: that it runs a program
+ * in cells is what everybody expects, that it reaches what is the user's, or writes outside of this
+ * folder, is not. */
 static int refuse_reach(const char *file, const char *word, struct err *err)
 {
 	own(buf_done) struct buf shown = {0}, what = {0};
@@ -140,7 +143,8 @@ static bool is_typed(const struct cli_args *typed, const char *word)
 }
 
 /* In *opened: what is taken, and to be said. */
-static int check_file(const struct config_words *config, const char *file, const struct cli_args *typed, struct buf *opened, struct err *err)
+static int check_file(const struct config_words *config, const char *file,
+	const struct cli_args *typed, struct buf *opened, struct err *err)
 {
 	bool trusted = is_typed(typed, "--trust");
 
@@ -151,7 +155,8 @@ static int check_file(const struct config_words *config, const char *file, const
 			return refuse_reach(file, word, err);
 		if (reach == REACH_SAID || (reach == REACH_OUT && campaign_is_access(word))) {
 			buf_str(opened, opened->len ? ", " : "");
-			term_line(word + 2, strcspn(word + 2, ","), 120, opened); /* after it a door may have a credential */
+			term_line(word + 2, strcspn(word + 2, ","), 120,
+				opened); /* after it a door may have a credential */
 		}
 	}
 	return 0;
@@ -169,9 +174,11 @@ static void say_opened(const char *file, const struct buf *opened)
 }
 
 /* A profile that the file names, and nobody else, is part of the file. */
-static int check_profile(const struct campaign_words *words, const char *file, const struct cli_args *typed, struct err *err)
+static int check_profile(const struct campaign_words *words, const char *file,
+	const struct cli_args *typed, struct err *err)
 {
-	if (!file || !words->options.run.used || is_typed(typed, "--trust") || profile_chosen(NULL) || is_typed(typed, "--profile="))
+	if (!file || !words->options.run.used || is_typed(typed, "--trust") ||
+		profile_chosen(NULL) || is_typed(typed, "--profile="))
 		return 0;
 	for (int i = 0; i < words->profile_words; i++)
 		if (campaign_reach(words->argv[i]) == REACH_OUT)

@@ -1,5 +1,5 @@
-/* What a campaign's options reach outside of its cells: for files, which may have come with a clone, and for ledgers that are looked at
- * before they are trusted. */
+/* What a campaign's options reach outside of its cells: for files, which may have come with a
+ * clone, and for ledgers that are looked at before they are trusted. */
 #ifndef HOTCELL_CLI_CAMPAIGN_REACH_H
 #define HOTCELL_CLI_CAMPAIGN_REACH_H
 
@@ -13,7 +13,8 @@ enum campaign_reach {
 /* Of one option as "--NAME=VALUE" or "--NAME", seen from the current folder. */
 enum campaign_reach campaign_reach(const char *word);
 
-/* Whether it names anything of this machine at all, in whichever folder: for who looks at it from elsewhere. */
+/* Whether it names anything of this machine at all, in whichever folder: for who looks at it from
+ * elsewhere. */
 bool campaign_is_access(const char *word);
 
 #endif

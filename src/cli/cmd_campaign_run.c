@@ -438,8 +438,11 @@ static int resume_prepare(const char *state, const char *name, struct campaign_r
 	if (ret->state == CAMPAIGN_DONE)
 		return err_set(err, ERR_USAGE, "campaign '%s' is done: all %llu runs are complete; 'hotcell report %s' shows them",
 			ret->name, (unsigned long long)ret->plan.runs, ret->name);
-	if (ret->cwd[0] != '/' || ret->output[0] != '/') /* another place each time, and never what was shown */
-		return err_set(err, EINVAL, "the ledger has no whole paths for campaign '%s': it is damaged", ret->name);
+	if (ret->cwd[0] != '/' ||
+		ret->output[0] != '/') /* another place each time, and never what was shown */
+		return err_set(err, EINVAL,
+			"the ledger has no whole paths for campaign '%s': it is damaged",
+			ret->name);
 	if (chdir(ret->cwd) < 0)
 		return err_errno(err, errno, "enter '%s', where campaign '%s' was started", ret->cwd, ret->name);
 	return 1;

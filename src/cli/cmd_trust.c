@@ -28,8 +28,9 @@ struct trust_options {
 /* ---- which folder ---- */
 
 /* What hotcell puts into a state folder; the first two no project has. */
-static const char *const contents[] = {"ledger.db", "audit.jsonl", "audit.head", "campaigns", "examples", "corpus", "functions", "fuzz", "cache",
-	"engines", ".gitignore", ".", "..", NULL};
+static const char *const contents[] = {"ledger.db", "audit.jsonl", "audit.head", "campaigns",
+	"examples", "corpus", "functions", "fuzz", "cache", "engines", ".gitignore", ".", "..",
+	NULL};
 #define CONTENTS_SURE 2
 #define CONTENTS_ANY 10 /* those that say something: each project has a .gitignore */
 
@@ -42,7 +43,8 @@ static size_t content_at(const char *name)
 	return i;
 }
 
-/* Whatever it is called: by a name that is sure, or if there is nothing else in it. A project, too, may have examples and a cache. */
+/* Whatever it is called: by a name that is sure, or if there is nothing else in it. A project, too,
+ * may have examples and a cache. */
 static bool is_state(int folder)
 {
 	int again = openat(folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -172,8 +174,8 @@ static void put_whole(struct buf *out, const char *before, const char *text)
 	buf_char(out, '\n');
 }
 
-/* By what a resume would parse, never by what the ledger says that it shows: both are a stranger's. What runs outside of cells comes
- * first, then what of this machine the cells get. */
+/* By what a resume would parse, never by what the ledger says that it shows: both are a stranger's.
+ * What runs outside of cells comes first, then what of this machine the cells get. */
 static int show_outside(const struct campaign_record *campaign, struct shown *shown, struct err *err)
 {
 	static const struct {
@@ -213,8 +215,10 @@ static int show_campaign(void *data, const struct campaign_record *campaign)
 	put_line(&shown->text, "  campaign ", campaign->name);
 	if (show_outside(campaign, shown, &shown->err) < 0)
 		return -1;
-	put_whole(&shown->text, "    is resumed in the folder ", campaign->cwd ? campaign->cwd : "");
-	put_whole(&shown->text, "    writes its sessions to ", campaign->output ? campaign->output : "");
+	put_whole(
+		&shown->text, "    is resumed in the folder ", campaign->cwd ? campaign->cwd : "");
+	put_whole(&shown->text, "    writes its sessions to ",
+		campaign->output ? campaign->output : "");
 	json_put_string(json, "output", campaign->output);
 	json_put_string(json, "folder", campaign->cwd);
 	json_key(json, "words");
@@ -294,8 +298,10 @@ static int trust_one(const struct trust_options *options, const char *word)
 	}
 	own(freep) char *writer = options->dry_run ? NULL : trust_writer_above(entry.path);
 	if (writer) {
-		(void)err_set(&err, ERR_USAGE, "'%s' is not trusted while a cell has it, a part of it or a folder above it mounted read-write: "
-			"wait until it has ended", buf_text(&name));
+		(void)err_set(&err, ERR_USAGE,
+			"'%s' is not trusted while a cell has it, a part of it or a folder above it mounted read-write: "
+			"wait until it has ended",
+			buf_text(&name));
 		return cli_fail(&err);
 	}
 	entry.by_hand = true;

@@ -255,18 +255,21 @@ void function_setup_rename(struct function_setup *it, const char *name)
 	it->targets.list[0].name = xstrdup(name);
 }
 
-/* What is named below this folder is of this project: a link in it would else choose another folder of the user's that cells are shown. */
+/* What is named below this folder is of this project: a link in it would else choose another folder
+ * of the user's that cells are shown. */
 static int check_way(const char *typed, const struct function_target *target, struct err *err)
 {
 	own(freep) char *path = xfmt("%s/%s", target->root, target->file);
 	own(buf_done) struct buf shown = {0}, whole = {0};
 
-	if (*typed == '/' || strncmp(typed, "..", 2) == 0 || strstr(typed, "/..") || path_is_here(path, strlen(path)))
+	if (*typed == '/' || strncmp(typed, "..", 2) == 0 || strstr(typed, "/..") ||
+		path_is_here(path, strlen(path)))
 		return 0;
 	term_line(typed, strlen(typed), 120, &shown);
 	term_line(path, strlen(path), 200, &whole);
-	return err_set(err, ERR_USAGE, "'%s' is behind a link that leads out of this folder: name what it points to, '%s'", buf_text(&shown),
-		buf_text(&whole));
+	return err_set(err, ERR_USAGE,
+		"'%s' is behind a link that leads out of this folder: name what it points to, '%s'",
+		buf_text(&shown), buf_text(&whole));
 }
 
 static int take_target(struct function_setup *it, const char *typed, struct err *err)

@@ -100,8 +100,9 @@ int profile_load(struct profile *ret, const char *text, struct err *err)
 	return -1;
 }
 
-/* What is named may have come with a clone, and to name it is not to have read it. That it lets a name on the network through is what
- * everybody expects; that it speaks to a socket of this machine, or sends a variable somewhere, is not. Who gives its sum has seen it. */
+/* What is named may have come with a clone, and to name it is not to have read it. That it lets a
+ * name on the network through is what everybody expects; that it speaks to a socket of this
+ * machine, or sends a variable somewhere, is not. Who gives its sum has seen it. */
 int profile_check_reach(const struct profile *profile, const char *text, struct err *err)
 {
 	own(freep) char *name = xstrdup(text);
@@ -119,7 +120,8 @@ int profile_check_reach(const struct profile *profile, const char *text, struct 
 		return 0;
 	term_line(name, strlen(name), 100, &shown);
 	return err_set(err, ERR_USAGE,
-		"the profile '%s' sets '%s', which reaches outside the sandbox: check it, then name it with its sum, '%s" SHA256_PIN "%s'",
+		"the profile '%s' sets '%s', which reaches outside the sandbox: check it, then name it with its sum, '%s" SHA256_PIN
+		"%s'",
 		buf_text(&shown), buf_text(&what), buf_text(&shown), profile->sum);
 }
 
@@ -205,7 +207,9 @@ int profiled_build(struct profiled *ret, const struct cli_verb *verb, const stru
 	*ret = (struct profiled){.verb = verb};
 	if (!chosen)
 		return 0;
-	if (profile_load(&ret->profile, chosen, err) < 0 || profile_check_reach(&ret->profile, chosen, err) < 0 || options_parse(ret, args, true, err) < 0)
+	if (profile_load(&ret->profile, chosen, err) < 0 ||
+		profile_check_reach(&ret->profile, chosen, err) < 0 ||
+		options_parse(ret, args, true, err) < 0)
 		return -1;
 	if (!typed->quiet)
 		profile_say_opens(&ret->profile);

@@ -11,8 +11,8 @@
 #include "base/clock.h"
 #include "base/fs.h"
 #include "base/term.h"
-#include "fuzz/function/lcov.h"
 #include "fuzz/cover_history.h"
+#include "fuzz/function/lcov.h"
 
 #define BRIEF_ALL_NS (30 * NS_PER_S) /* for all targets, where nobody asked for it */
 #define LEFT "coverage.info"
@@ -33,11 +33,13 @@ static void gap_of(struct fuzzing *it, const struct place *place, const struct j
 }
 
 /* Whether the cell had it: it tells of what it likes. */
-static bool is_shown(const struct fuzzing *it, const struct function_target *target, const struct coverage_file *file)
+static bool is_shown(const struct fuzzing *it, const struct function_target *target,
+	const struct coverage_file *file)
 {
 	const char *const *hide = it->options->spec->hide;
 
-	return !(target->alone && strcmp(file->name, target->file) != 0) && !(hide && fs_is_hidden(hide, file->root, file->name));
+	return !(target->alone && strcmp(file->name, target->file) != 0) &&
+		!(hide && fs_is_hidden(hide, file->root, file->name));
 }
 
 /* `late`: it was ended at its time, and may have left a part. */
@@ -72,7 +74,8 @@ static void take(struct fuzzing *it, struct place *place, bool late)
 		own(buf_done) struct buf source = {0};
 		char sum[65];
 		/* without a sum it is not shown to anybody */
-		if (is_shown(it, place->target, file) && cover_source_read(file->root, file->name, &source, sum))
+		if (is_shown(it, place->target, file) &&
+			cover_source_read(file->root, file->name, &source, sum))
 			file->sha256 = xstrdup(sum);
 	}
 }

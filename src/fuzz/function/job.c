@@ -162,7 +162,8 @@ static size_t mounts_add(const struct fuzzing *it, const struct place *place, co
 	*ret_source = target->alone ? xfmt("%s/%s", target->root, target->file) : xstrdup(target->root);
 	*ret_target = target->alone ? xfmt(FUNCTION_ROOT "/%s", target->file) : xstrdup(FUNCTION_ROOT);
 	list[count] = (struct cell_mount){.source = *ret_source, .target = *ret_target};
-	if (!target->alone) { /* a file is looked at for each cell: editors put another in its place whenever they save */
+	if (!target->alone) { /* a file is looked at for each cell: editors put another in its place
+				 whenever they save */
 		list[count].device = target->device;
 		list[count].inode = target->inode;
 	}
