@@ -4,12 +4,14 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <linux/magic.h>
 #include <fnmatch.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/fsuid.h>
 #include <strings.h>
 #include <sys/stat.h>
+#include <sys/statfs.h>
 #include <unistd.h>
 
 #include "base/fs_walk.h"
@@ -33,6 +35,8 @@ struct part {
 	enum { PART_NAME, PART_BEGIN, PART_END, PART_GLOB } kind;
 };
 
+#define LINKS_MAX 40 /* on the way to one file, as the kernel has it */
+#define ALIASES_MAX 256
 #define PARTS_MAX 8 /* names between slashes; more are as many as these, the last ones */
 
 struct glob {
@@ -202,8 +206,16 @@ bool fs_ids_have(const struct fs_ids *ids, dev_t device, ino_t inode)
 	return false;
 }
 
+bool fs_is_proc(int fd)
+{
+	struct statfs fs;
+
+	return fd >= 0 && fstatfs(fd, &fs) == 0 && fs.f_type == PROC_SUPER_MAGIC;
+}
+
 /* Enters a folder, unless it is gone. `closed` is told of those that cannot be listed; NULL: they are left out, but
- * for our own, which are an error. It is told of those with one of these ids, too. */
+ * for our own, which are an error. It is told of those with one of these ids, too, and of the kernel's list of
+ * processes, mounted below: its links lead to whatever those have open. */
 static int find_enter(struct fs_walk *walk, const char *name, const struct fs_ids *ids, fs_match_fn *closed, void *data,
 	bool *ret_mounts, struct err *err)
 {
@@ -217,6 +229,8 @@ static int find_enter(struct fs_walk *walk, const char *name, const struct fs_id
 	if (fd < 0 && errno == EXDEV) {
 		fd = fs_open_across(top, name, O_RDONLY | O_DIRECTORY);
 		*ret_mounts = true;
+		if (closed && fs_is_proc(fd))
+			return closed(data, path, true, err) < 0 ? -1 : 0;
 	}
 	if (fd < 0 && (errno == ENOENT || errno == ENOTDIR || errno == ELOOP))
 		return 0;
@@ -271,16 +285,29 @@ struct finder {
 	void *data;
 	bool *mounts;
 	int top;
-	char **targets; /* of links that matched */
+	struct target {
+		char *path;
+		bool is_dir;
+	} *targets; /* of links that matched, and what matches below a link */
 	size_t target_count;
+	struct alias {
+		char *link, *folder;
+	} *aliases; /* links on the way to what matches */
+	size_t alias_count;
+	uint64_t left; /* entries that may still be looked at below those */
 };
 
 static void finder_done(struct finder *finder)
 {
 	globs_done(&finder->globs);
 	for (size_t i = 0; i < finder->target_count; i++)
-		free(finder->targets[i]);
+		free(finder->targets[i].path);
 	free(finder->targets);
+	for (size_t i = 0; i < finder->alias_count; i++) {
+		free(finder->aliases[i].link);
+		free(finder->aliases[i].folder);
+	}
+	free(finder->aliases);
 }
 
 /* Whether the way to it, or itself, matches. */
@@ -300,66 +327,144 @@ static bool is_matched(const struct globs *globs, const char *above, const char 
 	return matches;
 }
 
-/* Where a link leads, by the names alone: relative to the top, or NULL if that is outside. */
-static char *link_target(const char *above, const char *path, const char *text)
+/* The rest of a way behind a link with this text, if it stays below the top: from where the link is,
+ * or from the top if it is the host's own path. NULL: it leads elsewhere. */
+static char *behind_link(const char *above, const char *text, const char *rest, struct buf *done)
 {
 	size_t top = above ? strlen(above) : 0;
-	bool below = top > 0 && strncmp(text, above, top) == 0 && text[top] == '/'; /* by the host's own path */
-	const char *slash = below ? NULL : strrchr(path, '/');
+	bool below = top > 0 && strncmp(text, above, top) == 0 && text[top] == '/';
 
-	text += below ? top + 1 : 0;
-	own(freep) char *whole = xfmt("%.*s/%s", slash ? (int)(slash - path) : 0, path, text);
-	char *rest = whole, *name;
-	struct buf out = {0};
-
-	while (text[0] != '/' && (name = strsep(&rest, "/"))) {
-		if (!*name || strcmp(name, ".") == 0)
-			continue;
-		if (strcmp(name, "..") != 0) {
-			buf_fmt(&out, "%s%s", out.len > 0 ? "/" : "", name);
-			continue;
-		}
-		const char *last = out.len > 0 ? strrchr(out.data, '/') : NULL;
-		if (out.len == 0)
-			break; /* it leads out */
-		out.len = last ? (size_t)(last - out.data) : 0;
-		out.data[out.len] = '\0';
-	}
-	if (text[0] != '/' && !rest && out.len > 0)
-		return buf_take(&out);
-	buf_done(&out);
-	return NULL;
+	if (text[0] == '/' && !below)
+		return NULL;
+	if (below)
+		done->len = 0;
+	return xfmt("%s/%s", below ? text + top : text, rest);
 }
 
-/* A link with such a name leads to a secret under another: that file is found, too. A folder is not: it may be all there is. */
+/* Goes to a name of the folder `done`, as the kernel would: true, or false if it is a link, or is not
+ * there (*ret_error). */
+static bool step_to(const struct finder *finder, const char *name, struct buf *done, struct stat *ret,
+	bool *ret_error)
+{
+	size_t len = done->len;
+
+	*ret_error = false;
+	if (!*name || strcmp(name, ".") == 0)
+		return true;
+	if (strcmp(name, "..") == 0) {
+		const char *last = len > 0 ? memrchr(done->data, '/', len) : NULL;
+		*ret_error = len == 0;
+		done->len = last ? (size_t)(last - done->data) : 0;
+	} else {
+		buf_fmt(done, "%s%s", len > 0 ? "/" : "", name);
+		*ret_error = fstatat(finder->top, done->data, ret, AT_SYMLINK_NOFOLLOW) < 0;
+	}
+	if (done->data)
+		done->data[done->len] = '\0';
+	return !*ret_error && (strcmp(name, "..") == 0 || !S_ISLNK(ret->st_mode));
+}
+
+/* Where a path leads, by whatever links: relative to the top and without any, or NULL if that is
+ * outside, or nothing. */
+static char *resolve(const struct finder *finder, const char *path, struct stat *ret)
+{
+	own(freep) char *rest = xstrdup(path);
+	own(buf_done) struct buf done = {0};
+	char text[4096];
+	int links = 0;
+
+	for (char *at = rest; *at;) {
+		size_t len = strcspn(at, "/"), before = done.len;
+		own(freep) char *name = strndup(at, len);
+		bool error;
+		at += len + (at[len] == '/');
+		if (step_to(finder, name, &done, ret, &error))
+			continue;
+		ssize_t got = -1;
+		if (!error && ++links <= LINKS_MAX)
+			got = readlinkat(finder->top, done.data, text, sizeof(text) - 1);
+		if (got <= 0)
+			return NULL;
+		text[got] = '\0';
+		done.len = before;
+		char *next = behind_link(finder->above, text, at, &done);
+		if (!next)
+			return NULL;
+		done.data[done.len] = '\0';
+		free(rest);
+		at = rest = next;
+	}
+	if (done.len == 0 || fstatat(finder->top, done.data, ret, AT_SYMLINK_NOFOLLOW) < 0)
+		return NULL;
+	return buf_take(&done);
+}
+
+static bool is_at_or_below(const char *path, const char *folder)
+{
+	size_t len = strlen(folder);
+
+	return strncmp(path, folder, len) == 0 && (path[len] == '/' || path[len] == '\0');
+}
+
+/* What matches by itself is found in any case. */
+static void add_target(struct finder *finder, const char *path, bool is_dir)
+{
+	if (is_matched(&finder->globs, finder->above, path))
+		return;
+	size_t count = finder->target_count++;
+	finder->targets = xrealloc(finder->targets, count + 1, sizeof(*finder->targets));
+	finder->targets[count] = (struct target){xstrdup(path), is_dir};
+}
+
+/* A link with such a name leads to a secret under another: that is found, too, unless it is a folder
+ * that the link is in, which may be all there is. */
 static void find_target(struct finder *finder, const char *path)
 {
-	char text[4096];
 	struct stat st;
-	own(freep) char *at = xstrdup(path);
+	own(freep) char *at = resolve(finder, path, &st);
 
-	for (int links = 0; links < 8; links++) {
-		ssize_t len = readlinkat(finder->top, at, text, sizeof(text) - 1);
-		if (len <= 0)
-			return;
-		text[len] = '\0';
-		char *next = link_target(finder->above, at, text);
-		free(at);
-		at = next;
-		own(fd_closep) int fd = at ? fs_open_across(finder->top, at, O_PATH) : -1; /* no link on the way */
-		if (fd < 0 || fstat(fd, &st) < 0)
-			return;
-		if (S_ISLNK(st.st_mode))
-			continue;
-		for (size_t i = 0; i < finder->target_count; i++)
-			if (strcmp(finder->targets[i], at) == 0)
-				return;
-		if (!S_ISREG(st.st_mode) || is_matched(&finder->globs, finder->above, at))
-			return;
-		finder->targets = xrealloc(finder->targets, finder->target_count + 1, sizeof(*finder->targets));
-		finder->targets[finder->target_count++] = ptr_take(&at);
-		return;
-	}
+	if (at && (S_ISREG(st.st_mode) || (S_ISDIR(st.st_mode) && !is_at_or_below(path, at))))
+		add_target(finder, at, S_ISDIR(st.st_mode));
+}
+
+/* Whether a folder of this path could hold what matches by its path: it may be `a`, where "a/b" is
+ * looked for. */
+static bool is_on_the_way(const struct globs *globs, const char *above, const char *path)
+{
+	size_t rest = strlen(path), len;
+	const char *name;
+
+	if (!name_before(path, &rest, &name, &len))
+		return false;
+	for (size_t i = 0; i < globs->count; i++)
+		for (size_t k = 1; k < globs->at[i].count; k++) {
+			const struct glob *glob = &globs->at[i];
+			struct glob top = {.count = glob->count - k};
+			memcpy(top.parts, glob->parts + k, top.count * sizeof(top.parts[0]));
+			if (part_matches(&top.parts[0], name, len) && folders_match(&top, above, path, rest))
+				return true;
+		}
+	return false;
+}
+
+/* A link in the place of such a folder: what is in the folder that it leads to goes by this path,
+ * too. */
+static int find_alias(struct finder *finder, const char *path, struct err *err)
+{
+	struct stat st;
+
+	if (!is_on_the_way(&finder->globs, finder->above, path))
+		return 0;
+	own(freep) char *at = resolve(finder, path, &st);
+	if (!at || !S_ISDIR(st.st_mode))
+		return 0;
+	if (finder->alias_count == ALIASES_MAX)
+		return err_set(err, ERR_LIMIT, "search a folder: more than %d links to folders that could hold secrets",
+			ALIASES_MAX);
+	size_t count = finder->alias_count++;
+	finder->aliases = xrealloc(finder->aliases, count + 1, sizeof(*finder->aliases));
+	finder->aliases[count] = (struct alias){xstrdup(path), ptr_take(&at)};
+	return 0;
 }
 
 static int find_step(struct fs_walk *walk, const struct dirent *entry, void *data, struct err *err)
@@ -374,19 +479,88 @@ static int find_step(struct fs_walk *walk, const struct dirent *entry, void *dat
 			find_target(finder, path);
 		return finder->fn(finder->data, path, is_dir, err) < 0 ? -1 : 0;
 	}
+	if (kind == DT_LNK)
+		return find_alias(finder, path, err);
 	return is_dir ? find_enter(walk, entry->d_name, finder->ids, finder->fn, finder->data, finder->mounts, err) : 0;
+}
+
+struct alias_walk {
+	struct finder *finder;
+	const char *folder;
+	char *above; /* as if it were where the link is */
+};
+
+static int told_already(void *data, const char *path, bool is_dir, struct err *err)
+{
+	(void)data, (void)path, (void)is_dir, (void)err;
+	return 0;
+}
+
+static int alias_step(struct fs_walk *walk, const struct dirent *entry, void *data, struct err *err)
+{
+	const struct alias_walk *it = data;
+	unsigned char kind = fs_entry_kind(fs_walk_fd(walk), entry);
+	const char *path = buf_text(&walk->path);
+
+	if (it->finder->left-- == 0)
+		return err_set(err, ERR_LIMIT,
+			"search a folder: too many entries behind links to folders that could hold secrets");
+	if (globs_match(&it->finder->globs, it->above, path)) {
+		own(freep) char *whole = xfmt("%s/%s", it->folder, path);
+		if (kind == DT_LNK)
+			find_target(it->finder, whole);
+		add_target(it->finder, whole, kind == DT_DIR);
+		return 0;
+	}
+	if (kind != DT_DIR || walk->depth >= PARTS_MAX) /* no glob reaches further below the link */
+		return 0;
+	return find_enter(walk, entry->d_name, &(struct fs_ids){NULL, 0}, told_already, NULL,
+		it->finder->mounts, err);
+}
+
+static int find_below_links(struct finder *finder, uint64_t max_entries, struct err *err)
+{
+	finder->left = max_entries;
+	for (size_t i = 0; i < finder->alias_count; i++) {
+		const struct alias *alias = &finder->aliases[i];
+		const char *top = finder->above ? finder->above : "";
+		own(freep) char *above = xfmt("%s/%s", top, alias->link);
+		struct alias_walk it = {finder, alias->folder, above};
+		own(fd_closep) int folder =
+			fs_open_across(finder->top, alias->folder, O_RDONLY | O_DIRECTORY);
+		if (folder >= 0 && walk_below(folder, max_entries, alias_step, &it, err) < 0)
+			return -1;
+	}
+	return 0;
+}
+
+/* Each once, and nothing of what is in a folder that is told of itself. */
+static bool is_told(const struct finder *finder, size_t index)
+{
+	const char *path = finder->targets[index].path;
+
+	for (size_t i = 0; i < finder->target_count; i++) {
+		const char *other = finder->targets[i].path;
+		bool same = strcmp(path, other) == 0;
+		if (same ? i < index : finder->targets[i].is_dir && is_at_or_below(path, other))
+			return true;
+	}
+	return false;
 }
 
 int fs_find_ids(int dir, const char *above, const char *const *globs, const struct fs_ids *ids, uint64_t max_entries, fs_match_fn *fn,
 	void *data, bool *ret_mounts, struct err *err)
 {
-	own(finder_done) struct finder finder = {globs_read(globs), above, ids, fn, data, ret_mounts, dir, NULL, 0};
+	own(finder_done) struct finder finder = {.globs = globs_read(globs), .above = above, .ids = ids, .fn = fn,
+		.data = data, .mounts = ret_mounts, .top = dir};
 
 	*ret_mounts = false;
-	if (walk_below(dir, max_entries, find_step, &finder, err) < 0)
+	if (walk_below(dir, max_entries, find_step, &finder, err) < 0 ||
+		find_below_links(&finder, max_entries, err) < 0)
 		return -1;
 	for (size_t i = 0; i < finder.target_count; i++)
-		if (fn(data, finder.targets[i], false, err) < 0)
+		if (!is_told(&finder, i) &&
+			fn(data, finder.targets[i].path, finder.targets[i].is_dir, err) < 0)
 			return -1;
 	return 0;
 }

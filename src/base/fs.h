@@ -51,8 +51,9 @@ void fs_copy_report_done(struct fs_copy_report *report);
 
 /* Walks below `dir`, other mounts there included (*ret_mounts says whether there were any), and calls
  * `fn` with the path (relative) of each entry that matches one of the globs, of each socket and FIFO, and of each folder that
- * cannot be listed but whose content may be reached all the same; a match is not entered. Of a link that matches, the file that it
- * leads to below `dir` is found, too. Stops with ERR_LIMIT beyond max_entries.
+ * cannot be listed but whose content may be reached all the same; a match is not entered. Of a link that matches, what it
+ * leads to below `dir` is found, too, but for a folder that the link is in; and so is what matches by a path that leads through a link
+ * to a folder below `dir`. Stops with ERR_LIMIT beyond max_entries.
  *
  * Globs: "x" is a name in any folder, "a/b" the name b in any folder a, "/x" a path from the top, "!x" what does not match whatever
  * comes before it. Case does not count. `above` is the path of `dir` itself, whose names count for an "a/b"; NULL: not known. */
@@ -69,6 +70,8 @@ struct fs_ids {
 	const struct fs_id *id;
 	size_t count;
 };
+/* Whether it is of the kernel's own file system of processes. */
+bool fs_is_proc(int fd);
 bool fs_ids_have(const struct fs_ids *ids, dev_t device, ino_t inode);
 MUST_CHECK int fs_find_ids(int dir, const char *above, const char *const *globs, const struct fs_ids *ids, uint64_t max_entries, fs_match_fn *fn,
 	void *data, bool *ret_mounts, struct err *err);

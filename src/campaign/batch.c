@@ -164,6 +164,7 @@ bool batch_flush(struct campaign *campaign)
 
 	campaign->flush = loop_remove(campaign->flush);
 	campaign->flushed_ns = clock_now();
+	campaign_count_doors(campaign); /* each verdict is flushed soon, and what it may cost with it */
 	/* the audit log first: nothing is in the ledger that is not there */
 	if (audit_flush(campaign->audit, &err) < 0 || ledger_begin(campaign->ledger, &err) < 0 || write_all(campaign, &err) < 0 ||
 		ledger_commit(campaign->ledger, &err) < 0) {

@@ -451,7 +451,7 @@ const uint8_t *campaign_grid(const struct campaign *campaign, size_t *ret_count)
 static int take_unfinished(void *data, const struct run_record *run)
 {
 	struct campaign *campaign = data;
-	const struct sched_run again = { run->number, run->attempt, 0 };
+	const struct sched_run again = { .number = run->number, .attempt = run->attempt };
 
 	sched_add_again(&campaign->sched, &again);
 	return 0;

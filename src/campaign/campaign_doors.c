@@ -160,7 +160,7 @@ int worker_open_doors(struct worker *worker, uint64_t number, struct err *err)
 		return -1;
 	if (campaign->replay >= 0)
 		replay = recording_open(campaign->replay, number);
-	worker->doors = doors_run_open(campaign->doors, number, log, record, replay);
+	worker->doors = doors_run_open(campaign->doors, number, &worker->before, log, record, replay);
 	return 0;
 }
 

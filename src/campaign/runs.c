@@ -171,7 +171,8 @@ static void run_finish(struct worker *worker, const struct cell_result *result)
 		batch_note(campaign, "again", run->number, "attempt %u: %s", attempt, run->cause);
 	batch_add(campaign, run, again ? 0 : ++record->last_seq);
 	worker_audit_end(worker, result);
-	const struct sched_run next = { run->number, run->attempt, worker->ours };
+	struct sched_run next = { run->number, run->attempt, worker->ours, worker->before };
+	totals_add(&next.spent, &run->network);
 	sched_ended(&campaign->sched, again ? &next : NULL);
 	count_failure(campaign, run);
 	check_hope(campaign, run, result);
@@ -188,7 +189,9 @@ static void on_closed(void *data, const struct door_totals *totals)
 {
 	struct worker *worker = data;
 
-	worker->run.network = *totals;
+	const struct door_account all = { .used = *totals, .reserved = worker->before };
+
+	account_settled(&all, &worker->run.network); /* of this try alone, as its record is */
 	campaign_count_doors(worker->campaign);
 	run_finish(worker, worker->result);
 }
@@ -295,6 +298,7 @@ int worker_begin(struct campaign *campaign, struct worker *worker, const struct 
 {
 	char name[24];
 
+	worker->before = run->spent;
 	(void)plan_session_name(campaign->status.campaign.plan.runs, run->number, name, sizeof(name));
 	if (stdin_open(campaign, &worker->in, err) < 0 || session_create(&worker->session, campaign->sessions, name, err) < 0 ||
 		worker_open_doors(worker, run->number, err) < 0) {

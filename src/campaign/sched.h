@@ -10,6 +10,7 @@
 #include <stdint.h>
 
 #include "campaign/ledger/plan.h"
+#include "door/policy/budget.h"
 
 enum sched_what {
 	SCHED_START, /* `run`, now */
@@ -21,6 +22,7 @@ struct sched_run {
 	uint64_t number;
 	unsigned attempt; /* from 1 */
 	unsigned ours; /* tries that failed by no fault of the program's */
+	struct door_totals spent; /* by earlier tries, at doors: its budget is for all of them */
 };
 
 struct sched_next {

@@ -25,6 +25,7 @@ struct worker {
 	struct run_record run;
 	unsigned ours; /* see sched_run */
 	struct doors_run *doors; /* NULL: none, or closed */
+	struct door_totals before; /* what earlier tries of its run spent there */
 	struct door_audit verdicts; /* of them, in the audit log */
 	const struct cell_result *result; /* its cell is over, its doors are not yet */
 	char *spent; /* that a budget of its own or of all is used up, in a sentence; NULL: none is */

@@ -3,8 +3,8 @@
 #include <errno.h>
 #include <string.h>
 
-#include "base/fs.h"
 #include "base/term.h"
+#include "cli/campaign_reach.h"
 #include "cli/config.h"
 #include "cli/fuzz_options.h"
 #include "run/hidden.h"
@@ -103,7 +103,10 @@ static int parse(struct campaign_words *words, struct err *err)
 		copies[i] = xstrdup(words->argv[i]);
 	failed = parse_words(words, err);
 	const char *text = failed ? NULL : words->options.run.profile;
-	if (text && profile_load(&words->profile, text, err) < 0) {
+	if (text &&
+		(profile_load(&words->profile, text, err) < 0 ||
+			(!words->options.trust &&
+				profile_check_reach(&words->profile, text, err) < 0))) {
 		failed = -1;
 	} else if (text) {
 		cli_parse_done(&verb_campaign_run, &words->options, &words->args);
@@ -118,106 +121,82 @@ static int parse(struct campaign_words *words, struct err *err)
 
 /* ---- what a file may say ---- */
 
-static bool is_one_of(const char *word, const char *const *names, size_t count)
+/* A file may have come with a clone, and to name it is not to have read it: that it runs a program
+ * in cells is what everybody expects, that it reaches what is the user's, or writes outside of this
+ * folder, is not. */
+static int refuse_reach(const char *file, const char *word, struct err *err)
 {
-	for (size_t i = 0; i < count; i++)
-		if (strncmp(word, names[i], strlen(names[i])) == 0)
+	own(buf_done) struct buf shown = {0}, what = {0};
+
+	term_line(file, strlen(file), 120, &shown);
+	term_line(word + 2, strlen(word + 2), 120, &what);
+	return err_set(err, ERR_USAGE,
+		"'%s' sets '%s', which reaches outside the sandbox: check the file, then add --trust, or pass the option yourself",
+		buf_text(&shown), buf_text(&what));
+}
+
+static bool is_typed(const struct cli_args *typed, const char *word)
+{
+	for (size_t i = 0; i < typed->given.count; i++)
+		if (strncmp(typed->given.items[i], word, strlen(word)) == 0)
 			return true;
 	return false;
 }
 
-/* Whether a new folder would be made below this one, reached through no link that leads out, and not in what is hidden from cells. */
-static bool is_made_here(const char *path)
+/* In *opened: what is taken, and to be said. */
+static int check_file(const struct config_words *config, const char *file,
+	const struct cli_args *typed, struct buf *opened, struct err *err)
 {
-	own(freep) char *part = xstrdup(path);
+	bool trusted = is_typed(typed, "--trust");
 
-	if (strstr(path, "..") || fs_is_hidden(cell_default_hide, NULL, path + strspn(path, "/")))
-		return false;
-	while (!path_is_here(part, strlen(part))) {
-		char *slash = strrchr(part, '/');
-		if (access(part, F_OK) == 0 || slash == part)
-			return false;
-		if (!slash)
-			return true;
-		*slash = '\0';
-	}
-	return true;
-}
-
-/* SRC:DST:rw of what is not this project's own, or is hidden from cells elsewhere: hooks of a repository, keys, a state. */
-static bool writes_elsewhere(const char *mount)
-{
-	size_t len = strcspn(mount, ":"), all = strlen(mount);
-	own(freep) char *source = xfmt("%.*s", (int)len, mount), *real = realpath(source, NULL);
-
-	if (all < 3 || strcmp(mount + all - 3, ":rw") != 0)
-		return false;
-	return !real || !path_is_here(source, len) || fs_is_hidden(cell_default_hide, NULL, real + 1);
-}
-
-/* A file may have come with a clone, and to name it is not to have read it: that it runs a program in cells is what everybody expects, that
- * it runs a shell outside of them, or writes outside of this folder, is not. */
-static bool needs_trust(const char *word)
-{
-	static const char *const names[] = {"--on-alert=", "--no-sandbox", "--backend=none", "--no-default-hide"};
-	const char *value = strchr(word, '=');
-
-	if (strncmp(word, "--output=", 9) == 0)
-		return !is_made_here(value + 1);
-	if (strncmp(word, "--mount=", 8) == 0)
-		return writes_elsewhere(value + 1);
-	return is_one_of(word, names, ARRAY_LEN(names));
-}
-
-/* What is not the project's own: folders and files elsewhere, the user's variables, doors. */
-static bool opens(const char *word)
-{
-	static const char *const names[] = {"--pass-env=", "--secret-env=", "--allow=", "--service=", "--secret-door=", "--upstream-proxy=",
-		"--resolver=", "--image=", "--no-default-hide", "--uid=", "--profile="};
-	static const char *const paths[] = {"--mount=", "--stdin=", "--network-replay=", "--prices=", "--audit="};
-	const char *value = strchr(word, '=');
-
-	if (is_one_of(word, paths, ARRAY_LEN(paths)))
-		return !path_is_here(value + 1, *(word + 2) == 'm' ? strcspn(value + 1, ":") : strlen(value + 1));
-	return strcmp(word, "--image=host") != 0 && is_one_of(word, names, ARRAY_LEN(names));
-}
-
-static int check_file(const struct config_words *config, const char *file, const struct cli_args *typed, struct err *err)
-{
-	own(buf_done) struct buf shown = {0}, opened = {0};
-	bool trusted = false;
-
-	for (size_t i = 0; i < typed->given.count; i++)
-		trusted = trusted || strcmp(typed->given.items[i], "--trust") == 0;
-	term_line(file, strlen(file), 120, &shown);
 	for (size_t i = 0; i < config->count; i++) {
 		const char *word = config->words[i];
-		if (!trusted && needs_trust(word)) {
-			own(buf_done) struct buf what = {0};
-			term_line(word + 2, strlen(word + 2), 120, &what);
-			return err_set(err, ERR_USAGE,
-				"'%s' sets '%s', which runs or writes outside the sandbox: check the file, then add --trust, or pass the option "
-				"yourself",
-				buf_text(&shown), buf_text(&what));
-		}
-		if (opens(word)) {
-			buf_str(&opened, opened.len ? ", " : "");
-			term_line(word + 2, strcspn(word + 2, ","), 120, &opened); /* after it a door may have a credential */
+		enum campaign_reach reach = campaign_reach(word);
+		if (!trusted && reach == REACH_OUT)
+			return refuse_reach(file, word, err);
+		if (reach == REACH_SAID || (reach == REACH_OUT && campaign_is_access(word))) {
+			buf_str(opened, opened->len ? ", " : "");
+			term_line(word + 2, strcspn(word + 2, ","), 120,
+				opened); /* after it a door may have a credential */
 		}
 	}
-	if (opened.len) /* with --quiet, too: nobody has read the file yet */
-		cli_say("'%s' gives its cells access to: %s", buf_text(&shown), buf_text(&opened));
+	return 0;
+}
+
+/* With --quiet, too: nobody has read the file yet. */
+static void say_opened(const char *file, const struct buf *opened)
+{
+	own(buf_done) struct buf shown = {0};
+
+	if (!opened->len)
+		return;
+	term_line(file, strlen(file), 120, &shown);
+	cli_say("'%s' gives its cells access to: %s", buf_text(&shown), buf_text(opened));
+}
+
+/* A profile that the file names, and nobody else, is part of the file. */
+static int check_profile(const struct campaign_words *words, const char *file,
+	const struct cli_args *typed, struct err *err)
+{
+	if (!file || !words->options.run.used || is_typed(typed, "--trust") ||
+		profile_chosen(NULL) || is_typed(typed, "--profile="))
+		return 0;
+	for (int i = 0; i < words->profile_words; i++)
+		if (campaign_reach(words->argv[i]) == REACH_OUT)
+			return refuse_reach(words->options.run.used->name, words->argv[i], err);
 	return 0;
 }
 
 int campaign_words_build(struct campaign_words *ret, const char *file, const struct cli_args *typed, struct err *err)
 {
+	own(buf_done) struct buf opened = {0};
+
 	*ret = (struct campaign_words){0};
 	if (file) {
 		struct config_words config = {0};
 		if (config_read(&verb_campaign_run, file, &config, err) < 0)
 			return -1;
-		if (check_file(&config, file, typed, err) < 0) {
+		if (check_file(&config, file, typed, &opened, err) < 0) {
 			config_words_done(&config);
 			return -1;
 		}
@@ -231,9 +210,10 @@ int campaign_words_build(struct campaign_words *ret, const char *file, const str
 		word_add(ret, word);
 	}
 	words_add(ret, &typed->given);
-	if (parse(ret, err) < 0)
+	if (parse(ret, err) < 0 || check_profile(ret, file, typed, err) < 0)
 		return -1;
-	if (ret->options.run.used && !ret->options.run.quiet)
+	say_opened(file, &opened);
+	if (ret->options.run.used && (file || !ret->options.run.quiet))
 		profile_say_opens(ret->options.run.used);
 	ret->command = typed->command ? typed->command : ret->file_command;
 	if (!ret->command)
@@ -338,6 +318,16 @@ char *campaign_words_outside(const struct campaign_words *words, size_t nth)
 	if (bare && nth == 0)
 		return xstrdup("every run: it has no sandbox");
 	return options->on_alert && nth == (bare ? 1 : 0) ? xfmt("--on-alert=%s", options->on_alert) : NULL;
+}
+
+char *campaign_words_access(const struct campaign_words *words, size_t nth)
+{
+	const struct cli_list *given = &words->args.given;
+
+	for (size_t i = 0; i < given->count; i++)
+		if (campaign_is_access(given->items[i]) && nth-- == 0)
+			return xstrdup(given->items[i]);
+	return NULL;
 }
 
 int campaign_words_load(struct campaign_words *ret, const struct campaign_record *record, const char *file,

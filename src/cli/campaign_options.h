@@ -33,8 +33,9 @@ struct campaign_words {
 	int profile_words; /* the first of argv, which are its */
 };
 
-/* The file's (NULL: none) and then the user's own: what is typed wins. What of a file runs on this machine and in no cell is taken with
- * --trust only; what else of this machine it opens to the cells is said. */
+/* The file's (NULL: none) and then the user's own: what is typed wins. What of a file reaches this
+ * machine or what is the user's is taken with --trust only (campaign_reach.h); what else it opens
+ * to the cells is said. */
 MUST_CHECK int campaign_words_build(struct campaign_words *ret, const char *file, const struct cli_args *typed,
 	struct err *err);
 /* As the ledger has it, and then the user's own; --env from the file too, if one is named. */
@@ -44,6 +45,9 @@ MUST_CHECK int campaign_words_load(struct campaign_words *ret, const struct camp
 MUST_CHECK int campaign_words_look(struct campaign_words *ret, const struct campaign_record *record, struct err *err);
 /* What runs on this machine and in no cell: the nth, as an option; NULL: there are no more. The caller frees. */
 char *campaign_words_outside(const struct campaign_words *words, size_t nth);
+/* What of this machine its cells get: mounts, doors, variables, whatever folder they are seen from.
+ * The nth, as above. */
+char *campaign_words_access(const struct campaign_words *words, size_t nth);
 /* Fills the record's words, env_names, plan and limits. */
 void campaign_words_save(const struct campaign_words *words, struct campaign_record *record);
 void campaign_words_done(struct campaign_words *words);

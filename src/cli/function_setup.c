@@ -256,24 +256,47 @@ void function_setup_rename(struct function_setup *it, const char *name)
 	it->targets.list[0].name = xstrdup(name);
 }
 
+/* What is named below this folder is of this project: a link in it would else choose another folder
+ * of the user's that cells are shown. */
+static int check_way(const char *typed, const struct function_target *target, struct err *err)
+{
+	own(freep) char *path = xfmt("%s/%s", target->root, target->file);
+	own(buf_done) struct buf shown = {0}, whole = {0};
+
+	if (*typed == '/' || strncmp(typed, "..", 2) == 0 || strstr(typed, "/..") ||
+		path_is_here(path, strlen(path)))
+		return 0;
+	term_line(typed, strlen(typed), 120, &shown);
+	term_line(path, strlen(path), 200, &whole);
+	return err_set(err, ERR_USAGE,
+		"'%s' is behind a link that leads out of this folder: name what it points to, '%s'",
+		buf_text(&shown), buf_text(&whole));
+}
+
+static int take_target(struct function_setup *it, const char *typed, struct err *err)
+{
+	size_t before = it->targets.count;
+
+	if (function_targets_read(typed, &it->targets, err) < 0)
+		return -1;
+	for (size_t i = before; i < it->targets.count; i++) {
+		strings_add(&it->typed, typed);
+		if (check_way(typed, &it->targets.list[i], err) < 0)
+			return -1;
+	}
+	return 0;
+}
+
 static int take_targets(struct function_setup *it, char *const *words, struct err *err)
 {
 	size_t count = 0;
 
-	for (; words && words[count]; count++) {
-		size_t before = it->targets.count;
-		if (function_targets_read(words[count], &it->targets, err) < 0)
+	for (; words && words[count]; count++)
+		if (take_target(it, words[count], err) < 0)
 			return -1;
-		for (size_t i = before; i < it->targets.count; i++)
-			strings_add(&it->typed, words[count]);
-	}
-	for (size_t i = 0; i < it->cli->targets.count; i++, count++) {
-		size_t before = it->targets.count;
-		if (function_targets_read(it->cli->targets.items[i], &it->targets, err) < 0)
+	for (size_t i = 0; i < it->cli->targets.count; i++, count++)
+		if (take_target(it, it->cli->targets.items[i], err) < 0)
 			return -1;
-		for (size_t k = before; k < it->targets.count; k++)
-			strings_add(&it->typed, it->cli->targets.items[i]);
-	}
 	if (!count)
 		return err_set(err, ERR_USAGE, "'hotcell fuzz function' needs a target: FILE:FUNCTION, a harness's file, or a folder");
 	return it->cli->root ? function_targets_root(&it->targets, it->cli->root, err) : 0;

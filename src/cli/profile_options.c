@@ -4,6 +4,7 @@
 
 #include "base/term.h"
 #include "base/yaml.h"
+#include "cli/campaign_reach.h"
 #include "cli/config.h"
 #include "cli/file_schema.h"
 #include "cli/cmd/verbs.h"
@@ -99,6 +100,31 @@ int profile_load(struct profile *ret, const char *text, struct err *err)
 	return -1;
 }
 
+/* What is named may have come with a clone, and to name it is not to have read it. That it lets a
+ * name on the network through is what everybody expects; that it speaks to a socket of this
+ * machine, or sends a variable somewhere, is not. Who gives its sum has seen it. */
+int profile_check_reach(const struct profile *profile, const char *text, struct err *err)
+{
+	own(freep) char *name = xstrdup(text);
+	own(buf_done) struct buf shown = {0}, what = {0};
+	size_t count;
+
+	if (profile->builtin || sha256_pin_cut(name))
+		return 0;
+	char **words = profile_words(profile, &count);
+	for (size_t i = 0; i < count && !what.len; i++)
+		if (campaign_reach(words[i]) == REACH_OUT)
+			term_line(words[i] + 2, strlen(words[i] + 2), 100, &what);
+	profile_words_free(words);
+	if (!what.len)
+		return 0;
+	term_line(name, strlen(name), 100, &shown);
+	return err_set(err, ERR_USAGE,
+		"the profile '%s' sets '%s', which reaches outside the sandbox: check it, then name it with its sum, '%s" SHA256_PIN
+		"%s'",
+		buf_text(&shown), buf_text(&what), buf_text(&shown), profile->sum);
+}
+
 const char *profile_chosen(const char *option)
 {
 	const char *text = option ? option : getenv("HOTCELL_PROFILE");
@@ -181,7 +207,9 @@ int profiled_build(struct profiled *ret, const struct cli_verb *verb, const stru
 	*ret = (struct profiled){.verb = verb};
 	if (!chosen)
 		return 0;
-	if (profile_load(&ret->profile, chosen, err) < 0 || options_parse(ret, args, true, err) < 0)
+	if (profile_load(&ret->profile, chosen, err) < 0 ||
+		profile_check_reach(&ret->profile, chosen, err) < 0 ||
+		options_parse(ret, args, true, err) < 0)
 		return -1;
 	if (!typed->quiet)
 		profile_say_opens(&ret->profile);

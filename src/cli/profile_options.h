@@ -8,6 +8,10 @@
 /* NAME, FILE.yaml or a path with a '/', and perhaps @sha256:SUM after it: then a profile with another sum is refused. Every
  * item is also judged by the option it stands for. Errors have code ERR_USAGE. */
 MUST_CHECK int profile_load(struct profile *ret, const char *text, struct err *err);
+/* ERR_USAGE if a file reaches this machine or what is the user's (campaign_reach.h) and `text`
+ * names it without its sum. */
+MUST_CHECK int profile_check_reach(
+	const struct profile *profile, const char *text, struct err *err);
 /* What --profile says, or else HOTCELL_PROFILE; NULL: none. */
 const char *profile_chosen(const char *option);
 /* One line to stderr if a file opens something that a cell without it has not. */

@@ -122,7 +122,7 @@ int run_doors_open(struct run_doors *doors, struct loop *loop, struct err *err)
 	doors->doors = doors_open(loop, &doors->policy, NULL, &events, err);
 	if (!doors->doors)
 		return -1;
-	doors->run = doors_run_open(doors->doors, 1, doors->log, doors->record, doors->replay);
+	doors->run = doors_run_open(doors->doors, 1, NULL, doors->log, doors->record, doors->replay);
 	return 0;
 }
 

@@ -9,6 +9,7 @@
 #include "base/term.h"
 #include "base/weaken.h"
 #include "cli/run_guard.h"
+#include "door/policy/credential.h"
 
 #define MAX_ENV 4096
 #define ID_MAX 65534 /* the last id every kernel can show inside a user namespace as itself */
@@ -347,12 +348,26 @@ static bool has_secret(const char *const *texts, const char *secret)
 	return false;
 }
 
+/* Or one of its parts, which are as good. */
+static bool has_credential(const char *const *texts, const struct secret_door *door)
+{
+	struct credential_parts parts = {0};
+	bool has = door->secret && has_secret(texts, door->secret);
+
+	if (door->secret)
+		credential_parts_make(&parts, door);
+	for (size_t i = 0; i < parts.count && !has; i++)
+		has = has_secret(texts, parts.items[i]);
+	credential_parts_done(&parts);
+	return has;
+}
+
 int run_spec_check_secrets(const struct run_spec *run, const struct door_policy *policy, struct err *err)
 {
 	for (size_t i = 0; i < policy->secret_count; i++) {
 		const struct secret_door *door = &policy->secrets[i];
-		bool env = door->secret && has_secret(run->spec.env, door->secret);
-		if (env || (door->secret && has_secret(run->spec.argv, door->secret)))
+		bool env = has_credential(run->spec.env, door);
+		if (env || has_credential(run->spec.argv, door))
 			return err_set(err, ERR_USAGE,
 				"the credential of the secret door '%s' would be in the cell's %s: leave it out there, the door adds it "
 				"outside",

@@ -499,7 +499,8 @@ static int copy_fd(int fd)
 	return fd < 0 ? -1 : fcntl(fd, F_DUPFD_CLOEXEC, 3);
 }
 
-struct doors_run *doors_run_open(struct doors *doors, uint64_t number, int log, int record, int replay)
+struct doors_run *doors_run_open(struct doors *doors, uint64_t number,
+	const struct door_totals *before, int log, int record, int replay)
 {
 	struct doors_run *run = xcalloc(1, sizeof(*run));
 	uint32_t index = 1;
@@ -510,6 +511,8 @@ struct doors_run *doors_run_open(struct doors *doors, uint64_t number, int log, 
 		.record = copy_fd(record), .replay = copy_fd(replay), .next = doors->runs };
 	doors->taken[index] = true;
 	memset(&doors->accounts[index], 0, sizeof(doors->accounts[index]));
+	if (before != NULL)
+		doors->accounts[index].used = *before;
 	doors->runs = run;
 	tell_open(run);
 	return run;

@@ -46,9 +46,11 @@ MUST_CHECK struct doors *doors_open(struct loop *loop, const struct door_policy 
 void doors_renew(struct doors *doors);
 struct doors *doors_free(struct doors *doors); /* ends it; NULL is fine; returns NULL */
 
-/* log: where the run's verdicts go, opened for appending, or -1. record: where its exchanges are kept, or -1. replay: a
- * recording to answer from, or -1. All three are copied. */
-struct doors_run *doors_run_open(struct doors *doors, uint64_t number, int log, int record, int replay);
+/* before: what earlier tries of the same run have spent, which counts for its budget and in its
+ * totals; NULL: nothing. log: where the run's verdicts go, opened for appending, or -1. record: where
+ * its exchanges are kept, or -1. replay: a recording to answer from, or -1. All three are copied. */
+struct doors_run *doors_run_open(struct doors *doors, uint64_t number,
+	const struct door_totals *before, int log, int record, int replay);
 /* The cell's listeners, in the order of policy_listeners. Copied. */
 void doors_run_listen(struct doors_run *run, const int *fds, size_t count);
 typedef void doors_closed_fn(void *data, const struct door_totals *totals);

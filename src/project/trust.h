@@ -60,7 +60,8 @@ MUST_CHECK int trust_remove(const char *path, bool *ret_removed, struct err *err
 
 /* While this process lives, a cell of it can write below that folder, given without links. */
 void trust_writer(const char *source);
-/* A folder that a cell of another live process can write and that holds the path; NULL: there is none. The caller frees. */
+/* What a cell of another live process can write and that holds the path, or is in it; NULL: there
+ * is none. The caller frees. */
 char *trust_writer_above(const char *path);
 
 #endif

@@ -1,10 +1,14 @@
-/* Processes whose cells have a folder mounted read-write. What is to be hidden from a cell is looked for when it starts: a state folder that is
- * made below such a mount while the cell runs would be the cell's to write. So none is made there, nor an empty one taken, meanwhile.
+/* Processes whose cells have a folder mounted read-write. What is to be hidden from a cell is
+ * looked for when it starts: a state folder that is made below such a mount while the cell runs
+ * would be the cell's to write. So none is made there, nor an empty one taken, meanwhile.
  *
- * Each process has a file in `writers` beside the record, locked as long as it or a child of it lives, with a folder a line. */
+ * Each process has a file in `writers` beside the record, locked as long as it or a child of it
+ * lives, with a folder a line: its device, its inode and its path. A mount follows its folder when
+ * that is renamed, so the inode counts as much as the path. */
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -51,8 +55,52 @@ static bool is_below(const char *folder, const char *path)
 	return strncmp(path, folder, len) == 0 && (path[len] == '/' || path[len] == '\0');
 }
 
-/* The folder of that file that holds the path; NULL: none. */
-static char *folder_above(int folder, const char *name, const char *path)
+/* ---- a path, and all folders that it is in ---- */
+
+struct way {
+	const char *path;
+	struct folder_id {
+		uint64_t device, inode;
+	} *ids; /* the nearest first */
+	size_t count;
+};
+
+static void way_done(struct way *way)
+{
+	free(way->ids);
+}
+
+static bool way_has(const struct way *way, uint64_t device, uint64_t inode)
+{
+	for (size_t i = 0; i < way->count; i++)
+		if (way->ids[i].device == device && way->ids[i].inode == inode)
+			return true;
+	return false;
+}
+
+/* A step up for each step of the path, which has no links. One that is not there is in no folder. */
+static void way_find(const char *path, struct way *ret)
+{
+	own(fd_closep) int at = open(path, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	size_t steps = 1;
+	struct stat st;
+
+	for (const char *c = path; *c; c++)
+		steps += *c == '/';
+	*ret = (struct way){.path = path, .ids = xcalloc(steps, sizeof(*ret->ids))};
+	while (at >= 0 && ret->count < steps && fstat(at, &st) == 0) {
+		ret->ids[ret->count++] =
+			(struct folder_id){(uint64_t)st.st_dev, (uint64_t)st.st_ino};
+		int above = openat(at, "..", O_PATH | O_DIRECTORY | O_CLOEXEC);
+		fd_close(&at);
+		at = above;
+	}
+}
+
+/* ---- who writes there ---- */
+
+/* The folder of that file that holds the path, or is in it; NULL: none. */
+static char *folder_above(int folder, const char *name, const struct way *way)
 {
 	own(buf_done) struct buf text = {0};
 	struct err err;
@@ -61,8 +109,15 @@ static char *folder_above(int folder, const char *name, const char *path)
 		return NULL;
 	char *rest = text.data;
 	for (char *line; rest && (line = strsep(&rest, "\n"));) {
-		own(freep) char *source = trust_path_read(line);
-		if (source && is_below(source, path))
+		uint64_t device, inode;
+		int used = 0;
+		if (sscanf(line, "%" SCNu64 " %" SCNu64 " %n", &device, &inode, &used) < 2 || !used)
+			continue;
+		own(freep) char *source = trust_path_read(line + used);
+		bool within = source && way->path[1] &&
+			is_below(way->path, source); /* a part of it is written to */
+		if (source &&
+			(within || is_below(source, way->path) || way_has(way, device, inode)))
 			return ptr_take(&source);
 	}
 	return NULL;
@@ -70,12 +125,14 @@ static char *folder_above(int folder, const char *name, const char *path)
 
 char *trust_writer_above(const char *path)
 {
+	own(way_done) struct way way = {0};
 	int fd = open_writers(false);
 	DIR *dir = fd < 0 ? NULL : fdopendir(fd);
 	char *found = NULL;
 
 	if (!dir)
 		fd_close(&fd);
+	way_find(path, &way);
 	for (int i = 0; dir && !found && i < LOOKED_AT; i++) {
 		struct dirent *entry = readdir(dir);
 		if (!entry)
@@ -83,7 +140,7 @@ char *trust_writer_above(const char *path)
 		if (entry->d_name[0] == '.' || strcmp(entry->d_name, ours_name) == 0)
 			continue;
 		if (is_held(dirfd(dir), entry->d_name))
-			found = folder_above(dirfd(dir), entry->d_name, path);
+			found = folder_above(dirfd(dir), entry->d_name, &way);
 		else
 			(void)unlinkat(dirfd(dir), entry->d_name, 0); /* of one that has ended */
 	}
@@ -97,6 +154,7 @@ void trust_writer(const char *source)
 {
 	own(fd_closep) int folder = ours >= 0 ? -1 : open_writers(true);
 	own(buf_done) struct buf line = {0};
+	struct stat st = {0};
 
 	if (ours < 0 && folder >= 0) {
 		struct flock lock = {.l_type = F_WRLCK};
@@ -111,6 +169,8 @@ void trust_writer(const char *source)
 		ours = fd_take(&fd);
 		(void)snprintf(ours_name, sizeof(ours_name), "%s", name);
 	}
+	(void)!stat(source, &st); /* one that is not there is not mounted either */
+	buf_fmt(&line, "%" PRIu64 " %" PRIu64 " ", (uint64_t)st.st_dev, (uint64_t)st.st_ino);
 	trust_path_text(source, &line);
 	buf_char(&line, '\n');
 	if (ours >= 0)

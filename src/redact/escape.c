@@ -4,6 +4,7 @@
 
 #include "base/buf.h"
 
+#define ONCE_MAX 12 /* letters of an escape: "\ud83d\udd11" */
 #define NUMBER_MAX 7 /* digits of a character's number in HTML, zeros in front of it included */
 
 int escape_digit(char letter)
@@ -98,6 +99,29 @@ static int read_backslash(const char *at, size_t left, uint32_t *ret)
 	return 2;
 }
 
+/* What is a backslash, and what it escapes, after one reading. */
+static int read_backslash_twice(const char *at, size_t left, uint32_t *ret)
+{
+	char once[ONCE_MAX];
+	size_t ends[ONCE_MAX], from = 0;
+
+	for (size_t len = 0; len < ONCE_MAX; len++) {
+		if (from == left)
+			return len > 0 ? ESCAPE_CUT : 0;
+		uint32_t code = (unsigned char)at[from];
+		int size = at[from] == '\\' ? read_backslash(at + from, left - from, &code) : 1;
+		if (size <= 0 || code >= 0x80 || (len == 0 && code != '\\'))
+			return size < 0 ? ESCAPE_CUT : 0;
+		from += (size_t)size;
+		once[len] = (char)code;
+		ends[len] = from;
+		int used = len > 0 ? read_backslash(once, len + 1, ret) : ESCAPE_CUT;
+		if (used != ESCAPE_CUT)
+			return used > 0 ? (int)ends[used - 1] : 0;
+	}
+	return 0;
+}
+
 /* ---- HTML ---- */
 
 static int read_number(const char *at, size_t left, uint32_t *ret)
@@ -151,6 +175,7 @@ int escape_read(enum escape_kind kind, const char *at, size_t left, uint32_t *re
 		size = begins(at, left, "%25");
 		return size > 0 ? read_digits(at, left, 3, 2, 4, ret) : size;
 	case ESCAPE_BACKSLASH: return read_backslash(at, left, ret);
+	case ESCAPE_BACKSLASH_TWICE: return read_backslash_twice(at, left, ret);
 	case ESCAPE_HTML: return read_html(at, left, ret);
 	case ESCAPE_NONE:
 	case ESCAPE_KINDS: break;

@@ -1,4 +1,4 @@
-/* One character that is written by others: "%C3", "%25C3", "\u00e4", "&quot;". Pure. */
+/* One character that is written by others: "%C3", "%25C3", "\u00e4", "\\u00e4", "&quot;". Pure. */
 #ifndef HOTCELL_REDACT_ESCAPE_H
 #define HOTCELL_REDACT_ESCAPE_H
 
@@ -11,6 +11,7 @@ enum escape_kind {
 	ESCAPE_PERCENT,
 	ESCAPE_PERCENT_TWICE,
 	ESCAPE_BACKSLASH, /* as JSON, C, JavaScript, Python and shells have them; a surrogate pair is one */
+	ESCAPE_BACKSLASH_TWICE, /* JSON in a string of JSON */
 	ESCAPE_HTML,
 	ESCAPE_KINDS
 };

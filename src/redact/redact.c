@@ -65,8 +65,8 @@ struct redactor *redactor_free(struct redactor *redactor)
 
 void redactor_level(struct redactor *redactor)
 {
-	scrub_words_level(redactor->values);
-	scrub_words_level(redactor->words);
+	(void)scrub_words_level(redactor->values);
+	(void)scrub_words_level(redactor->words);
 }
 
 void redactor_freep(struct redactor **redactor)

@@ -37,6 +37,7 @@ enum form_kind {
 	FORM_TEXT, /* each letter may be escaped */
 	FORM_BASE64, /* the same, and it may be broken into lines */
 	FORM_HEX, /* `bytes` are what the digits stand for */
+	FORM_DECIMAL, /* the same, a number for each byte: as lists of bytes are printed */
 };
 
 struct form {
@@ -61,7 +62,7 @@ struct scrub_words {
 	size_t longest;
 	size_t window; /* bytes that are held back at most where what is held back says nothing of the secrets */
 	bool odd; /* one of them has other letters than hold.h has a rule for: the whole window is held back */
-	bool rough; /* so is the secret whose forms are added now */
+	bool rough; /* the secret whose forms are added now is not read in one way */
 	struct sift *sift; /* NULL: all are looked for at every byte */
 	struct scrub_words *others; /* with a sift: those that it does not find; NULL: there are none */
 	struct chunk *chunks; /* what must not be handed on; the newest first */
@@ -101,6 +102,12 @@ static void spell_lower(struct buf *out, unsigned char byte)
 static void spell_upper(struct buf *out, unsigned char byte)
 {
 	buf_char(out, (char)(byte >= 'a' && byte <= 'z' ? byte - ('a' - 'A') : byte));
+}
+
+/* As mails have it: "quoted-printable". */
+static void spell_quoted(struct buf *out, unsigned char byte)
+{
+	buf_fmt(out, byte == '=' || byte >= 0x7f ? "=%02X" : "%c", byte);
 }
 
 /* ---- forms ---- */
@@ -253,6 +260,25 @@ static void hex_heads(struct scrub_words *words, struct buf *heads, size_t form)
 	}
 }
 
+/* The first number, and what may follow it: something between, and the first digit of the next one
+ * or more between. */
+static void decimal_heads(struct scrub_words *words, struct buf *heads, size_t form)
+{
+	static const char between[] = BETWEEN, others[] = BETWEEN "123456789";
+	const unsigned char *bytes = (const unsigned char *)words->forms[form].bytes;
+	char head[HEAD + 1];
+
+	for (size_t i = 0; i < sizeof(between) - 1; i++) {
+		int len = snprintf(head, sizeof(head), "%u%c", bytes[0], between[i]);
+		for (size_t j = 0; len < HEAD && j < sizeof(others) - 1; j++) {
+			head[len] = others[j];
+			head_add(words, heads, form, head);
+		}
+		if (len == HEAD)
+			head_add(words, heads, form, head);
+	}
+}
+
 static bool may_be_escaped(const struct form *form)
 {
 	return form->kind == FORM_TEXT || form->kind == FORM_BASE64;
@@ -265,6 +291,7 @@ static size_t form_longest(const struct form *form)
 	case FORM_TEXT: return form->len * SPELLED_MAX;
 	case FORM_BASE64: return form->len * SPELLED_MAX + (form->len / BREAK_EVERY + 1) * BREAK_MAX;
 	case FORM_HEX: return form->len * (BETWEEN_MAX + 4);
+	case FORM_DECIMAL: return form->len * (BETWEEN_MAX + 3);
 	}
 	return form->len;
 }
@@ -297,6 +324,10 @@ static void words_index(struct scrub_words *words)
 			hex_heads(words, &heads, i);
 			continue;
 		}
+		if (form->kind == FORM_DECIMAL) {
+			decimal_heads(words, &heads, i);
+			continue;
+		}
 		head_add(words, &heads, i, form->bytes);
 		if (may_be_escaped(form)) {
 			form->next = words->letters[(unsigned char)form->bytes[0]];
@@ -310,18 +341,56 @@ static void words_index(struct scrub_words *words)
 		heads_chain(words, (const struct head *)(const void *)heads.data, heads.len / sizeof(struct head));
 }
 
+/* A secret that has itself what looks like an escape is read in two ways by those who escape its other letters only. Nobody
+ * leaves a backslash as it is among others that escape. */
+static bool has_escape(const char *secret, size_t len)
+{
+	static const enum escape_kind kinds[] = {ESCAPE_PERCENT, ESCAPE_HTML};
+	uint32_t code;
+
+	for (size_t i = 0; i < ARRAY_LEN(kinds) * len; i++)
+		if (escape_read(kinds[i / len], secret + i % len, len - i % len, &code) > 0)
+			return true;
+	return false;
+}
+
+static size_t count_letters(const struct scrub_words *words, const struct form *form)
+{
+	size_t count = 0;
+
+	for (size_t i = 0; i < form->len; i++)
+		count += sift_counts(words->odd, (unsigned char)form->bytes[i]);
+	return count;
+}
+
+/* Those of one secret: either all of them are found by sifting, or none. */
+static void forms_judge(struct scrub_words *words, size_t from)
+{
+	bool rough = words->rough;
+
+	for (size_t i = from; i < words->count; i++)
+		rough = rough || (words->forms[i].kind != FORM_HEX &&
+			count_letters(words, &words->forms[i]) < SIFT_LETTERS);
+	for (size_t i = from; i < words->count; i++)
+		words->forms[i].rough = rough;
+}
+
 struct scrub_words *scrub_words_make(const char *const *secrets, size_t count)
 {
 	struct scrub_words *words = xcalloc(1, sizeof(*words));
 
+	for (size_t i = 0; i < count; i++)
+		if (strlen(secrets[i]) >= SCRUB_MIN && !hold_rules(secrets[i]))
+			words->odd = true;
 	for (size_t i = 0; i < count; i++) {
-		size_t len = strlen(secrets[i]);
+		size_t len = strlen(secrets[i]), from = words->count;
 		if (len < SCRUB_MIN)
 			continue;
-		words->odd = words->odd || !hold_rules(secrets[i]);
-		words->rough = !hold_rules(secrets[i]) || strpbrk(secrets[i], "%\\&");
+		words->rough = has_escape(secrets[i], len);
 		form_add(words, FORM_TEXT, secrets[i], len);
 		form_add(words, FORM_HEX, secrets[i], len);
+		form_add(words, FORM_DECIMAL, secrets[i], len);
+		form_spell(words, secrets[i], len, spell_quoted);
 		form_spell(words, secrets[i], len, spell_lower);
 		form_spell(words, secrets[i], len, spell_upper);
 		form_spell(words, secrets[i], len, spell_shown);
@@ -330,6 +399,7 @@ struct scrub_words *scrub_words_make(const char *const *secrets, size_t count)
 			base64_add(words, secrets[i], len, before);
 		wide_add(words, secrets[i], len, false);
 		wide_add(words, secrets[i], len, true);
+		forms_judge(words, from);
 	}
 	words_index(words);
 	for (words->window = WINDOW_MIN; words->window < words->longest + WINDOW_AHEAD;)
@@ -366,24 +436,36 @@ static struct scrub_words *others_make(const struct scrub_words *words)
 	return count > 0 ? scrub_words_make(secrets, count) : NULL;
 }
 
-/* Forms in UTF-16 are found as those in UTF-8 are: zeros are left out. */
-void scrub_words_level(struct scrub_words *words)
+static void row_make(struct scrub_words *words, const struct form *form, struct sift_row *ret)
+{
+	char *letters = chunk_room(words, form->len);
+
+	*ret = (struct sift_row){
+		.bytes = letters, .hex = form->kind == FORM_HEX, .reach = words->longest};
+	for (size_t i = 0; i < form->len; i++)
+		if (ret->hex || sift_counts(words->odd, (unsigned char)form->bytes[i]))
+			letters[ret->len++] = form->bytes[i];
+}
+
+/* Forms in UTF-16 are found as those in UTF-8 are, since zeros are left out: but for letters beyond Latin. */
+bool scrub_words_level(struct scrub_words *words)
 {
 	size_t count = 0;
 
 	if (words->sift || words->count == 0)
-		return;
+		return !words->others;
 	struct sift_row *rows = (struct sift_row *)(void *)chunk_room(words, words->count * sizeof(*rows));
 	for (size_t i = 0; i < words->count; i++) {
 		const struct form *form = &words->forms[i];
-		if (form->rough || memchr(form->bytes, '\0', form->len))
-			continue;
-		rows[count++] = (struct sift_row){.bytes = form->bytes, .len = form->len, .hex = form->kind == FORM_HEX,
-			.reach = words->longest};
+		bool wide = !words->odd && memchr(form->bytes, '\0', form->len);
+		if (form->rough || form->kind == FORM_DECIMAL || wide)
+			continue; /* numbers are read as the letters that they stand for */
+		row_make(words, form, &rows[count++]);
 	}
 	words->sift = xcalloc(1, sizeof(*words->sift));
-	sift_init(words->sift, rows, count);
+	sift_init(words->sift, words->odd, rows, count);
 	words->others = others_make(words);
+	return !words->others;
 }
 
 size_t scrub_longest(const struct scrub_words *words)
@@ -444,6 +526,29 @@ static ssize_t match_hex(const struct form *form, const char *text, size_t left,
 	return (ssize_t)at;
 }
 
+static ssize_t match_decimal(const struct form *form, const char *text, size_t left, bool last)
+{
+	size_t at = 0;
+
+	for (size_t i = 0; i < form->len; i++) {
+		char number[4];
+		unsigned char byte = (unsigned char)form->bytes[i];
+		size_t len = (size_t)snprintf(number, sizeof(number), "%u", byte);
+		size_t gap = i > 0 ? between(text + at, left - at) : 0, rest = left - at - gap;
+		if (i > 0 && gap == 0 && rest > 0)
+			return 0;
+		at += gap;
+		if (memcmp(text + at, number, rest < len ? rest : len) != 0)
+			return 0;
+		if (rest < len)
+			return last ? 0 : CUT;
+		at += len;
+	}
+	if (at == left)
+		return last ? (ssize_t)at : CUT;
+	return text[at] >= '0' && text[at] <= '9' ? 0 : (ssize_t)at; /* of a longer number */
+}
+
 /* How many bytes of the form an escape of `size` bytes stands for. */
 static size_t meets(const struct form *form, size_t from, uint32_t code, size_t size)
 {
@@ -474,7 +579,7 @@ static bool gap_takes(struct gap *gap, uint32_t code, size_t size)
 }
 
 /* One kind of escape at a time, as whoever wrote it had: there, what begins an escape is always escaped itself, so that
- * nothing is to be tried in two ways. */
+ * nothing is to be tried in two ways. Only percent signs and HTML are left as they are by some who escape other letters. */
 static ssize_t match_text(const struct form *form, enum escape_kind kind, const char *text, size_t left, bool last)
 {
 	struct gap gap = {.letters = BREAK_EVERY};
@@ -489,7 +594,8 @@ static ssize_t match_text(const struct form *form, enum escape_kind kind, const 
 			return CUT;
 		size_t met = size > 0 ? meets(form, i, code, (size_t)size) : 0;
 		bool blank = kind == ESCAPE_PERCENT && text[at] == '+' && form->bytes[i] == ' '; /* as forms are sent */
-		if (!met && (text[at] == form->bytes[i] || blank))
+		bool same = text[at] == form->bytes[i] && !(size > 0 && text[at] == '\\');
+		if (!met && (same || blank))
 			met = (size_t)(size = 1);
 		if (met) {
 			i += met;
@@ -523,6 +629,8 @@ static bool form_look(const struct form *form, const char *bytes, size_t left, b
 		return longer(match_exact(form, bytes, left, last), longest);
 	if (form->kind == FORM_HEX)
 		return longer(match_hex(form, bytes, left, last), longest);
+	if (form->kind == FORM_DECIMAL)
+		return longer(match_decimal(form, bytes, left, last), longest);
 	for (enum escape_kind kind = ESCAPE_NONE; kind < ESCAPE_KINDS; kind++)
 		if (!longer(match_text(form, kind, bytes, left, last), longest))
 			return false;

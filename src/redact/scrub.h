@@ -1,9 +1,10 @@
 /* Takes secrets out of a stream. What is replaced becomes as many stars, so that framing stays right. Pure.
  *
  * Each secret is looked for as it is; as base64 (in all three alignments, standard and URL alphabet), also broken into
- * lines; as hex in either case, also with something between the bytes; in small letters (as names of hosts are written) and
- * in capitals; in UTF-16; as term_line shows it; and with any of its letters percent-encoded, once or twice, or escaped as
- * JSON, C, shells and HTML do, also what is base64. How a stream is split changes nothing.
+ * lines; as hex in either case, also with something between the bytes; as a list of decimal numbers; in small letters (as
+ * names of hosts are written) and in capitals; in UTF-16; as mails quote it; as term_line shows it; and with any of its
+ * letters percent-encoded or escaped as JSON does, once or twice, or escaped as C, shells and HTML do, also what is base64.
+ * How a stream is split changes nothing.
  *
  * Bytes that may begin a secret are held back until it is clear. Which ones tells of the secret, byte by byte, whoever can
  * choose what is in the stream and sees when it comes out: where that is so, `even` holds back by a rule that knows no
@@ -23,9 +24,9 @@ struct scrub_words;
 struct scrub_words *scrub_words_make(const char *const *secrets, size_t count);
 struct scrub_words *scrub_words_free(struct scrub_words *words); /* wiped; returns NULL */
 /* From now on looking for a secret takes as long whether some of its letters are there or not, in whole texts and in streams
- * that are `even`. Not so for secrets with blanks, with letters that are not ASCII, or with a percent sign, a backslash or an
- * ampersand: what is escaped of them can be read in two ways. */
-void scrub_words_level(struct scrub_words *words);
+ * that are `even`. Not so, and false, if one of them has less than eight visible ASCII letters, or what itself looks like an
+ * escape of percent signs or HTML ("%41", "&amp;"): what is escaped of such a one can be read in two ways. */
+bool scrub_words_level(struct scrub_words *words);
 size_t scrub_longest(const struct scrub_words *words);
 /* The bytes that `even` holds back at most: always the same for secrets of up to 300 bytes, then twice that, and so on. If one
  * of them has blanks in it, or letters that are not ASCII, that many are always held back. */

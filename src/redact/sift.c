@@ -33,9 +33,9 @@ static inline size_t hash_of(const struct sift *sift, uint64_t block, bool hex)
 }
 _Static_assert(sizeof(((struct sift *)NULL)->bits) * 8 == 1u << (64 - BITS_SHIFT), "every hash has a bit");
 
-void sift_init(struct sift *sift, struct sift_row *rows, size_t count)
+void sift_init(struct sift *sift, bool loose, struct sift_row *rows, size_t count)
 {
-	*sift = (struct sift){.rows = rows, .count = count};
+	*sift = (struct sift){.rows = rows, .count = count, .loose = loose};
 	if (getrandom(sift->keys, sizeof(sift->keys), 0) != (ssize_t)sizeof(sift->keys))
 		abort(); /* never of so few bytes */
 	for (size_t i = 0; i < count; i++) {
@@ -109,13 +109,14 @@ static void seek(struct sieve *sieve, size_t end, bool hex)
 
 static inline void take_letter(struct sieve *sieve, uint32_t code, size_t end)
 {
-	if (code <= ' ' && (code == '\0' || code == ' ' || code == '\t' || code == '\r' || code == '\n')) {
+	if (!sift_counts(sieve->sift->loose, code)) {
+		bool blank = code == ' ' || code == '\t';
 		sieve->indents = sieve->indents || code == '\r' || code == '\n';
-		sieve->run = code == '\0' || sieve->indents ? sieve->run : 0;
+		sieve->run = blank && !sieve->indents && !sieve->sift->loose ? 0 : sieve->run;
 		return;
 	}
 	sieve->indents = false;
-	sieve->letters[sieve->count++] = (unsigned char)(code < 0x80 ? code : 0xff); /* of no form */
+	sieve->letters[sieve->count++] = (unsigned char)code;
 	sieve->last = sieve->last << 8 | sieve->letters[sieve->count - 1];
 	if (++sieve->run >= SIFT_LETTERS)
 		seek(sieve, end, false);
@@ -127,17 +128,16 @@ static void read_plain(struct sieve *sieve, const char *text)
 	const struct sift *sift = sieve->sift;
 	size_t count = 0, run = 0;
 	uint64_t last = 0;
-	bool indents = false;
+	bool indents = false, loose = sift->loose;
 
 	for (size_t i = 0; i < sieve->len; i++) {
 		unsigned char byte = (unsigned char)text[i];
-		if (byte <= ' ' && (byte == '\0' || byte == ' ' || byte == '\t' || byte == '\r' || byte == '\n')) {
+		if (!sift_counts(loose, byte)) {
 			indents = indents || byte == '\r' || byte == '\n';
-			run = byte == '\0' || indents ? run : 0;
+			run = (byte == ' ' || byte == '\t') && !indents && !loose ? 0 : run;
 			continue;
 		}
 		indents = false;
-		byte = byte < 0x80 ? byte : 0xff;
 		sieve->letters[count++] = byte;
 		last = last << 8 | byte;
 		if (++run < SIFT_LETTERS || !has_bit(sift, last, false))
@@ -223,8 +223,57 @@ static void read_digits(struct sieve *sieve, const unsigned char *table, const c
 	}
 }
 
-/* Where one of so many bytes is of no form in hexadecimal there is none, and most need not be read. */
-static void read_hex(struct sieve *sieve, const char *text)
+/* The run of digits that begins here, as a number; what is too large is of no form. Returns where it
+ * ends. */
+static size_t read_number(
+	const unsigned char *table, const char *text, size_t from, size_t to, uint32_t *ret)
+{
+	*ret = 0;
+	for (; from < to && table[(unsigned char)text[from]] < 10; from++)
+		*ret = *ret < 256 ? *ret * 10 + table[(unsigned char)text[from]] : *ret;
+	return from;
+}
+
+/* A form may begin inside of what looks like a longer number: "6" in front of "97, 98". */
+static void numbers_within(struct sieve *whole, const unsigned char *table, const char *text,
+	size_t from, size_t to)
+{
+	unsigned char letters[SIFT_LETTERS + SKEWED];
+	struct sieve sieve = {.sift = whole->sift, .len = whole->len, .marks = whole->marks, .letters = letters};
+	uint32_t value;
+
+	while (from < to && sieve.count < sizeof(letters)) {
+		size_t end = read_number(table, text, from, to, &value);
+		if (end > from)
+			take_letter(&sieve, value, end);
+		from = end > from ? end : from + 1;
+	}
+	whole->found = whole->found || sieve.found;
+	explicit_bzero(letters, sizeof(letters));
+}
+
+/* Numbers, and what may be between them, as the letters that they stand for. */
+static void read_numbers(struct sieve *sieve, const unsigned char *table, const char *text,
+	size_t from, size_t to)
+{
+	uint32_t value;
+
+	sieve->count = sieve->run = 0;
+	sieve->last = 0;
+	sieve->indents = false;
+	while (from < to) {
+		size_t end = read_number(table, text, from, to, &value);
+		if (end > from)
+			take_letter(sieve, value, end);
+		size_t most = sieve->sift->brief ? 3 : 0;
+		for (size_t digits = 2; digits <= most && digits < end - from; digits++)
+			numbers_within(sieve, table, text, end - digits, to);
+		from = end > from ? end : from + 1;
+	}
+}
+
+/* Where one of so many bytes is of no form in digits there is none, and most need not be read. */
+static void read_figures(struct sieve *sieve, const char *text)
 {
 	const unsigned char *table = digits_table();
 	const size_t least = (size_t)2 * SIFT_LETTERS;
@@ -241,6 +290,7 @@ static void read_hex(struct sieve *sieve, const char *text)
 		while (to < sieve->len && table[(unsigned char)text[to]] != OTHER)
 			to++;
 		read_digits(sieve, table, text, i, to);
+		read_numbers(sieve, table, text, i, to);
 		i = to;
 	}
 }
@@ -258,11 +308,14 @@ bool sift_find(const struct sift *sift, const char *text, size_t len, struct buf
 		if (memmem(text, len, "%25", 3))
 			read_escaped(&sieve, text, ESCAPE_PERCENT_TWICE);
 	}
-	if (memchr(text, '\\', len))
+	if (memchr(text, '\\', len)) {
 		read_escaped(&sieve, text, ESCAPE_BACKSLASH);
+		if (memmem(text, len, "\\\\", 2))
+			read_escaped(&sieve, text, ESCAPE_BACKSLASH_TWICE);
+	}
 	if (memchr(text, '&', len))
 		read_escaped(&sieve, text, ESCAPE_HTML);
-	read_hex(&sieve, text);
+	read_figures(&sieve, text);
 	explicit_bzero(sieve.letters, len);
 	free(sieve.letters);
 	return sieve.found;

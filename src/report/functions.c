@@ -236,9 +236,11 @@ static const char *source_of(const struct coverage_file *file, size_t *room, str
 		return "of so large a project only the sums are kept";
 	if (*room == 0)
 		return "this page has enough sources";
+	if (!file->sha256)
+		return "its source could not be read, or is hidden from cells";
 	if (!cover_source_read(file->root, file->name, text, sum))
 		return "its source cannot be read";
-	if (!file->sha256 || strcmp(sum, file->sha256) != 0)
+	if (strcmp(sum, file->sha256) != 0)
 		return "its source has changed since it was measured";
 	if (memchr(buf_text(text), '\0', text->len))
 		return "its source is no text";

@@ -2,6 +2,8 @@
 
 #include <string.h>
 
+#include "door/policy/credential.h"
+
 /* The last part of a home where each user has one. */
 static const char *user_of(const char *home)
 {
@@ -71,7 +73,9 @@ struct redactor *secrets_redactor(const struct secrets *secrets, bool all)
 
 	for (size_t i = 0; secrets->env && secrets->env[i]; i++)
 		most++;
-	own(freep) const char **values = xcalloc(3 * most + 1, sizeof(*values));
+	size_t room = 3 * most + doors * CREDENTIAL_PARTS_MAX + 1;
+	own(freep) const char **values = xcalloc(room, sizeof(*values));
+	own(freep) struct credential_parts *taken = xcalloc(doors + 1, sizeof(*taken));
 	own(parts_done) struct parts parts = {0};
 	for (size_t i = 0; secrets->env && secrets->env[i]; i++) {
 		const char *pair = secrets->env[i];
@@ -82,12 +86,19 @@ struct redactor *secrets_redactor(const struct secrets *secrets, bool all)
 		parts_of(&parts, values[i]);
 	for (size_t i = 0; i < parts.count; i++)
 		values[known.count++] = parts.items[i];
-	for (size_t i = 0; i < doors; i++)
-		if (secrets->policy->secrets[i].secret)
-			values[known.count++] = secrets->policy->secrets[i].secret;
+	for (size_t i = 0; i < doors; i++) {
+		if (!secrets->policy->secrets[i].secret)
+			continue;
+		values[known.count++] = secrets->policy->secrets[i].secret;
+		credential_parts_make(&taken[i], &secrets->policy->secrets[i]);
+		for (size_t j = 0; j < taken[i].count; j++)
+			values[known.count++] = taken[i].items[j];
+	}
 	known.values = values;
 	known.user = user_of(known.home);
 	struct redactor *redactor = redactor_make(&known);
+	for (size_t i = 0; i < doors; i++)
+		credential_parts_done(&taken[i]);
 	if (doors > 0)
 		redactor_level(redactor); /* a cell sees how long its output takes to be read */
 	return redactor;

@@ -4,6 +4,7 @@ installed with pip into an environment of its own, used by programs with threads
 import json
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -352,6 +353,45 @@ def test_no_variable_of_the_caller_changes_what_a_cell_of_python_is(python, tmp_
         again = hotcell.run(["env"])
         print(json.dumps([again.stdout == plain.stdout, again.receipt["protections"] == plain.receipt["protections"]]))
     """, cwd=tmp_path)) == [True, True]  # fmt: skip
+
+
+def test_a_state_folder_that_came_with_a_project_is_not_believed_by_the_library(python, tmp_path):
+    """Found where the job works, named, by a link or by a variable; nor does a name in a project become an option."""
+    (tmp_path / "author").mkdir()
+    assert hotcell("campaign", "run", "--runs", "1", "--quiet", "--", "true", cwd=tmp_path / "author").code == 0
+    project = tmp_path / "project"
+    shutil.copytree(tmp_path / "author", project)
+    (project / ".hotcell").chmod(0o700)
+    (project / "link").symlink_to(tmp_path / "author" / ".hotcell")
+    (project / "t.py").write_text("def f(x: str): pass\n")
+    (project / "p.yaml").write_text("doors: {service: ['docker:80=unix:/run/docker.sock']}\n")
+    before = sorted((str(each), each.stat().st_mtime_ns) for each in (project / ".hotcell").rglob("*"))
+    got = told(python("""
+        import hotcell, json, os
+        from hotcell import _library as lib
+        from hotcell._job import Job
+        os.environ["HOTCELL_STATE"] = os.getcwd() + "/.hotcell"
+        os.environ["FUZZING_DISABLE_SANDBOX"] = "1"
+        library, said = lib.Library(), []
+        for target, options in (("t.py:f", {}), ("t.py:f", {"state": ".hotcell"}), ("t.py:f", {"state": "link"}), ("--no-sandbox", {})):
+            with Job(library, lib.FUZZ_FUNCTION) as job:
+                try:
+                    for name, value in {"max-execs": 1, **options}.items():
+                        job.set(name, value)
+                    job.folder(os.getcwd())
+                    job.add(target.encode())
+                    said.append(bool(job.run(None)))
+                except hotcell.UsageError as error:
+                    said.append(str(error))
+        try:
+            hotcell.run(["true"], profile="p.yaml")
+        except hotcell.UsageError as error:
+            said.append(str(error))
+        print(json.dumps(said))
+    """, cwd=project))  # fmt: skip
+    wanted = ["hotcell did not create", "hotcell did not create", "is not a folder", "'--no-sandbox': No such file", "p.yaml@sha256:"]
+    assert len(got) == len(wanted) and all(part in each for part, each in zip(wanted, got)), got
+    assert before == sorted((str(each), each.stat().st_mtime_ns) for each in (project / ".hotcell").rglob("*"))
 
 
 def test_a_value_that_python_gives_a_cell_is_on_no_command_line(python):

@@ -103,6 +103,7 @@ def test_requests_at_once_never_get_more_than_the_budget(max_tokens):
 @pytest.mark.parametrize("path, body, usage", [
     ("/v1/messages", chat(20, "claude-sonnet-4-5"), lambda told: {"input_tokens": told["prompt_tokens"], "output_tokens": told["completion_tokens"]}),
     ("/v1/messages", chat(20, "claude-sonnet-4-5", stream=True), lambda told: {"input_tokens": told["prompt_tokens"], "output_tokens": told["completion_tokens"]}),
+    ("/v1/messages", chat(20, "claude-sonnet-4-5"), lambda told: {"input_tokens": 1, "output_tokens": 1, "iterations": [{"output_tokens": 19}, {"output_tokens": 1}]}),
     ("/v1/responses", {"model": "gpt-4o", "input": "a story", "max_output_tokens": 20}, lambda told: told),
     ("/v1/responses", {"model": "gpt-4o", "input": "a story", "max_output_tokens": 20, "stream": True}, lambda told: told),
     ("/v1/completions", {"model": "gpt-4o", "prompt": "a story", "max_tokens": 20, "n": 3}, lambda told: told),
@@ -135,11 +136,23 @@ def test_whatever_is_told_the_bill_stays_within_the_budget(path, body, usage):
     '{"model":"gpt-4o","messages":[],"max_tokens":1}}',
     '\ufeff{"model":"gpt-4o","messages":[],"max_tokens":1}',
     "model=gpt-4o&max_tokens=1",
+    '{"model":"gpt-4o","messages":[],"max_tokens":1,"max_tokens\\u0000":100000}',
 ])  # fmt: skip
 def test_a_body_that_two_readers_could_read_differently_is_refused(body):
     with ChatApi() as api:
         codes, ran = ask(api, "tokens=1M", body)
     assert codes == {400: 1} and api.bodies == [], ran
+
+
+@pytest.mark.parametrize("field", ["content-encoding: gzip", "Content_Encoding: gzip", "content-type: application/json; charset=utf-16",
+                                   "Content_Type: application/json; charset=utf-16"])  # fmt: skip
+def test_a_body_that_cannot_be_read_is_refused_however_the_field_is_spelled(field):
+    """Gateways that make variables of fields take _ for -."""
+    raw = ASK.replace('{"content-type": "application/json"}', repr(dict([field.split(": ")])))
+    with ChatApi() as api:
+        ran = run(*api.door, "--budget", "tokens=1M", "--", "/usr/bin/python3", "-S", "-c", raw, json.dumps(chat(1)), "/v1/chat/completions", "1",
+                  "1", env={"KEY": "sk-0123456789abcdef"})
+    assert json.loads(ran.out)[0] == {"400": 1} and api.bodies == [], ran
 
 
 @pytest.mark.parametrize("path, body", [
@@ -192,3 +205,16 @@ def test_what_was_reserved_counts_as_used_when_a_killed_campaign_is_resumed(plac
             assert ledger_rows(place, used)[0]["used"] > 700
     finally:
         hangs.set()
+
+
+def test_a_run_that_is_tried_again_has_what_is_left_of_its_budget(place):
+    """Else a cell that fails as often as it may would have its budget as often."""
+    with ChatApi(tokens=50) as api:
+        options = ["--name", "tries", "--runs", "2", "--workers", "1", "--run-budget", "tokens=1000", "--retries", "3", *api.door]
+        command = ["--", "/usr/bin/python3", "-S", "-c", ASK + "\nsys.exit(1)", json.dumps(chat(50)), "/v1/chat/completions", "40", "4"]
+        ran = campaign(place, *options, *command, env={"KEY": "sk-0123456789abcdef"}, timeout=90)
+        assert ran.code == 1, ran
+    assert 1000 <= api.tokens_in + api.tokens_out <= 2000, api.bodies
+    counts = status(place, "tries")["sums"]["network"]
+    assert counts["tokens_in"] + counts["tokens_out"] == api.tokens_in + api.tokens_out, counts
+    assert counts["requests"] == 2 * 4 * 40, counts

@@ -217,6 +217,8 @@ SPELLINGS = {
     "percent signs": lambda text: "".join(f"%{ord(each):02X}" for each in text),
     "one percent sign": lambda text: urllib.parse.quote(text[:-1]) + f"%{ord(text[-1]):02x}",
     "JSON": lambda text: "".join(f"\\u{ord(each):04x}" for each in text),
+    "JSON in JSON": lambda text: "".join(f"\\\\u{ord(each):04X}" for each in text),
+    "numbers": lambda text: ", ".join(str(ord(each)) for each in text),
     "HTML": lambda text: "".join(f"&#{ord(each)};" for each in text),
     "wide": lambda text: text.encode("utf-16-le").decode("latin-1"),
 }
@@ -281,6 +283,37 @@ def test_what_was_compressed_with_a_guess_does_not_come_at_all(tmp_path, key):
     assert len({each["all"] for each in found}) == 1
 
 
+def test_the_size_of_what_was_compressed_with_a_guess_is_not_told_either(tmp_path, key):
+    """By HEAD, and where nothing has changed: of a server that compresses whatever it is asked."""
+
+    class Handler(BaseHTTPRequestHandler):
+        def log_message(self, *_):
+            pass
+
+        def answer(self):
+            size = len(gzip.compress((self.headers["x-api-key"] + self.path).encode()))
+            status = "304 Not Modified" if "if-none-match" in self.headers else "200 OK"
+            self.wfile.write(f"HTTP/1.1 {status}\r\nContent-Encoding: gzip\r\nContent-Length: {size}\r\nConnection: close\r\n\r\n".encode())
+
+        do_HEAD = do_GET = answer
+
+    ask = r"""
+    import http.client, sys
+    for guess in sys.argv[1:]:
+        for method, fields in ("HEAD", {}), ("GET", {"if-none-match": "x"}):
+            to = http.client.HTTPConnection("echo.door")
+            to.request(method, "/" + guess, headers=fields)
+            print(to.getresponse().status)
+    """
+    script(tmp_path, "ask.py", ask)
+    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
+        threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True).start()
+        ran = run("--secret-door", f"echo=http://127.0.0.1:{server.server_address[1]},header=x-api-key,env=DOOR_KEY", "--mount",
+                  f"{tmp_path}/scripts:/scripts", "--", "python3", "/scripts/ask.py", key[:30], "z" * 30, env={"DOOR_KEY": key})
+        server.shutdown()
+    assert ran.out.split() == [b"502"] * 4, ran
+
+
 def test_a_whole_key_is_stars_and_its_pieces_are_those_of_any_other(tmp_path, key):
     other = FIXED + uuid.uuid4().hex
     cases = [{"mode": "chunked", "parts": ["say " + each[:9], each[9:30], each[30:], ". ", each + " ", "\n\n"]} for each in (key, other)]
@@ -325,3 +358,66 @@ def test_many_at_once_tell_no_more_than_one(tmp_path, key):
     with Echo() as echo:
         found = in_cell(tmp_path, echo, key, many).splitlines()
     assert len(found) == len(guesses) and len(set(found)) == 1, found
+
+
+# What an honest server says back of the field that it was sent, without wanting any harm.
+SAYS = {
+    "as it is": lambda value: value,
+    "the word behind the scheme": lambda value: value.split(" ", 1)[1],
+    "decoded": lambda value: base64.b64decode(value.split(" ", 1)[1]).decode(),
+    "the password": lambda value: base64.b64decode(value.split(" ", 1)[1]).decode().split(":", 1)[1],
+    "the password in JSON": lambda value: json.dumps(SAYS["the password"](value)),
+    "the password in a query": lambda value: urllib.parse.quote_plus(SAYS["the password"](value)),
+    "the password as a list": lambda value: json.dumps(list(SAYS["the password"](value).encode())),
+    "JSON in JSON": lambda value: json.dumps(json.dumps({"password": SAYS["the password"](value)})),
+    "values of cookies": lambda value: "\n".join(part.split("=", 1)[1] for part in value.split("; ")),
+}
+QUOTED = r"""
+    import json, socket, sys
+    for name in json.loads(sys.argv[1]):
+        with socket.create_connection(("echo.door", 80)) as made:
+            made.sendall(f"GET /{name} HTTP/1.0\r\nHost: x\r\n\r\n".replace(" /" + name, " /" + name.replace(" ", "_")).encode())
+            got = b""
+            while piece := made.recv(65536):
+                got += piece
+        print(json.dumps(got.partition(b"\r\n\r\n")[2].decode("latin-1")))
+    """
+
+
+@pytest.mark.parametrize("prefix, value, says", [
+    ("Basic ", base64.b64encode(b"user:correct-horse/battery+staple").decode(), [name for name in SAYS if "cookies" not in name]),
+    ("Basic ", base64.b64encode(b"DOM\\user:correct horse \"battery\" 5%&").decode(), [name for name in SAYS if "cookies" not in name]),
+    ("", "Basic " + base64.b64encode(b"user:correct-horse/battery+staple").decode(), [name for name in SAYS if "cookies" not in name]),
+    ("", "Bearer sk-0123456789abcdef", ["as it is", "the word behind the scheme"]),
+    ("", "a=accepted; session=0123456789abcdef; csrf=fedcba9876543210", ["as it is", "values of cookies"]),
+], ids=["basic", "odd basic", "whole basic", "whole bearer", "cookies"])  # fmt: skip
+def test_what_a_server_takes_the_credential_apart_into_is_stars(tmp_path, prefix, value, says):
+    said = {}
+
+    class Handler(BaseHTTPRequestHandler):
+        def log_message(self, *_):
+            pass
+
+        def do_GET(self):
+            name = self.path[1:].replace("_", " ")
+            said[name] = SAYS[name](self.headers["x-credential"])
+            body = f"you are: {said[name]} !\n".encode()
+            self.wfile.write(b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\nConnection: close\r\n\r\n" % len(body) + body)
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
+        threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True).start()
+        script(tmp_path, "quoted.py", QUOTED)
+        ran = run("--secret-door", f"echo=http://127.0.0.1:{server.server_address[1]},header=x-credential,prefix={prefix},env=DOOR_KEY",
+                  "--mount", f"{tmp_path}/scripts:/scripts", "--", "python3", "/scripts/quoted.py", json.dumps(says), env={"DOOR_KEY": value})
+        server.shutdown()
+    assert ran.code == 0 and set(said) == set(says), ran
+    for name, got in zip(says, map(json.loads, ran.out.decode().splitlines()), strict=True):
+        assert len(got.encode("latin-1")) == len(f"you are: {said[name]} !\n".encode()), (name, got)
+        secrets = [value.split(" ", 1)[-1]]
+        if "Basic" in prefix + value:
+            secrets.append(base64.b64decode(secrets[0]).decode().split(":", 1)[1])
+        if "cookies" in name:
+            secrets += ["0123456789abcdef", "fedcba9876543210"]
+        for secret in secrets:
+            assert secret not in got and json.dumps(secret)[1:-1] not in got, (name, got)
+        assert "*" * 16 in got, (name, got)

@@ -241,3 +241,17 @@ def test_names_of_a_profile_are_forbidden_alike(place):
     (place / "strict.yaml").write_text("forbid: [sh, sh]\n")
     ran = run("--profile", place / "strict.yaml", "--forbid", "sh", "--", "/bin/bash", "-c", "sh -c 'echo RAN'; echo over")
     assert ran.out == b"over\n" and ran.result["forbidden"] == {"sh": [leads_to("sh")]}, ran
+
+
+@pytest.mark.parametrize("unread", ["gitty", "copy"])
+def test_a_copy_that_can_be_run_and_not_read_is_a_copy(place, unread):
+    folder = place / "tools"
+    folder.mkdir()
+    for name in ("gitty", "copy"):
+        shutil.copy("/bin/echo", folder / name)
+        (folder / name).chmod(0o111 if name == unread else 0o755)
+    shutil.copy("/usr/bin/basename", folder / "other")
+    args = ["--mount", f"{folder}:/tools", "--forbid", "gitty", "--"]
+    for name in ("gitty", "copy"):
+        assert b"hello" not in run(*args, f"/tools/{name}", "hello").out
+    assert run(*args, "/tools/other", "hello").out == b"hello\n"

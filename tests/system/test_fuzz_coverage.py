@@ -63,14 +63,14 @@ KEY = b"the one input"
 SEEDS = [b"abc", b"axc", b"x123", b"xexit", b"xhang"]
 
 
-def fuzz(folder, *words, seeds=(), execs="400", more=("--json",)):
+def fuzz(folder, *words, seeds=(), execs="400", more=("--json",), env=None):
     store = folder / "seeds"
     store.mkdir(exist_ok=True)
     for number, each in enumerate(seeds):
         (store / f"{number}").write_bytes(each)
     wanted = () if "--no-coverage" in more else ("--coverage",)  # however busy the machine is
     return hotcell("fuzz", "function", *words, *VENV, *wanted, "--quiet", "--max-execs", execs, "--seed", "7", "--seed-corpus", store, *more,
-                   cwd=folder, timeout=120)
+                   cwd=folder, timeout=120, env=env)
 
 
 def told(ran):
@@ -211,6 +211,32 @@ def f(data: bytes):
     assert result["exit"] == 0 and result["gaps"][0].startswith("the coverage of t.py:f was measured, and nothing, or more")
     page = hotcell("report", "-o", "-", cwd=tmp_path).out.decode()
     assert "Which lines it reaches was not measured" in page and "6f1c" not in page and "root:" not in page
+
+
+LIES = """
+import os, sys
+if "cover" in sys.argv:
+    open("/fuzz/coverage.info", "w").write("".join(f"SF:/target/{name}\\nDA:1,1\\nend_of_record\\n" for name in NAMES))
+    os._exit(0)
+
+def f(data: bytes):
+    return data
+"""
+
+
+@pytest.mark.parametrize("where, hidden, seen", [("project", [".env.py", ".git/hooks/a.py", "keys.py"], ["seen.py"]),
+                                                 ("home", ["work/a.py", "b.py"], [])])  # fmt: skip
+def test_a_file_that_a_cell_was_not_shown_is_not_shown_by_what_it_tells(tmp_path, where, hidden, seen):
+    """A target can say of any file that lines of it were reached. In a home it is shown itself, and nothing else."""
+    for name in [*hidden, *seen]:
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(f"'{name} has 6f1c'\n")
+    (tmp_path / "t.py").write_text(LIES.replace("NAMES", repr([*hidden, *seen, "t.py"])))
+    env = {"HOME": str(tmp_path)} if where == "home" else {}
+    result = json.loads(fuzz(tmp_path, "t.py:f", "--hide", "keys.py", execs="50", env=env).out)
+    assert result["exit"] == 0 and result["coverage"]["files"], result
+    page = hotcell("report", "-o", "-", cwd=tmp_path, env=env).out.decode()
+    assert [name for name in [*hidden, *seen] if f"{name} has 6f1c" in page] == seen and "os._exit" in page
 
 
 def test_what_takes_too_long_is_measured_in_part_and_told(tmp_path):

@@ -396,7 +396,7 @@ for name, level, option, value in [("pacing", 1, 47, 1), ("filter", 1, 26, bytes
                                    ("md5", 6, 14, bytes(216)), ("md5-prefix", 6, 32, bytes(216)), ("ao", 6, 38, bytes(288)),
                                    ("delay", 6, 37, 1), ("patience", 6, 44, 99999), ("label", 41, 32, label),
                                    ("device", 1, 25, b"lo"), ("interface", 1, 62, 1), ("route", 0, 4, bytes([131, 7, 4, 127, 0, 0, 2, 0])),
-                                   ("route6", 41, 57, bytes([0, 4, 4, 1, 1, 0, 0, 0]) + bytes(32)), ("route6-old", 41, 6, b"")]:
+                                   ("route6", 41, 57, bytes([0, 4, 4, 1, 1, 0, 0, 0]) + bytes(32)), ("route6-old", 41, 6, b""), ("picker", 1, 51, bytes(16))]:
     try:
         socket.socket(socket.AF_INET6).setsockopt(level, option, value)
         print(name, "ok")
@@ -410,7 +410,7 @@ def test_what_a_socket_would_leave_when_the_cell_is_gone_cannot_be_asked_for():
     """Connections that send slowly, where nobody is, or hear no answer are kept by the kernel, with their memory; flow labels by the network."""
     ran = run("python3", "-c", OUTLIVING)
     said = ran.said
-    assert said.pop("lines") == "1" and len(said) == 15 and set(said.values()) == {"EPERM"}, ran
+    assert said.pop("lines") == "1" and len(said) == 16 and set(said.values()) == {"EPERM"}, ran
 
 
 def test_a_connection_that_nobody_answers_does_not_wait_for_minutes():
@@ -481,7 +481,24 @@ def test_no_lease_makes_the_host_wait_for_a_file(hostile, place, writable):
         os.close(os.open(place / "file", os.O_WRONLY | os.O_NONBLOCK))  # fails where there is a lease
         (place / "go").touch()
         said = dict(line.split() for line in cell.finish().out.decode().splitlines() if " " in line)
-    assert len(said) == 8 and set(said.values()) == {"EPERM"}, said
+    assert len(said) == 12 and set(said.values()) == {"EPERM"}, said
+
+
+SYNCING = """import errno, os, ctypes
+for name in ("fsync", "fdatasync"):
+    try:
+        getattr(os, name)(99)  # is not open, which only the kernel would know
+        print(name, "ok")
+    except OSError as error:
+        print(name, errno.errorcode[error.errno])
+print("range", "ok" if ctypes.CDLL(None).sync_file_range(99, 0, 0, 7) == 0 else "EBADF")
+"""
+
+
+@pytest.mark.parametrize("how", ["ro", "rw"])
+def test_no_disk_of_the_host_is_made_to_empty_its_cache_by_who_writes_to_none(place, how):
+    said = run("--mount", f"{place}:/shown:{how}", "python3", "-c", SYNCING).said
+    assert len(said) == 3 and set(said.values()) == {"ok" if how == "ro" else "EBADF"}, said
 
 
 def test_credentials_are_empty_as_the_kernel_tells_them(hostile):

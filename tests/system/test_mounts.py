@@ -277,6 +277,25 @@ def test_a_link_inside_a_mount_leads_to_nothing_of_the_host(place, canary, hosti
     assert set(ran.said.values()) == {"ENOENT"}, ran
 
 
+@pytest.mark.parametrize("source", ["/proc", "/proc/1", "/proc/1/task", "/proc/cpuinfo", "/proc/sys"])
+def test_the_hosts_processes_cannot_be_mounted(source):
+    """A link there leads to whatever a process of the host has open, past every mount."""
+    ran = run("--mount", f"{source}:/p", "--", "true")
+    assert ran.outcome == "setup-failed" and b"a cell has a /proc of its own" in ran.err, ran
+
+
+@pytest.mark.parametrize("how", ["ro", "rw"])
+def test_the_hosts_processes_are_covered_below_a_mount(place, how):
+    if not IS_ROOT:
+        return  # who cannot mount a /proc has none there
+    (place / "sub" / "proc").mkdir(parents=True)
+    (place / "sub" / "file").write_text("plain")
+    words = [HOTCELL, "run", "--quiet", "--mount", f"{place}:/p:{how}", "--", "sh", "-c", "cat /p/sub/file; cat /p/sub/proc/1/cmdline; ls /p/sub/proc"]
+    ran = subprocess.run(["unshare", "-m", "sh", "-c", 'mount -t proc proc "$0" && exec "$@"', str(place / "sub" / "proc"), *words],
+                         capture_output=True, timeout=60)
+    assert ran.stdout == b"plain" and ran.stderr.count(b"Permission denied") == 2, ran
+
+
 # ---- hidden names ----
 
 
@@ -294,7 +313,10 @@ def test_secrets_vanish_from_a_mount_by_default(project, is_on):
 
 
 TOOLS = [".bash_history", ".config/gh/hosts.yml", ".claude/.credentials.json", ".codex/auth.json", ".cargo/credentials.toml", ".boto", ".s3cfg",
-         "prod.env", ".zsh_history", ".config/gcloud/x", ".m2/settings.xml", ".claude.json"]
+         "prod.env", ".zsh_history", ".config/gcloud/x", ".m2/settings.xml", ".claude.json", ".config/Cursor/User/globalStorage/state.vscdb",
+         ".config/claude/.credentials.json", ".claude/file-history/x", ".config/git/config", ".local/state/zsh/history", ".gemini/tmp/x/logs.json",
+         "gha-creds-0123.json", ".gitcookies", ".subversion/auth/x", ".step/secrets/x", "wg0.conf", ".local/share/amazon-q/data.sqlite3",
+         ".local/share/gem/credentials", ".config/openstack/clouds.yaml", ".curlrc", ".ETHEREUM/KeyStore/x", ".config/discord/x"]
 NEEDED = [".cargo/config.toml", ".claude/settings.json", ".config/gh/config.yml", ".env.example", "auth.json", ".m2/repository/x"]
 
 
@@ -345,6 +367,20 @@ def test_what_a_hidden_name_links_to_is_hidden_too(place, how):
     (place / "p" / "sub" / ".env").symlink_to(place.resolve() / "p" / "conf" / "staging")  # by the path on the host
     seen, ran = inside_of("--mount", f"{place}/p:/p{how}")
     assert seen.get("conf/other") == "plain" and b"SECRET" not in ran.out, ran
+
+
+@pytest.mark.parametrize("how", ["", ":rw"])
+def test_secrets_behind_links_to_folders_are_hidden_where_they_are(place, how):
+    """As in homes whose dotfiles lie in a repository: a link for the folder, or for a folder on the way."""
+    home = place / "home"
+    for name in ("dots/ssh/mykey", "dots/claude/history.jsonl", "dots/config/op/config", "real/production", "dots/plain", "dots/claude/CLAUDE.md"):
+        (home / name).parent.mkdir(parents=True, exist_ok=True)
+        (home / name).write_text("plain\n" if name in ("dots/plain", "dots/claude/CLAUDE.md") else "SECRET\n")
+    for link, target in ((".ssh", "dots/ssh"), (".claude", "dots/claude"), (".config", home.resolve() / "dots" / "config"), ("way", "real"),
+                         (".env", "way/production"), (".gnupg", "../home"), (".aws", ".")):
+        (home / link).symlink_to(target)
+    seen, ran = inside_of("--mount", f"{home}:/p{how}")
+    assert b"SECRET" not in ran.out and {name for name, text in seen.items() if text} == {"dots/plain", "dots/claude/CLAUDE.md"}, ran
 
 
 def test_a_name_with_a_folder_can_be_hidden_and_nothing_can_be_shown_again(project):

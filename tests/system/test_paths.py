@@ -11,6 +11,7 @@ import shutil
 import signal
 import socket
 import stat
+import threading
 import time
 
 import pytest
@@ -497,6 +498,27 @@ def test_a_folder_that_is_swapped_before_the_next_kind_of_cell_is_made_is_not_mo
                   "--mount", f"{shared}/way/data:/data", cwd=project, timeout=100)
     assert (shared / "way").is_symlink(), ran
     assert not (shared / "stolen").exists(), ran
+
+
+def test_a_project_that_is_swapped_while_it_is_fuzzed_is_not_shown(place):
+    """What is built and measured later is of the folder that the target was found in, or nothing."""
+    project, other = place / "project", place / "other"
+    source = "#include <stddef.h>\n#include <stdint.h>\n/* %s */\nint LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)\n{\n\treturn 0;\n}\n"
+    for folder, text in ((project, "mine"), (other, TOKEN)):
+        folder.mkdir()
+        (folder / "t.c").write_text(source % text)
+    done = []
+    words = ("fuzz", "function", project / "t.c", "--duration", "4s", "--coverage", "--json", "--state", place / "state")
+    thread = threading.Thread(target=lambda: done.append(hotcell(*words, cwd=place, timeout=120)))
+    thread.start()
+    harness.eventually(lambda: (place / "state" / "audit.jsonl").exists())
+    time.sleep(2)
+    project.rename(place / "was")
+    other.rename(project)
+    thread.join()
+    page = hotcell("report", "--state", place / "state", "-o", "-", cwd=place).out
+    assert TOKEN.encode() not in page + done[0].out + done[0].err
+    assert b"was replaced" in done[0].out, done
 
 
 def test_a_mount_source_that_is_swapped_for_a_link_in_a_loop(place):

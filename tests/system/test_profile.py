@@ -329,11 +329,33 @@ def test_explain_result_session_and_audit_name_the_profile_and_its_sum(profile, 
 
 def test_a_profile_that_opens_something_says_so_and_built_in_ones_open_nothing(profile):
     path = profile("doors: {allow: [a.example], service: ['db:5432=127.0.0.1:1']}\n")
-    ran = run("--profile", path, "--", "true")
+    named = f"{path}@sha256:{sum_of(path)}"
+    ran = run("--profile", named, "--", "true")
     assert b"opens: allow a.example, service db:5432=127.0.0.1:1" in ran.err, ran
-    assert run("--quiet", "--profile", path, "--", "true").err == b""
+    assert run("--quiet", "--profile", named, "--", "true").err == b""
     for name in NAMES:
         assert not [line for line in run("--profile", name, "--", "true").own]
+
+
+@pytest.mark.parametrize("door, taken", [
+    ("service: ['d:80=unix:/run/docker.sock']", False),
+    ("secret-door: ['x=https://example.org,header=x-key,env=PATH']", False),
+    ("allow: ['host.example:80,private']", False),
+    ("allow: [a.example]", True),
+])  # fmt: skip
+def test_a_profile_that_reaches_outside_the_sandbox_is_named_with_its_sum(profile, place, door, taken):
+    """It may have come with a clone: a socket of this machine, or a variable that is sent away, is more than a name on the network."""
+    path = profile(f"doors: {{{door}}}\n")
+    assert hotcell("profile", "check", path).code in (0, 1) and hotcell("profile", "show", path).code == 0
+    for more, env in ((("--profile", path), {}), ((), {"HOTCELL_PROFILE": str(path)})):
+        for ran in (hotcell("run", *more, "--", "true", env=env), campaign(place, "--runs", "1", *more, "--", "true", env=env)):
+            if taken:
+                assert ran.code == 0, ran
+            else:
+                assert f"'{path}@sha256:{sum_of(path)}'" in refused(ran)
+    if not taken:
+        ran = hotcell("run", "--profile", f"{path}@sha256:{sum_of(path)}", "--", "true")
+        assert ran.code == 0, ran
 
 
 # ---- the same one, or none ----

@@ -2,6 +2,7 @@
 as easily as any other folder, and what is in it runs on this machine."""
 
 import ctypes
+import hashlib
 import json
 import os
 import shutil
@@ -196,6 +197,33 @@ def test_no_state_is_made_where_a_live_cell_could_write_to_it(place, env):
     assert not (project / ".hotcell").exists() and not (project / "new").exists()
     shutil.rmtree(place / "fuzz")
     assert campaign(project, *one, env=env).code == 0, "its own cells are not there yet"
+
+
+def test_no_state_is_made_where_a_live_cell_could_write_after_the_folder_was_renamed(place, env):
+    """A mount goes with its folder, whatever that is called now; two cells can rename it for one another."""
+    project, moved = place / "project", place / "other" / "name"
+    (project / "sub").mkdir(parents=True)
+    moved.parent.mkdir()
+    with harness.Live("--mount", f"{project}:/p:rw", "--", "/bin/sh", "-c", "echo ready; read x", env=env) as live:
+        live.wait_for(b"ready")
+        project.rename(moved)
+        for folder in (moved, moved / "sub"):
+            assert "mounted read-write" in refused(campaign(folder, "--runs", "1", "--", "/bin/true", env=env)), folder
+        assert campaign(place, "--runs", "1", "--", "/bin/true", env=env).code == 0, "beside it there is no cell"
+    assert not list(moved.rglob(".hotcell"))
+    shutil.rmtree(place / ".hotcell")
+    assert campaign(moved, "--runs", "1", "--", "/bin/true", env=env).code == 0
+
+
+@pytest.mark.parametrize("part", ["ledger.db", "cache"])
+def test_nothing_is_trusted_of_which_a_live_cell_writes_a_part(place, env, victim, part):
+    by_copy(victim, place)
+    state = place / "project" / ".hotcell"
+    (state / "cache").mkdir()
+    with harness.Live("--mount", f"{state / part}:/part:rw", "--", "/bin/sh", "-c", "echo ready; read x", env=env) as live:
+        live.wait_for(b"ready")
+        assert "mounted read-write" in refused(hotcell("trust", state, env=env))
+    assert hotcell("trust", state, env=env).code == 0
 
 
 def test_an_empty_folder_is_taken_and_recorded(place, env):
@@ -394,6 +422,31 @@ def test_what_is_shown_is_what_a_resume_would_do(place, env, victim, words, told
     assert any(told.decode() in each for each in campaign["outside"])
 
 
+@pytest.mark.parametrize("word", ["--mount=.:/h:rw", "--service=docker:80=unix:/run/docker.sock", "--pass-env=TOKEN", "--image=/",
+                                  "--secret-door=x=https://example.org,header=x-key,env=TOKEN"])  # fmt: skip
+def test_what_the_cells_of_a_campaign_get_is_shown_whole(place, env, victim, word):
+    """However much stands before it, and with the folder that it is seen from."""
+    by_copy(victim, place)
+    project = place / "project"
+    with sqlite3.connect(project / ".hotcell" / "ledger.db", timeout=10) as db:
+        db.execute("update campaigns set words = ?, cwd = ?", (b"--hide=" + b"x" * 5000 + b"\0" + word.encode() + b"\0--\0true\0", "/home/you"))
+    ran = hotcell("trust", "--dry-run", project, env=env)
+    lines = ran.out.decode().splitlines()
+    assert f"    gives its cells access to: {word}" in lines and "    is resumed in the folder /home/you" in lines, ran
+    [campaign] = json.loads(hotcell("trust", "--dry-run", "--json", project, env=env).out)["campaigns"]
+    assert campaign["access"] == [word] and campaign["folder"] == "/home/you"
+
+
+@pytest.mark.parametrize("column", ["cwd", "output"])
+def test_a_resume_takes_no_path_that_depends_on_where_one_stands(place, env, victim, column):
+    by_copy(victim, place)
+    project = place / "project"
+    with sqlite3.connect(project / ".hotcell" / "ledger.db", timeout=10) as db:
+        db.execute(f"update campaigns set {column} = '..'")
+    assert hotcell("trust", project, env=env).code == 0
+    assert "no whole paths" in refused(hotcell("campaign", "resume", cwd=project, env=env))
+
+
 def test_words_that_cannot_be_resumed_are_not_trusted(place, env, victim):
     by_copy(victim, place)
     project = place / "project"
@@ -415,6 +468,18 @@ def test_there_may_be_nothing_to_trust_yet(place, env):
 
 
 # ---- what lies in a project, and is not taken by being there ----
+
+
+def test_a_project_is_not_taken_for_a_state_folder(place, env):
+    """A project has a .gitignore, too, and may have examples, a corpus and a cache: it would be believed, and no cell could write to it."""
+    for name in ("examples", "corpus", "cache", "fuzz", "src"):
+        (place / "project" / name).mkdir(parents=True)
+    (place / "project" / ".gitignore").write_text("*.o\n")
+    ran = hotcell("trust", ".", cwd=place / "project", env=env)
+    assert ran.code == 0 and b"nothing to trust" in ran.err and not ran.out, ran
+    assert hotcell("trust", "--list", env=env).out == b""
+    (place / "state" / "cache").mkdir(parents=True)
+    assert hotcell("trust", place / "state", env=env).code == 0 and hotcell("trust", "--list", env=env).out != b""
 
 
 def test_a_run_without_a_sandbox_goes_on_and_says_that_nothing_is_logged(place, env, victim):
@@ -569,6 +634,32 @@ def test_a_journal_beside_the_ledger_removes_nothing(place):
         assert victim.read_text() == "kept"
 
 
+def test_a_ledger_that_is_swapped_while_it_is_opened_is_not_believed(place, env, victim):
+    """As who owns the folder around it can: another user, where root works. SQLite opens by paths, so the file that was looked at and the
+    one that was opened could be two."""
+    project = place / "project"
+    project.mkdir()
+    assert campaign(project, "--runs", "1", "--name", "honest", "--", "/bin/true", env=env).code == 0
+    shutil.copytree(victim / ".hotcell", project / "other")
+    (project / "other").chmod(0o700)
+    libc, over, exchange = ctypes.CDLL(None), threading.Event(), 2
+    state, other = os.fsencode(project / ".hotcell"), os.fsencode(project / "other")
+
+    def swap():
+        while not over.is_set():
+            libc.renameat2(-100, state, -100, other, exchange)
+
+    thread = threading.Thread(target=swap)
+    thread.start()
+    try:
+        told = [hotcell("campaign", "list", cwd=project, env=env) for _ in range(300)]
+    finally:
+        over.set()
+        thread.join()
+    assert not [ran for ran in told if b"night" in ran.out]
+    assert [ran for ran in told if b"honest" in ran.out] and [ran for ran in told if ran.code == 2], "both were there to be met"
+
+
 def test_the_ledger_never_has_a_journal(place):
     """Only so one that lies there is known to be another's."""
     libc = ctypes.CDLL(None, use_errno=True)
@@ -637,24 +728,69 @@ FILES = [
     ("mount: ['./.git:/g:rw']", False),
     ("mount: ['..:/h:rw']", False),
     ("mount: ['./src:/s:rw']", True),
-    ("mount: ['..:/h']", True),
+    ("mount: ['..:/h']", False),
+    ("mount: ['src:/s']", True),
+    ("mount: ['.git/config:/g']", False),
+    ("mount: ['src/deploy.key:/k']", False),
+    ("mount: ['link/secret:/k']", False),
+    ("stdin: ../secret", False),
+    ("stdin: src/deploy.key", False),
+    ("stdin: src/main", True),
+    ("image: ..", False),
+    ("image: host", True),
+    ("prices: ../secret", False),
+    ("network-replay: ..", False),
+    ("pass-env: PATH", False),
+    ("uid: 0", False),
+    ("service: 'docker:80=unix:/run/docker.sock'", False),
+    ("service: 'db:80=127.0.0.1:5432'", False),
+    ("secret-door: 'x=https://example.org,header=x-key,env=PATH'", False),
+    ("allow: ['host.example:80,private']", False),
+    ("upstream-proxy: http://127.0.0.1:3128", False),
+    ("profile: ./out.yaml@sha256:SUM", False),
+    ("profile: ./in.yaml", True),
+    ("profile: strict", True),
     ("no-default-hide: true", False),
 ]
 
 
 @pytest.mark.parametrize("line, taken", FILES)
-def test_a_campaign_file_writes_outside_of_cells_only_with_trust(place, line, taken):
+def test_a_campaign_file_reaches_outside_of_cells_only_with_trust(place, line, taken):
     project = place / "project"
     for folder in (".git", "src"):
         (project / folder).mkdir(parents=True)
+    for file in ("../secret", "src/deploy.key", "src/main"):
+        (project / file).write_text("text\n")
     (project / "link").symlink_to(place)
+    (project / "out.yaml").write_text("doors: {service: ['docker:80=unix:/run/docker.sock']}\n")
+    (project / "in.yaml").write_text("limits: {memory: 64M}\n")
+    line = line.replace("SUM", hashlib.sha256((project / "out.yaml").read_bytes()).hexdigest())
     (project / "c.yaml").write_text(f"runs: 1\n{line}\ncommand: ['true']\n")
     ran = campaign(project, "c.yaml", "--quiet", verb="run")
     if taken:
         assert ran.code == 0, ran
     else:
         assert "--trust" in refused(ran)
-        assert sorted(each.name for each in place.iterdir()) == ["project"] and not list((project / ".git").iterdir())
+        assert sorted(each.name for each in place.iterdir()) == ["project", "secret"] and not list((project / ".git").iterdir())
+
+
+def test_a_campaign_file_gets_nothing_of_the_home_that_it_is_named_in(place, env):
+    """Whoever stands in a home is in no project: all of it would else be at or below the current folder."""
+    home = place / "home"
+    (home / "notes").mkdir()
+    for line in ("mount: ['.:/h:rw']", "mount: ['notes:/n']", "mount: ['notes:/n:rw']"):
+        (home / "c.yaml").write_text(f"runs: 1\n{line}\ncommand: ['true']\n")
+        assert "--trust" in refused(campaign(home, "c.yaml", "--quiet", env=env))
+
+
+def test_with_trust_a_campaign_file_is_taken_whole(place):
+    project = place / "project"
+    project.mkdir()
+    (place / "data").write_text("it is read")
+    (project / "c.yaml").write_text("runs: 1\nstdin: ../data\ncommand: ['cat']\n")
+    ran = campaign(project, "c.yaml", "--trust", verb="run")
+    assert ran.code == 0 and b"gives its cells access to: stdin=../data" in ran.err, ran
+    assert (project / "fuzz" / "runs" / "001" / "stdout.log").read_text() == "it is read"
 
 
 def test_what_a_campaign_file_opens_is_said_even_quietly(place):
@@ -673,3 +809,16 @@ def test_a_link_of_a_project_chooses_no_folder_that_is_read(place):
     for option in ("--seed-corpus", "--venv"):
         said = refused(hotcell("fuzz", "function", "t.py:f", option, "seeds", cwd=project))
         assert "leads out of this folder" in said and str(private) in said
+
+
+def test_a_link_of_a_project_chooses_no_other_project_to_be_fuzzed(place):
+    """Cells would be shown the folder that it leads to."""
+    private, project = place / "private", place / "project"
+    for folder in (private, project):
+        folder.mkdir()
+    (private / "t.py").write_text("def f(x: str): pass\n")
+    (project / "t.py").symlink_to(private / "t.py")
+    (project / "lib").symlink_to(private)
+    for target in ("t.py:f", "lib/t.py:f", "./lib/t.py:f"):
+        said = refused(hotcell("fuzz", "function", target, cwd=project))
+        assert "leads out of this folder" in said and str(private / "t.py") in said

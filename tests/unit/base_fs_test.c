@@ -671,7 +671,7 @@ static void names_are_found_by_glob_and_matches_are_not_entered(void **state)
 		{{"/x.pem"}, " x.pem"},
 		{{"d/*.pem"}, " d/x.pem"},
 		{{"*/.env"}, " d/.env"},
-		{{"link"}, " link"},
+		{{"link"}, " d/ link"}, /* with what it leads to */
 		{{"nothing"}, ""},
 		{{NULL}, ""},
 		{{"[xyz].pem"}, " d/x.pem x.pem"},
@@ -684,6 +684,45 @@ static void names_are_found_by_glob_and_matches_are_not_entered(void **state)
 	assert_true(folder(world, "d") && put(world, "d/.env", "") && put(world, "d/x.pem", ""));
 	assert_true(put(world, "d/id_rsa", ""));
 	assert_int_equal(symlinkat("d", world->from, "link"), 0);
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		assert_int_equal(find(world, cases[i].globs, &found), 0);
+		assert_string_equal(found.text, cases[i].expected);
+	}
+}
+
+static void what_links_lead_to_is_found_under_its_own_name(void **state)
+{
+	static const struct {
+		const char *globs[3];
+		const char *expected;
+	} cases[] = {
+		{{"top/b"}, " real/b"}, /* a link in the place of a folder */
+		{{"top/in/b"}, " real/in/b/"},
+		{{"top/in/x"}, " real/in/b/x real/in/x"}, /* which is a link itself */
+		{{"top/b", "top/in/b"}, " real/b real/in/b/"},
+		{{"deep/top/b"}, ""},
+		{{"name"}, " name real/in/b/x"}, /* through a link on the way */
+		{{"name", "b"}, " name real/b real/in/b/"}, /* nothing twice, and nothing in what is found as a whole */
+		{{"round"}, " real/round"},
+		{{"out"}, " out"},
+		{{"up"}, " real/b up"}, /* ".." goes up from where a link leads */
+		{{"abs"}, " abs"},
+		{{"self"}, " self"},
+	};
+	struct world *world = *state;
+	struct found found;
+
+	assert_true(folder(world, "real") && folder(world, "real/in") && folder(world, "real/in/b") && put(world, "real/b", ""));
+	assert_true(put(world, "real/in/b/x", ""));
+	assert_int_equal(symlinkat("b/x", world->from, "real/in/x"), 0);
+	assert_int_equal(symlinkat("real", world->from, "top"), 0);
+	assert_int_equal(symlinkat("top/in/b/x", world->from, "name"), 0);
+	assert_int_equal(symlinkat("../real", world->from, "real/round"), 0);
+	assert_int_equal(symlinkat("../..", world->from, "out"), 0);
+	assert_int_equal(symlinkat("self", world->from, "self"), 0);
+	assert_int_equal(symlinkat("real/in", world->from, "inner"), 0);
+	assert_int_equal(symlinkat("./inner/..//b", world->from, "up"), 0);
+	assert_int_equal(symlinkat("/real/b", world->from, "abs"), 0);
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
 		assert_int_equal(find(world, cases[i].globs, &found), 0);
 		assert_string_equal(found.text, cases[i].expected);
@@ -1055,7 +1094,7 @@ static void what_a_link_with_such_a_name_leads_to_is_found_too(void **state)
 	for (size_t i = 0; i < ARRAY_LEN(links); i++)
 		assert_int_equal(symlinkat(links[i][0], world->from, links[i][1]), 0);
 	assert_int_equal(find(world, globs, &found), 0);
-	assert_string_equal(found.text, " .env conf/prod conf/test d/.env d/two e/.env f/.env g/.env h/.env hidden/ i/.env j/.env k/.env l/.env");
+	assert_string_equal(found.text, " .env conf/late conf/prod conf/test d/.env d/two e/.env f/.env g/.env h/.env hidden/ i/.env j/.env k/.env l/.env");
 }
 
 int main(void)
@@ -1087,6 +1126,7 @@ int main(void)
 		test(a_file_that_shrinks_while_copied_is_copied_as_far_as_it_is),
 		test(a_name_swapped_for_a_link_meanwhile_lets_nothing_out),
 		test(names_are_found_by_glob_and_matches_are_not_entered),
+		test(what_links_lead_to_is_found_under_its_own_name),
 		test(ways_out_are_found_whatever_their_names),
 		test(a_search_stops_at_its_limits_with_an_error),
 		test(a_search_ends_when_the_callback_says_so),

@@ -755,6 +755,42 @@ static void where_none_can_be_made_the_sentence_says_so(void **state)
 	in_child(world, make_where_nothing_can_be_made);
 }
 
+/* Whether another connection of ours finds the campaigns at the ledger's path. */
+static int look_by_path(const struct world *world)
+{
+	sqlite3 *db = NULL;
+	int code = sqlite3_open_v2(world->path, &db, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, NULL);
+
+	if (code == SQLITE_OK)
+		code = sqlite3_exec(db, "SELECT count(*) FROM campaigns", NULL, NULL, NULL);
+	(void)sqlite3_close(db);
+	return code;
+}
+
+static void its_files_are_those_of_the_folder_that_is_held(void **state)
+{
+	struct world *world = *state;
+	own(freep) char *moved = xfmt("%s-moved", world->folder);
+
+	assert_int_equal(rename(world->folder, moved), 0);
+	assert_int_equal(mkdir(world->folder, 0700), 0);
+	assert_int_equal(look_by_path(world), SQLITE_OK);
+	assert_int_equal(rmdir(world->folder), 0); /* nothing was made in it */
+	assert_int_equal(rename(moved, world->folder), 0);
+}
+
+static void a_link_that_is_put_beside_it_meanwhile_is_not_followed(void **state)
+{
+	struct world *world = *state;
+	own(freep) char *log = xfmt("%s-wal", world->path), *kept = xfmt("%s/kept", world->folder);
+	struct stat st;
+
+	assert_int_equal(unlink(log), 0);
+	assert_int_equal(symlink(kept, log), 0);
+	assert_int_equal(look_by_path(world), SQLITE_CANTOPEN);
+	assert_int_equal(lstat(kept, &st), -1);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -786,6 +822,8 @@ int main(void)
 		test(a_ledger_in_a_read_only_folder_can_be_read),
 		test(what_a_killed_writer_left_in_a_read_only_folder_is_read_or_refused),
 		test(where_none_can_be_made_the_sentence_says_so),
+		test(its_files_are_those_of_the_folder_that_is_held),
+		test(a_link_that_is_put_beside_it_meanwhile_is_not_followed),
 	};
 	return cmocka_run_group_tests_name("campaign ledger file", tests, NULL, NULL);
 }

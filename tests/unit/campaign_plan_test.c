@@ -112,7 +112,7 @@ static void a_worker_that_is_free_is_never_idle(void **state)
 static void what_is_to_be_done_again_comes_before_what_was_never_begun(void **state)
 {
 	struct sched sched;
-	const struct sched_run again = {1, 2, 0}, left = {4, 1, 0};
+	const struct sched_run again = {.number = 1, .attempt = 2}, left = {.number = 4, .attempt = 1};
 
 	(void)state;
 	sched_init(&sched, &two_by_five, 5, 0);

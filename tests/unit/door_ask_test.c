@@ -48,11 +48,20 @@ static void the_output_is_bounded_by_the_member_that_its_interface_heeds(void **
 		{"/v1/responses", "{\"model\":\"x\",\"max_output_tokens\":7}", 7},
 		{"/v1/responses", "{\"model\":\"x\",\"max_tokens\":7}", DEFAULT},
 		{"/v1/messages", "{\"model\":\"claude-x\",\"max_tokens\":7}", 7},
+		{"/v1/messages", "{\"model\":\"claude-x\",\"max_tokens\":7,\"thinking\":{\"budget_tokens\":5}}", 7},
+		{"/v1/messages", "{\"model\":\"claude-x\",\"max_tokens\":7,\"thinking\":{\"budget_tokens\":2000}}", 2007},
+		{"/v1/messages", "{\"thinking\":{\"type\":\"enabled\",\"budget_tokens\":2000},\"model\":\"claude-x\",\"max_tokens\":7}", 2007},
+		{"/v1/messages", "{\"model\":\"claude-x\",\"max_tokens\":7,\"context_management\":{\"edits\":[{\"type\":\"clear_x\"}]}}", 7},
+		{"/v1/chat", "{\"message\":\"hello\",\"max_tokens\":7}", DEFAULT},
+		{"/api/generate", "{\"model\":\"x\",\"options\":{\"num_predict\":7}}", DEFAULT},
+		{"/v1/chat/completions/../embeddings", "{\"model\":\"x\"}", DEFAULT},
+		{"/v1/chat/completions/.%2e/messages/count_tokens", "{\"model\":\"x\"}", DEFAULT},
 		{"/v1/complete", "{\"model\":\"x\",\"max_tokens_to_sample\":7}", 7},
 		{"/v1beta/models/gemini-x:generateContent", "{\"contents\":[],\"generationConfig\":{\"maxOutputTokens\":7}}", 7},
 		{"/v1beta/models/gemini-x:streamGenerateContent?alt=sse",
 			"{\"contents\":[],\"generation_config\":{\"max_output_tokens\":7,\"candidate_count\":2}}", 14},
 		{"/v1/embeddings", "{\"model\":\"x\",\"input\":\"a\"}", 0},
+		{"/v1/chat/completions%2fembeddings", "{\"model\":\"x\",\"messages\":[]}", DEFAULT},
 		{"/v1/other", "{\"model\":\"x\",\"max_tokens\":7}", DEFAULT}, /* nobody knows what is heeded there */
 		{"/v1//chat%2fcompletions", "{\"model\":\"x\",\"max_tokens\":7}", 7},
 		{"/v1/chat/completions;/v1/embeddings", "{\"model\":\"x\",\"max_tokens\":7}", DEFAULT},
@@ -135,6 +144,26 @@ static void what_is_not_in_the_bytes_is_counted_by_the_context(void **state)
 	}
 }
 
+static void a_summary_of_what_was_said_before_costs_as_much_again(void **state)
+{
+	struct ask ask;
+
+	(void)state;
+	read_ask(&ask, "/v1/messages",
+		"{\"model\":\"gpt-4o\",\"max_tokens\":7,\"messages\":[],\"context_management\":{\"edits\":[{\"type\":\"compact_20260112\"}]}}");
+	assert_null(ask.fault);
+	assert_int_equal(ask.input, 256000);
+	assert_int_equal(ask.output, 14);
+	read_ask(&ask, "/v1/messages", "{\"model\":\"gpt-4o\",\"messages\":[],\"tools\":[{\"type\":\"advisor_1\",\"model\":\"gpt-4\"}]}");
+	assert_null(ask.fault);
+	assert_string_equal(ask.model, ""); /* whichever of them is dearer */
+	assert_false(ask.is_kept);
+	read_ask(&ask, "/v1/messages", "{\"system\":[{\"text\":\"x\",\"cache_control\":{\"type\":\"ephemeral\",\"ttl\":\"5m\"}}]}");
+	assert_false(ask.is_kept);
+	read_ask(&ask, "/v1/messages", "{\"system\":[{\"text\":\"x\",\"cache_control\":{\"type\":\"ephemeral\",\"ttl\":\"1h\"}}]}");
+	assert_true(ask.is_kept);
+}
+
 static void what_readers_could_understand_differently_is_refused(void **state)
 {
 	static const char *const bodies[] = {
@@ -148,6 +177,8 @@ static void what_readers_could_understand_differently_is_refused(void **state)
 		"{\"messages\":[],\"messages\":[]}", "{\"stream\":false,\"stream\":true}", "{\"stream_options\":[]}",
 		"{\"stream_options\":{\"include_usage\":{}}}", "{\"requests\":[]}", "{\"input_file_id\":\"f\"}",
 		"{\"service_tier\":\"priority\"}", "{\"speed\":\"fast\"}", "{\"maxTokens\":1}", "{\"MAX_TOKENS\":1}", "{\"Stream_Options\":{}}",
+		"{\"max_tokens\":1,\"max_tokens\\u0000x\":2}", "{\"max_tokens\":1,\"max_\xfftokens\":2}", "{\"a\":\"\xc0\x80\"}",
+		"{\"a\":\"\xed\xa0\x80\"}", "{\"thinking\":{\"budget_tokens\":\"9\"}}", "{\"thinking\":{\"budget_tokens\":1e9}}",
 	};
 	struct ask ask;
 
@@ -297,6 +328,7 @@ int main(void)
 		cmocka_unit_test(the_output_is_bounded_by_the_member_that_its_interface_heeds),
 		cmocka_unit_test(the_model_is_the_one_that_answers_or_unknown),
 		cmocka_unit_test(what_is_not_in_the_bytes_is_counted_by_the_context),
+		cmocka_unit_test(a_summary_of_what_was_said_before_costs_as_much_again),
 		cmocka_unit_test(what_readers_could_understand_differently_is_refused),
 		cmocka_unit_test(what_asks_no_model_is_counted_by_its_bytes_and_counting_is_free),
 		cmocka_unit_test(a_stream_is_asked_for_its_usage),

@@ -74,7 +74,7 @@ static void a_request_is_sent_with_the_doors_fields_in_place_of_the_cells(void *
 
 	read_request("PUT /x?y HTTP/1.1\r\nHost: api.door\r\nTransfer-Encoding: chunked\r\nRange: bytes=0-3\r\nIf-Range: x\r\nRequest-Range: bytes=4-7\r\nA-IM: gzip\r\nX-Goog-FieldMask: id\r\n"
 		"AUTHORIZATION: a\r\nX-API-Key: b\r\nX_api_key: c\r\nApi-Key: d\r\nExpect: 100-continue\r\nAccept-Encoding: br\r\n"
-		"Proxy-Authorization: e\r\nAccept-Charset: utf-16\r\nX-Original-URL: /admin\r\nX-Rewrite-Url: /admin\r\nCookie: f\r\nTE: trailers\r\nUpgrade: h2c\r\nConnection: upgrade\r\nX-Api-Keys: g\r\n\r\n", &head);
+		"Proxy-Authorization: e\r\nAccept-Charset: utf-16\r\nX-Original-URL: /admin\r\nX-Rewrite-Url: /admin\r\nX-HTTP-Method-Override: POST\r\nX_Http_Method: POST\r\nCookie: f\r\nTE: trailers\r\nUpgrade: h2c\r\nConnection: upgrade\r\nX-Api-Keys: g\r\n\r\n", &head);
 	rewrite_request_fields(&below, &head, &fields);
 	assert_string_equal(buf_text(&fields), "Cookie: f\r\nX-Api-Keys: g\r\n");
 	rewrite_request(&below, &head, &fields, &request);
@@ -195,7 +195,8 @@ static void an_answer_that_is_encoded_is_not_passed_on(void **state)
 		{ "content-encoding: identity, br", false, true },
 		{ "Content-Encoding: identity\r\nContent-Encoding: zstd", false, true },
 		{ "Content-Encoding: ", false, true },
-		{ "Content-Encoding: gzip", true, false },
+		{ "Content-Encoding: gzip", true, true },
+		{ "Content-Type: text/plain; charset=utf-16", true, false },
 		{ "Content-Type: text/plain; charset = utf-32", false, true },
 	};
 	struct http_head head;

@@ -122,7 +122,7 @@ static void serve(struct world *w)
 	w->doors = doors_open(w->loop, &w->policy, NULL, &events, &err);
 	if (w->doors == NULL)
 		fail_msg("%s", err.text);
-	w->run = doors_run_open(w->doors, 1, w->log, w->record, w->replay);
+	w->run = doors_run_open(w->doors, 1, NULL, w->log, w->record, w->replay);
 	doors_run_listen(w->run, listeners, w->policy.secret_count);
 }
 
@@ -954,7 +954,7 @@ static void what_was_recorded_is_played_again(void **state)
 		"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nX-Echo: " SECRET "\r\n\r\n" EVENT_START "data: " SECRET "\n\n" EVENT_DELTA, &first);
 	exchange(w, "GET /b HTTP/1.1\r\n" HEAD "\r\n", "\r\n\r\n", "HTTP/1.1 404 \r\nContent-Length: 3\r\n\r\n\xffno", &second);
 	close_run(w);
-	w->run = doors_run_open(w->doors, 2, -1, -1, -1); /* open_replay closes one */
+	w->run = doors_run_open(w->doors, 2, NULL, -1, -1, -1); /* open_replay closes one */
 	file_text(w->record, &recording);
 	lacks(&recording, SECRET);
 	lacks(&recording, "mine");
@@ -1055,8 +1055,8 @@ static void one_that_does_not_listen_is_replaced(void **state)
 	pid_t first = child_of_ours();
 	assert_int_equal(kill(first, SIGSTOP), 0);
 	for (int i = 0; i < 2000; i++)
-		doors_run_close(doors_run_open(w->doors, 1, -1, -1, -1), NULL, NULL);
-	w->run = doors_run_open(w->doors, 2, -1, -1, -1);
+		doors_run_close(doors_run_open(w->doors, 1, NULL, -1, -1, -1), NULL, NULL);
+	w->run = doors_run_open(w->doors, 2, NULL, -1, -1, -1);
 	assert_true(w->said > 0);
 	for (pid_t now = first; now == first || now == 0; now = child_of_ours())
 		assert_true(loop_turn(w->loop, -1) >= 0);

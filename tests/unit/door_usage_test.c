@@ -321,6 +321,44 @@ static uint64_t cost(const struct prices *prices, const char *model, uint64_t in
 	return prices_cost(prices, &usage, ret_known);
 }
 
+static void what_is_kept_for_an_hour_costs_the_input_twice(void **state)
+{
+	static const char body[] = "{\"model\":\"claude-sonnet-4-5\",\"usage\":{\"input_tokens\":0,\"output_tokens\":0,\"cache_creation_input_tokens\":1000000,"
+				   "\"cache_creation\":{\"ephemeral_5m_input_tokens\":400000,\"ephemeral_1h_input_tokens\":600000}}}";
+	own(prices_done) struct prices prices = {0};
+	struct usage usage;
+	bool known;
+
+	(void)state;
+	prices_defaults(&prices);
+	read_body("application/json", body, strlen(body), 5, &usage);
+	assert_int_equal(usage.cache_write, 1000000);
+	assert_int_equal(usage.cache_long, 600000);
+	assert_int_equal(prices_cost(&prices, &usage, &known), 400000 * 375 / 100 + 600000 * 6);
+}
+
+static void figures_of_one_of_several_rounds_are_not_all(void **state)
+{
+	static const struct {
+		const char *type, *body;
+		bool partial;
+	} rows[] = {
+		{"application/json", "{\"usage\":{\"output_tokens\":1,\"iterations\":[{\"output_tokens\":1}]}}", false},
+		{"application/json", "{\"usage\":{\"output_tokens\":1,\"iterations\":[{\"a\":[{}]},{\"output_tokens\":1}]}}", true},
+		{"application/json", "{\"usage\":{\"output_tokens\":1,\"iterations\":[{\"a\":[{},{},{}]}]}}", false},
+		{"application/json", "{\"iterations\":[{},{}],\"usage\":{\"output_tokens\":1}}", false},
+		{"text/event-stream", "data: {\"usage\":{\"output_tokens\":1,\"iterations\":[{},{}]}}\n\ndata: {\"usage\":{\"output_tokens\":2}}\n\n", true},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		struct usage usage;
+		read_body(rows[i].type, rows[i].body, strlen(rows[i].body), i + 1, &usage);
+		if (!usage.seen || usage.partial != rows[i].partial)
+			fail_msg("%s", rows[i].body);
+	}
+}
+
 static void known_models_cost_what_the_table_says(void **state)
 {
 	static const struct {
@@ -333,6 +371,8 @@ static void known_models_cost_what_the_table_says(void **state)
 		{"claude-3-5-haiku-latest", 800000, 4000000}, {"claude-3-haiku-20240307", 250000, 1250000},
 		{"gpt-5", 1250000, 10000000}, {"gpt-5-2025-08-07", 1250000, 10000000}, {"gpt-5-mini", 250000, 2000000},
 		{"gpt-4.1-nano-2025-04-14", 100000, 400000}, {"gpt-4o-mini", 150000, 600000}, {"gpt-4o", 2500000, 10000000},
+		{"gpt-4o-audio-preview", 40000000, 80000000}, {"gpt-4o-mini-audio-preview-2024-12-17", 10000000, 20000000},
+		{"gpt-4o-mini-tts", 600000, 12000000}, {"gpt-4o-transcribe", 6000000, 10000000},
 		{"o3-2025-04-16", 2000000, 8000000}, {"o3-mini", 1100000, 4400000}, {"o4-mini", 1100000, 4400000},
 	};
 	own(prices_done) struct prices prices = {0};
@@ -492,6 +532,8 @@ int main(void)
 		cmocka_unit_test(other_kinds_of_answers_are_not_read),
 		cmocka_unit_test(a_long_answer_is_read_to_its_end),
 		cmocka_unit_test(nesting_ends_at_its_limit),
+		cmocka_unit_test(what_is_kept_for_an_hour_costs_the_input_twice),
+		cmocka_unit_test(figures_of_one_of_several_rounds_are_not_all),
 		cmocka_unit_test(known_models_cost_what_the_table_says),
 		cmocka_unit_test(every_row_of_the_table_can_be_reached),
 		cmocka_unit_test(an_unknown_model_is_charged_as_the_dearest),

@@ -2,7 +2,11 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
+#include <fcntl.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -76,9 +80,49 @@ static void a_line_is_read_by_its_places(void **state)
 	assert_string_equal(mount.options, "rw,errors=continue");
 }
 
+static void put(int dir, const char *path, const char *text)
+{
+	int fd = openat(dir, path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
+
+	assert_true(fd >= 0 && write(fd, text, strlen(text)) == (ssize_t)strlen(text) && close(fd) == 0);
+}
+
+/* In the place of the host's /proc. */
+static void what_names_the_machine_is_covered_where_it_is(void **state)
+{
+	char path[] = "/tmp/native_root.XXXXXX";
+	static const char *const folders[] = {"bus", "bus/input", "driver", "driver/nvidia", "fs", "fs/cifs", "spl"};
+	mode_t mask = umask(022);
+	int proc = mkdtemp(path) ? open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
+
+	(void)state;
+	assert_true(proc >= 0);
+	assert_int_equal(root_covers(proc), 0);
+	assert_int_equal(mkdirat(proc, "bus", 0755) | mkdirat(proc, "bus/input", 0755), 0);
+	put(proc, "bus/input/devices", "N: Name=\"Power Button\"\nU: Uniq=\n\nN: Name=\"Keys\"\nU: Uniq=\n");
+	assert_int_equal(root_covers(proc), 0);
+	put(proc, "bus/input/devices", "N: Name=\"Power Button\"\nU: Uniq=\n\nN: Name=\"Mouse\"\nU: Uniq=00:11:22:33:44:55\n");
+	uint32_t devices = root_covers(proc);
+	assert_int_not_equal(devices, 0);
+	for (size_t i = 2; i < ARRAY_LEN(folders); i++) {
+		uint32_t before = root_covers(proc);
+		bool covered = strcmp(folders[i], "driver") != 0 && strcmp(folders[i], "fs") != 0;
+		assert_int_equal(mkdirat(proc, folders[i], 0755), 0);
+		assert_int_equal(root_covers(proc) != before, covered);
+	}
+	assert_int_equal(fchmodat(proc, "bus/input/devices", 0400, 0), 0);
+	assert_int_equal(root_covers(proc) & devices, 0);
+	assert_int_equal(unlinkat(proc, "bus/input/devices", 0), 0);
+	for (size_t i = ARRAY_LEN(folders); i-- > 0;)
+		assert_int_equal(unlinkat(proc, folders[i], AT_REMOVEDIR), 0);
+	assert_int_equal(rmdir(path) | close(proc), 0);
+	(void)umask(mask);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(what_names_the_machine_is_covered_where_it_is),
 		cmocka_unit_test(nothing_can_be_written_to_that_was_not_meant_to_be),
 		cmocka_unit_test(a_line_is_read_by_its_places),
 	};

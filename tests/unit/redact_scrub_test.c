@@ -17,7 +17,7 @@ static struct scrub_words *words_of(const char *secret)
 {
 	struct scrub_words *words = scrub_words_make(&secret, 1);
 
-	scrub_words_level(words);
+	(void)scrub_words_level(words);
 	return words;
 }
 
@@ -117,6 +117,12 @@ static void each_spelling_of_a_secret_is_found(void **state)
 		"sk-ant%252Fapi03%252B%2522x%2520y%255Cz~%2526",
 		"SK-ANT/API03+\"X Y\\Z~&",
 		"sk-ant/api03+\\x22x\\ y\\134z~\\u{26}",
+		"sk-ant/api03+\\\\\\\"x y\\\\\\\\z~&",
+		"sk-ant\\\\\\/api03\\\\u002B\\\\u0022x y\\\\\\\\z~\\\\u0026",
+		"115,107,45,97,110,116,47,97,112,105,48,51,43,34,120,32,121,92,122,126,38",
+		"115, 107, 45, 97, 110, 116, 47, 97, 112, 105, 48, 51, 43, 34, 120, 32, 121, 92, 122, 126, 38",
+		"115 107 45 97 110 116 47 97 112 105 48 51 43 34 120 32 121 92 122 126 38",
+		"115,\n    107,\n    45,97,110,116,47,97,112,105,48,51,43,34,120,32,121,92,122,126,38",
 		"&#115;&#x6B;-ant/api03+&#34;x y\\z~&#X0026;",
 	};
 	struct scrub_words *words = words_of(SECRET);
@@ -399,7 +405,8 @@ static uint32_t draw(uint32_t below)
 
 static void add_spelled(struct buf *out, const char *secret, size_t len, unsigned way)
 {
-	static const char *const each[] = {"%%%02x", "%%25%02X", "\\u%04x", "\\x%02x", "&#%u;", "%02x", "%02X ", "0x%02x,\n", "\\u{%x}"};
+	static const char *const each[] = {"%%%02x", "%%25%02X", "\\u%04x", "\\x%02x", "&#%u;", "%02x", "%02X ", "0x%02x,\n", "\\u{%x}", "%u, ",
+		"%u\n", "\\\\u%04X"};
 	own(buf_done) struct buf coded = {0};
 
 	if (way < ARRAY_LEN(each)) {
@@ -430,7 +437,7 @@ static void text_make(struct buf *out, const char *secret)
 	for (uint32_t parts = 2 + draw(12); parts > 0; parts--) {
 		for (uint32_t i = draw(6); i > 0; i--)
 			buf_char(out, noise[draw(sizeof(noise) - 1)]);
-		add_spelled(out, secret, draw(4) ? draw((uint32_t)strlen(secret)) : strlen(secret), draw(12));
+		add_spelled(out, secret, draw(4) ? draw((uint32_t)strlen(secret)) : strlen(secret), draw(15));
 	}
 }
 
@@ -454,7 +461,8 @@ static void moments_of(const struct scrub_words *words, bool even, const struct 
 static void the_pieces_that_come_out_are_the_same_for_all_secrets_of_a_kind(void **state)
 {
 	static const char *const secrets[][2] = {{"sk-ant-api03-XyZ123", "................."},
-		{"aaaaaaaabaaaaaaaab", "0123456789abcdef"}, {"QWxhZGRpbjpvcGVu", "%41%42%43&amp;\\u0041"}, {"a blank in it", "b\xc3\xa4r in it"}};
+		{"aaaaaaaabaaaaaaaab", "0123456789abcdef"}, {"QWxhZGRpbjpvcGVu", "%41%42%43&amp;\\u0041"}, {"a blank in it", "b\xc3\xa4r in it"},
+		{"DOM\\user:pa&ss%w", "5%of&\\more+less"}};
 
 	(void)state;
 	for (uint32_t i = 0; i < 10000; i++) {
@@ -478,7 +486,8 @@ static void the_pieces_that_come_out_are_the_same_for_all_secrets_of_a_kind(void
 /* Some are found by sifting and some are not; all that there is becomes stars, as if they had been looked for one by one. */
 static void secrets_of_all_kinds_are_found_together(void **state)
 {
-	static const char *const secrets[] = {"sk-ant-api03-XyZ123", "100%41&amp;\\x", "a blank in it", "api03-XyZ123%2F", "deadbeef"};
+	static const char *const secrets[] = {"sk-ant-api03-XyZ123", "100%41&amp;\\x", "a blank in it", "api03-XyZ123%2F", "deadbeef",
+		"5% of & \\more+less", "p\xc3\xa4ss w\xc3\xb6rd-99", "DOM\\user:pa&ss%w"};
 
 	(void)state;
 	for (uint32_t i = 0; i < 3000; i++) {
@@ -488,7 +497,7 @@ static void secrets_of_all_kinds_are_found_together(void **state)
 		for (uint32_t parts = 1 + draw(4); parts > 0; parts--)
 			text_make(&text, secrets[draw(ARRAY_LEN(secrets))]);
 		buf_add(&whole, text.data, text.len);
-		scrub_words_level(words);
+		(void)scrub_words_level(words);
 		moments_of(words, true, &text, i, &moments, &out);
 		moments_of(plain, false, &text, i, &moments, &expected);
 		(void)scrub_text(words, whole.data, whole.len);
@@ -508,8 +517,8 @@ static void part_of_a_secret_is_not_even_looked_at(void **state)
 	struct sift *sift = xcalloc(1, sizeof(*sift));
 
 	(void)state;
-	sift_init(sift, rows, ARRAY_LEN(rows));
-	for (unsigned way = 0; way < 10; way++) {
+	sift_init(sift, false, rows, ARRAY_LEN(rows));
+	for (unsigned way = 0; way < 13; way++) {
 		own(buf_done) struct buf text = {0}, marks = {0};
 		for (size_t len = 0; len < strlen(secret); len++) {
 			add_spelled(&text, secret, len, way);
@@ -526,6 +535,25 @@ static void part_of_a_secret_is_not_even_looked_at(void **state)
 		assert_int_equal(marks.data[from], 1);
 	}
 	free(sift);
+}
+
+/* So for those with blanks, with letters that are not ASCII and with signs that begin escapes, too. */
+static void the_work_is_the_same_for_nearly_all_secrets(void **state)
+{
+	static const struct {
+		const char *secret;
+		bool level;
+	} rows[] = {{"sk-ant-api03-XyZ123", true}, {"a blank in it", true}, {"5% of & \\more+less", true}, {"p\xc3\xa4ss w\xc3\xb6rd-99", true},
+		{"DOM\\user:pa&ss%w", true}, {"a+b+c+d+e", true}, {"100%41-and-more", false}, {"fish&amp;chips", false},
+		{"\xc3\xa4\xc3\xb6\xc3\xbc\xc3\xa4\xc3\xb6\xc3\xbc", false}, {"a b c d e f g", false}};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		struct scrub_words *words = scrub_words_make(&rows[i].secret, 1);
+		if (scrub_words_level(words) != rows[i].level)
+			fail_msg("'%s' is %slevel", rows[i].secret, rows[i].level ? "not " : "");
+		scrub_words_free(words);
+	}
 }
 
 /* A stream without end is held in a bounded window, and what is whole is found at its edge as well. */
@@ -573,6 +601,7 @@ int main(void)
 		cmocka_unit_test(the_pieces_that_come_out_are_the_same_for_all_secrets_of_a_kind),
 		cmocka_unit_test(secrets_of_all_kinds_are_found_together),
 		cmocka_unit_test(part_of_a_secret_is_not_even_looked_at),
+		cmocka_unit_test(the_work_is_the_same_for_nearly_all_secrets),
 		cmocka_unit_test(a_long_run_of_letters_flows_behind_the_window),
 	};
 	return cmocka_run_group_tests_name("door scrub", tests, NULL, NULL);

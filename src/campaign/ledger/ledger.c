@@ -263,6 +263,7 @@ struct ledger *ledger_free(struct ledger *ledger)
 	for (size_t i = 0; i < STATEMENT_COUNT; i++)
 		(void)sqlite3_finalize(ledger->statements[i]);
 	(void)sqlite3_close(ledger->db); /* rolls back */
+	ledger_files_leave(ledger);
 	free(ledger->path);
 	free(ledger->name);
 	fd_close(&ledger->folder);

@@ -40,6 +40,7 @@ struct ledger {
 	enum ledger_batch batch;
 	struct err lost; /* why the batch is */
 	sqlite3_stmt *statements[STATEMENT_COUNT]; /* prepared when first used */
+	struct ledger *next; /* ledger_files.c's */
 	bool wish_none; /* there was none for this campaign at this version of the file */
 	int64_t wish_campaign, wish_version;
 };
@@ -68,6 +69,13 @@ uint64_t ledger_now_ms(void);
 
 /* For tests: the file grows no further than so many pages, as if the disk were full. 0: as it was. */
 MUST_CHECK int ledger_limit_pages(struct ledger *ledger, unsigned pages, struct err *err);
+
+/* ---- files.c ---- */
+
+/* From here on SQLite finds the files of its folder in the one that is held, whatever is at the
+ * path. */
+MUST_CHECK int ledger_files_hold(struct ledger *ledger, struct err *err);
+void ledger_files_leave(const struct ledger *ledger);
 
 /* ---- schema.c ---- */
 

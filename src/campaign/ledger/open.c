@@ -22,8 +22,9 @@ static int no_ledger(struct ledger *ledger, struct err *err)
 		ledger->shown);
 }
 
-/* SQLite wants a path, refuses a link anywhere in it, and somebody's home may well be behind one: so it is given the real path of
- * the folder that we hold. What is at the file's name, and at those that SQLite adds, is looked at beneath it. */
+/* SQLite wants a path, refuses a link anywhere in it, and somebody's home may well be behind one:
+ * so it is given the real path of the folder that we hold. What is at the file's name, and at those
+ * that SQLite adds, is looked at beneath it, and opened there (ledger_files.c). */
 static int find_file(struct ledger *ledger, struct err *err)
 {
 	char link[32], real[PATH_MAX];
@@ -39,10 +40,10 @@ static int find_file(struct ledger *ledger, struct err *err)
 		return err_errno(err, errno, "find the folder of the ledger '%s'", ledger->shown);
 	real[len] = '\0';
 	ledger->file = xfmt("%s/%s", strcmp(real, "/") == 0 ? "" : real, ledger->name);
-	return 0;
+	return ledger_files_hold(ledger, err);
 }
 
-/* SQLite opens by the path: whoever has put another folder there meanwhile had it open another file. */
+/* SQLite opened the held folder's; but others find it by its path. */
 static int check_place(const struct ledger *ledger, struct err *err)
 {
 	struct stat held, opened;

@@ -27,6 +27,7 @@
 
 #include "base/clock.h"
 #include "base/weaken.h"
+#include "door/policy/credential.h"
 #include "net/local.h"
 #include "door/proto.h"
 #include "door/doord/secret.h"
@@ -318,18 +319,28 @@ static int take_policy(struct doord *doord, struct err *err)
 static void take_secrets(struct doord *doord)
 {
 	const struct door_policy *policy = &doord->policy;
-	const char **secrets = xcalloc(policy->secret_count + policy->hidden_count + 1, sizeof(*secrets));
+	size_t most = policy->secret_count * (1 + CREDENTIAL_PARTS_MAX) + policy->hidden_count;
 	size_t count = 0;
+	const char **secrets = xcalloc(most + 1, sizeof(*secrets));
+	struct credential_parts *parts = xcalloc(policy->secret_count + 1, sizeof(*parts));
 
-	for (size_t i = 0; i < policy->secret_count; i++)
-		if (policy->secrets[i].secret != NULL) /* a replay has none */
-			secrets[count++] = policy->secrets[i].secret;
+	for (size_t i = 0; i < policy->secret_count; i++) {
+		if (policy->secrets[i].secret == NULL) /* a replay has none */
+			continue;
+		secrets[count++] = policy->secrets[i].secret;
+		credential_parts_make(&parts[i], &policy->secrets[i]);
+		for (size_t j = 0; j < parts[i].count; j++)
+			secrets[count++] = parts[i].items[j];
+	}
 	doord->words = scrub_words_make(secrets, weakened("door-scrub") ? 0 : count);
-	scrub_words_level(doord->words); /* cells have clocks */
+	(void)scrub_words_level(doord->words); /* cells have clocks */
 	for (size_t i = 0; i < policy->hidden_count; i++)
 		secrets[count++] = policy->hidden[i];
 	doord->log_words = scrub_words_make(secrets, count);
-	scrub_words_level(doord->log_words);
+	(void)scrub_words_level(doord->log_words);
+	for (size_t i = 0; i < policy->secret_count; i++)
+		credential_parts_done(&parts[i]);
+	free(parts);
 	free(secrets);
 }
 

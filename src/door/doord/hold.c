@@ -42,9 +42,11 @@ void hold_begin(struct conn *conn, const struct http_head *head)
 	own->holds = true;
 	for (size_t i = 0; i < head->field_count; i++) {
 		const struct http_field *field = &head->fields[i];
-		if (span_is(field->name, "content-encoding") && !span_is(field->value, "identity"))
+		if (rewrite_same_field(field->name, "content-encoding") &&
+			!span_is(field->value, "identity"))
 			carry_trouble(conn, 400, "its body is encoded: what it may cost cannot be read");
-		if (span_is(field->name, "content-type") && !rewrite_is_plain(field->value))
+		if (rewrite_same_field(field->name, "content-type") &&
+			!rewrite_is_plain(field->value))
 			carry_trouble(conn, 400, "its body is in another character set than UTF-8: what it may cost cannot be read");
 	}
 	if (head->framing == FRAME_LENGTH && head->length > REQUEST_MAX)

@@ -25,11 +25,14 @@ static uint64_t dearest(const struct conn *conn, const struct usage *one, const 
 }
 
 /* Whatever the cache does with it. */
-static uint64_t cost_of(const struct conn *conn, const char *model, uint64_t input, uint64_t output)
+static uint64_t cost_of(
+	const struct conn *conn, const struct meter *meter, uint64_t input, uint64_t output)
 {
+	const char *model = meter->model;
 	struct usage plain = { .input = input, .output = output }, read = { .cache_read = input, .output = output },
 		     written = { .cache_write = input, .output = output };
 
+	written.cache_long = meter->is_kept ? input : 0;
 	memcpy(plain.model, model, sizeof(plain.model));
 	memcpy(read.model, model, sizeof(read.model));
 	memcpy(written.model, model, sizeof(written.model));
@@ -37,13 +40,14 @@ static uint64_t cost_of(const struct conn *conn, const char *model, uint64_t inp
 	return some > more ? some : more;
 }
 
-static struct door_totals totals_of(const struct conn *conn, const char *model, uint64_t input, uint64_t output)
+static struct door_totals totals_of(
+	const struct conn *conn, const struct meter *meter, uint64_t input, uint64_t output)
 {
 	struct door_totals totals = { 0 };
 
 	totals.count[COUNT_TOKENS_IN] = input;
 	totals.count[COUNT_TOKENS_OUT] = output;
-	totals.count[COUNT_MICRODOLLARS] = cost_of(conn, model, input, output);
+	totals.count[COUNT_MICRODOLLARS] = cost_of(conn, meter, input, output);
 	return totals;
 }
 
@@ -55,7 +59,8 @@ bool meter_reserve(struct meter *meter, struct conn *conn, const struct ask *ask
 	memcpy(meter->model, ask->model, sizeof(meter->model));
 	meter->is_known = ask->is_known;
 	meter->is_later = ask->is_later;
-	meter->most = totals_of(conn, meter->model, bounded(ask->input), bounded(ask->output));
+	meter->is_kept = ask->is_kept;
+	meter->most = totals_of(conn, meter, bounded(ask->input), bounded(ask->output));
 	if (!conn_reserve(conn, &meter->most, ret_sentence, ret_retry))
 		return false;
 	meter->reserved = true;
@@ -122,7 +127,9 @@ static bool charge(struct meter *meter, struct conn *conn, bool *ret_known)
 	usage.output = bounded(usage.output);
 	usage.cache_read = bounded(usage.cache_read);
 	usage.cache_write = bounded(usage.cache_write);
+	usage.cache_long = bounded(usage.cache_long);
 	meter->early = usage.early;
+	meter->partial = usage.partial;
 	grow(meter, conn, COUNT_TOKENS_IN, &meter->tokens_in, usage.input + usage.cache_read + usage.cache_write);
 	grow(meter, conn, COUNT_TOKENS_OUT, &meter->tokens_out, usage.output);
 	grow(meter, conn, COUNT_MICRODOLLARS, &meter->microdollars, price(meter, conn, &usage, ret_known));
@@ -140,16 +147,17 @@ static struct door_totals estimate(const struct meter *meter, const struct conn 
 {
 	if (meter->is_known)
 		return meter->most;
-	return totals_of(conn, meter->model, meter->most.count[COUNT_TOKENS_IN], bounded(meter->received / ASK_BYTES_PER_TOKEN + 1));
+	return totals_of(conn, meter, meter->most.count[COUNT_TOKENS_IN],
+		bounded(meter->received / ASK_BYTES_PER_TOKEN + 1));
 }
 
-/* Only the output is not all told. */
+/* Only the output is not all told, unless the model was asked more than once. */
 static void settle_early(struct meter *meter, const struct conn *conn, struct door_totals *cost)
 {
 	struct door_totals guess = estimate(meter, conn);
 
 	for (size_t i = 0; i < DOOR_COUNTS; i++)
-		if (i != COUNT_TOKENS_IN && guess.count[i] > cost->count[i])
+		if ((i != COUNT_TOKENS_IN || meter->partial) && guess.count[i] > cost->count[i])
 			cost->count[i] = guess.count[i];
 }
 
@@ -162,10 +170,10 @@ static void settle(struct meter *meter, struct conn *conn, bool whole, bool told
 		cost.count[COUNT_TOKENS_IN] = meter->tokens_in;
 		cost.count[COUNT_TOKENS_OUT] = meter->tokens_out;
 		cost.count[COUNT_MICRODOLLARS] = meter->microdollars;
-		estimated = !known || !whole || meter->early;
-		if (!whole || meter->early)
+		estimated = !known || !whole || meter->early || meter->partial;
+		if (!whole || meter->early || meter->partial)
 			settle_early(meter, conn, &cost);
-	} else if (meter->sent && !(meter->status != 0 && is_refusal(meter->status))) {
+	} else if ((meter->sent || meter->status / 100 == 2) && !is_refusal(meter->status)) {
 		cost = estimate(meter, conn);
 		estimated = true;
 	}

@@ -21,10 +21,11 @@ struct meter { /* zero is one that reads nothing */
 	bool asked; /* tokens were asked for: an answer that tells of none is odd */
 	bool unpriced; /* and counted as such */
 	bool early; /* what was told is not the last */
+	bool partial; /* or not of all that was asked */
 	/* reserved */
 	bool reserved;
 	struct door_totals most;
-	bool is_known, is_later;
+	bool is_known, is_later, is_kept;
 	char model[sizeof(((struct usage *)0)->model)]; /* that was asked */
 	bool sent; /* all of the request */
 	unsigned status; /* 0: no answer */

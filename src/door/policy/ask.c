@@ -3,6 +3,7 @@
 #include <fnmatch.h>
 #include <string.h>
 
+#include "base/utf8.h"
 #include "net/http_bytes.h"
 
 #define DEPTH_MAX 256
@@ -65,6 +66,7 @@ static const struct form {
 	{":batchEmbedContents", .silent = true, .in_path = true},
 	{"/messages/count_tokens", .free = true},
 	{":countTokens", .free = true},
+	{"/chat"}, /* of interfaces that take a message without a model */
 };
 
 /* A path that some server could read as another one is none that we know. */
@@ -73,9 +75,20 @@ static bool is_plain(char c)
 	return is_digit(c) || (lower(c) >= 'a' && lower(c) <= 'z') || (c != '\0' && strchr("/_.:-", c) != NULL);
 }
 
+static bool has_dots(struct span path)
+{
+	while (path.len > 0) {
+		struct span segment = span_until(path, '/');
+		if (span_is(segment, ".") || span_is(segment, ".."))
+			return true;
+		path = span_from(path, segment.len < path.len ? segment.len + 1 : segment.len);
+	}
+	return false;
+}
+
 static const struct form *form_find(struct span path)
 {
-	if (!span_all(path, is_plain))
+	if (!span_all(path, is_plain) || has_dots(path))
 		return NULL;
 	for (size_t i = 0; i < ARRAY_LEN(forms); i++) {
 		size_t len = strlen(forms[i].end);
@@ -121,9 +134,10 @@ static bool is_media(struct span path)
 /* ---- what is where in a body ---- */
 
 enum place {
-	IN_OTHER, IN_TOP, IN_CONFIG, IN_STREAM, IN_MESSAGE, IN_PART, IN_SOURCE, IN_TOOL,
+	IN_OTHER, IN_TOP, IN_CONFIG, IN_STREAM, IN_THINKING, IN_CONTEXT, IN_MESSAGE, IN_PART,
+	IN_SOURCE, IN_TOOL, IN_EDIT,
 	/* lists; an object in their place is like one of theirs */
-	OF_MESSAGES, OF_PARTS, OF_TOOLS, OF_PROMPTS
+	OF_MESSAGES, OF_PARTS, OF_TOOLS, OF_EDITS, OF_PROMPTS
 };
 
 enum meaning {
@@ -136,11 +150,15 @@ enum meaning {
 	IS_TIER, /* of service, which may have prices of its own */
 	IS_KIND, /* of a source: "base64", "url", "file" */
 	IS_MEDIA, IS_TOOL_TYPE, IS_PART_TYPE,
+	IS_THOUGHT, /* tokens that may be thought beyond the limit of the answer */
+	IS_EDIT, /* of what was said before */
+	IS_KEPT, /* for how long, in a cache */
 	IS_DEFERRED /* asks for work that is paid for later */
 };
 
 #define ONCE 0x100 /* twice is refused: readers differ in which counts */
 #define ASKS 0x200 /* only who asks a model writes it */
+#define TALKS 0x400 /* and wants an answer in words */
 
 /* Keys in lower case without '_': interfaces take both of maxOutputTokens and max_output_tokens, and some any case. */
 static const struct member {
@@ -159,16 +177,16 @@ static const struct member {
 	{IN_TOP, "stream", IS_STREAM, ONCE},
 	{IN_TOP, "streamoptions", ENTERS, IN_STREAM | ONCE},
 	{IN_TOP, "background", IS_LATER, ONCE},
-	{IN_TOP, "messages", ENTERS, OF_MESSAGES | ONCE | ASKS},
+	{IN_TOP, "messages", ENTERS, OF_MESSAGES | ONCE | ASKS | TALKS},
 	{IN_TOP, "input", ENTERS, OF_MESSAGES | ONCE | ASKS},
 	{IN_TOP, "inputs", ENTERS, OF_MESSAGES | ASKS},
-	{IN_TOP, "contents", ENTERS, OF_MESSAGES | ONCE | ASKS},
+	{IN_TOP, "contents", ENTERS, OF_MESSAGES | ONCE | ASKS | TALKS},
 	{IN_TOP, "instances", ENTERS, OF_MESSAGES | ASKS},
 	{IN_TOP, "inputtext", 0, ASKS},
 	{IN_TOP, "system", ENTERS, OF_PARTS},
 	{IN_TOP, "systeminstruction", ENTERS, OF_MESSAGES},
 	{IN_TOP, "tools", ENTERS, OF_TOOLS | ONCE},
-	{IN_TOP, "prompt", ENTERS, OF_PROMPTS | ONCE | ASKS},
+	{IN_TOP, "prompt", ENTERS, OF_PROMPTS | ONCE | ASKS | TALKS},
 	{IN_TOP, "generationconfig", ENTERS, IN_CONFIG | ONCE},
 	{IN_TOP, "previousresponseid", IS_ELSEWHERE, 0},
 	{IN_TOP, "conversation", IS_ELSEWHERE, 0},
@@ -184,6 +202,11 @@ static const struct member {
 	{IN_TOP, "inputfileid", IS_DEFERRED, 0},
 	{IN_TOP, "trainingfile", IS_DEFERRED, 0},
 	{IN_TOP, "assistantid", IS_DEFERRED, 0},
+	{IN_TOP, "thinking", ENTERS, IN_THINKING},
+	{IN_TOP, "contextmanagement", ENTERS, IN_CONTEXT},
+	{IN_THINKING, "budgettokens", IS_THOUGHT, 0},
+	{IN_CONTEXT, "edits", ENTERS, OF_EDITS},
+	{IN_EDIT, "type", IS_EDIT, 0},
 	{IN_CONFIG, "maxoutputtokens", IS_LIMIT, LIMIT_CONFIG | ONCE},
 	{IN_CONFIG, "candidatecount", IS_COUNT, ONCE},
 	{IN_STREAM, "includeusage", IS_USAGE, ONCE},
@@ -215,6 +238,7 @@ static const struct member {
 	{IN_SOURCE, "fileuri", IS_ELSEWHERE, 0},
 	{IN_SOURCE, "filedata", IS_ELSEWHERE, 0},
 	{IN_TOOL, "type", IS_TOOL_TYPE, 0},
+	{IN_TOOL, "model", IS_OTHERS, 0}, /* which the provider asks, too */
 	{IN_TOOL, "googlesearch", IS_ELSEWHERE, 0},
 	{IN_TOOL, "googlesearchretrieval", IS_ELSEWHERE, 0},
 	{IN_TOOL, "googlemaps", IS_ELSEWHERE, 0},
@@ -236,10 +260,11 @@ struct reading {
 	size_t depth;
 	bool seen[ARRAY_LEN(members)];
 	bool asks; /* a model */
+	bool talks; /* to it */
 	bool others, deferred, elsewhere, streams, usage, has_options, has_usage;
 	size_t options_at, options_len, usage_at, usage_len;
-	uint64_t limit, count, best, prompts, images, own_tools;
-	bool has_limit, has_tools, is_object;
+	uint64_t limit, thought, count, best, prompts, images, own_tools;
+	bool has_limit, has_tools, is_object, compacts;
 };
 
 struct token {
@@ -380,9 +405,16 @@ static bool is_spelled(const struct token *raw, bool camel)
 /* The member that a key names; NULL: none that counts. *ret_ok: it may be there. */
 static const struct member *member_find(struct reading *in, struct token *key, bool *ret_ok)
 {
+	/* in whatever may be kept */
+	static const struct member ttl = {IN_OTHER, "ttl", IS_KEPT, 0};
 	struct token raw = *key;
 
 	*ret_ok = true;
+	size_t size = raw.len < sizeof(raw.text) ? raw.len : sizeof(raw.text);
+	if (memchr(raw.text, '\0', size) != NULL) { /* where some stop reading */
+		*ret_ok = fail(in, "a member of the request body has a zero byte in its name");
+		return NULL;
+	}
 	key_fold(key);
 	for (size_t i = 0; i < ARRAY_LEN(members); i++) {
 		const struct member *member = &members[i];
@@ -394,9 +426,10 @@ static const struct member *member_find(struct reading *in, struct token *key, b
 			*ret_ok = fail(in, "a member of the request body that decides its cost is spelled as no interface has it");
 		in->seen[i] = true;
 		in->asks = in->asks || (member->what & ASKS) != 0;
+		in->talks = in->talks || (member->what & TALKS) != 0;
 		return member;
 	}
-	return NULL;
+	return token_is(key, ttl.key) ? &ttl : NULL;
 }
 
 /* ---- what a value means ---- */
@@ -463,11 +496,14 @@ static void string_means(struct reading *in, const struct member *member, const 
 	case IS_LATER: in->ask->is_later = true; break;
 	case IS_DEFERRED: in->deferred = true; break;
 	case IS_OTHERS: in->others = true; break;
+	case IS_KEPT: in->ask->is_kept = in->ask->is_kept || !token_is(token, "5m"); break;
+	case IS_EDIT: in->compacts = in->compacts || token_begins(token, "compact"); break;
 	case IS_TIER:
 		if (token_is(token, "priority") || token_is(token, "fast"))
 			(void)fail(in, "the request asks for a faster tier, which the price table does not cover: leave out service_tier");
 		break;
 	case IS_LIMIT:
+	case IS_THOUGHT:
 	case IS_COUNT:
 	case IS_BEST: (void)fail(in, "a limit in the request body, such as max_tokens, is not a whole number"); break;
 	default: break;
@@ -493,6 +529,8 @@ static bool limit_set(struct reading *in, const struct member *member, uint64_t 
 		in->count = value > in->count ? value : in->count;
 	else if (member->meaning == IS_BEST)
 		in->best = value;
+	else if (member->meaning == IS_THOUGHT)
+		in->thought = value > in->thought ? value : in->thought;
 	else if ((member->what & heeded) != 0 && value > 0) { /* 0 is "none" to some */
 		in->limit = value > in->limit ? value : in->limit;
 		in->has_limit = true;
@@ -509,6 +547,7 @@ static bool bare_means(struct reading *in, const struct member *member, const st
 		return true;
 	switch (member->meaning) {
 	case IS_LIMIT:
+	case IS_THOUGHT:
 	case IS_COUNT:
 	case IS_BEST:
 		if (!number_read(token, &value))
@@ -528,7 +567,7 @@ static bool bare_means(struct reading *in, const struct member *member, const st
 static enum place place_of(const struct reading *in, const struct member *member, bool list)
 {
 	static const enum place of[] = {[OF_MESSAGES] = IN_MESSAGE, [OF_PARTS] = IN_PART, [OF_TOOLS] = IN_TOOL,
-		[OF_PROMPTS] = IN_OTHER};
+		[OF_EDITS] = IN_EDIT, [OF_PROMPTS] = IN_OTHER};
 	enum place place = IN_OTHER;
 
 	if (in->depth == 0)
@@ -735,9 +774,15 @@ static void bound(struct reading *in)
 		ask->input = context;
 	else if (model != NULL && in->prompts <= 1 && ask->input > context)
 		ask->input = context; /* it takes no more */
+	if (in->thought > in->limit) /* between calls of tools it may be more */
+		in->limit += in->thought;
 	ask->output = !in->has_limit || (model != NULL && in->limit > most) ? most : in->limit;
+	if (in->compacts) { /* the model is asked once more, for a summary of all there is */
+		ask->input = times(2, ask->input > context ? ask->input : context);
+		ask->output = times(2, ask->output);
+	}
 	ask->output = times(times(ask->output, at_least_one(answers)), at_least_one(in->prompts));
-	if (in->form != NULL && in->form->silent)
+	if (in->form != NULL && in->form->silent && !in->talks)
 		ask->output = 0;
 }
 
@@ -769,12 +814,25 @@ static bool looks_like_json(const char *body, size_t len)
 	return at < len && (body[at] == '\0' || strchr("{[\"/\xef\xfe\xff", body[at]) != NULL);
 }
 
+/* What is not is left out by some readers, which makes another name of "max_\xfftokens". */
+static bool utf8_is_valid(const char *body, size_t len)
+{
+	for (size_t i = 0; i < len;) {
+		int size = (unsigned char)body[i] < 0x80 ? 1 : utf8_char(body + i, len - i);
+		if (size <= 0)
+			return false;
+		i += (size_t)size;
+	}
+	return true;
+}
+
 static void read_known(struct ask *ask, const struct form *form, struct span path, const char *body, size_t len)
 {
 	struct reading *in = xcalloc(1, sizeof(*in));
 
 	*in = (struct reading){.body = body, .len = len, .ask = ask, .form = form};
-	bool whole = body_read(in);
+	bool whole = utf8_is_valid(body, len) ? body_read(in)
+					      : fail(in, "the request body is not UTF-8");
 	if (whole && form != NULL && !in->is_object)
 		ask->fault = "a body that is no object, where one is asked for";
 	if (whole && in->deferred && (form == NULL || !form->silent))

@@ -34,6 +34,7 @@ struct ask {
 	bool is_free; /* it costs nothing: counting tokens */
 	bool is_known; /* it asks a model; else its tokens are bytes / ASK_BYTES_PER_TOKEN, whatever is answered */
 	bool is_later; /* the answer comes before the work is done */
+	bool is_kept; /* in a cache for longer than usual, which costs more */
 	char model[sizeof(((struct usage *)0)->model)]; /* "": not said */
 	uint64_t input, output; /* tokens, at most */
 	enum ask_change edit;

@@ -13,7 +13,7 @@
 #define BLANKS " \t\r"
 
 /* List prices of November 2026, in dollars for a million tokens. They change; --prices puts others before them. What
- * is dearer at times (long prompts, faster service, caches kept for an hour) and what is cheaper (batches) is not in
+ * is dearer at times (long prompts, faster service) and what is cheaper (batches) is not in
  * the table. The first row that matches counts, so the narrower come first; and no row is as wide as to guess at a
  * model that is not out yet: what is unknown is charged as the dearest of all, so that a budget is rather kept too
  * well. A model of one's own that costs nothing is '* 0 0' in a file for --prices. */
@@ -66,6 +66,14 @@ static const struct {
 	{"gpt-4.1-mini*", 0.4, 1.6, 0.1, 0.4},
 	{"gpt-4.1-nano*", 0.1, 0.4, 0.025, 0.1},
 	{"gpt-4.1*", 2, 8, 0.5, 2},
+	/* Sound: at the price of the dearest of what they take and make, whatever a token is of. */
+	{"gpt-4o-audio*", 40, 80, 40, 40},
+	{"gpt-4o-realtime*", 40, 80, 40, 40},
+	{"gpt-4o-mini-audio*", 10, 20, 10, 10},
+	{"gpt-4o-mini-realtime*", 10, 20, 10, 10},
+	{"gpt-4o-transcribe*", 6, 10, 6, 6},
+	{"gpt-4o-mini-transcribe*", 3, 5, 3, 3},
+	{"gpt-4o-mini-tts*", 0.6, 12, 0.6, 0.6},
 	{"gpt-4o-mini*", 0.15, 0.6, 0.075, 0.15},
 	{"gpt-4o-2024-05-13", 5, 15, 5, 5},
 	{"gpt-4o*", 2.5, 10, 1.25, 2.5},
@@ -222,6 +230,9 @@ static uint64_t row_cost(const struct price *row, const struct usage *usage)
 {
 	unsigned __int128 cost = share(usage->input, row->input) + share(usage->output, row->output) +
 		share(usage->cache_read, row->cache_read) + share(usage->cache_write, row->cache_write);
+
+	if (2 * row->input > row->cache_write)
+		cost += share(usage->cache_long, 2 * row->input - row->cache_write);
 
 	cost = (cost + 999999) / 1000000;
 	return cost > UINT64_MAX ? UINT64_MAX : (uint64_t)cost;

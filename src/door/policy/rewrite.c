@@ -10,13 +10,13 @@
  * be somebody else's customer there. */
 static const char *const credentials[] = { "authorization", "x-api-key", "api-key", "x-goog-api-key" };
 /* We answer an Expect ourselves. Of a part of an answer it could not be told whether it is a part of the credential, and
- * in another character set it would not be found. Some servers take another path than the one that was judged from
- * fields of their own. */
+ * in another character set it would not be found. Some servers take another path or method than the one that was judged
+ * from fields of their own. */
 static const char *const dropped[] = { "host", "expect", "accept-encoding", "accept-charset", "range", "if-range",
-	"request-range", "a-im", "x-goog-fieldmask", "x-original-url", "x-rewrite-url" };
+	"request-range", "a-im", "x-goog-fieldmask", "x-original-url", "x-rewrite-url",
+	"x-http-method-override", "x-http-method", "x-method-override" };
 
-/* Gateways that make variables of fields take _ for -. */
-static bool same_field(struct span name, const char *other)
+bool rewrite_same_field(struct span name, const char *other)
 {
 	if (name.len != strlen(other))
 		return false;
@@ -29,7 +29,7 @@ static bool same_field(struct span name, const char *other)
 static bool among(struct span name, const char *const *names, size_t count)
 {
 	for (size_t i = 0; i < count; i++)
-		if (same_field(name, names[i]))
+		if (rewrite_same_field(name, names[i]))
 			return true;
 	return false;
 }
@@ -39,7 +39,8 @@ void rewrite_request_fields(const struct secret_door *door, const struct http_he
 	for (size_t i = 0; i < head->field_count; i++) {
 		const struct http_field *field = &head->fields[i];
 		if (http_is_hop(head, field) || among(field->name, dropped, ARRAY_LEN(dropped)) ||
-			among(field->name, credentials, ARRAY_LEN(credentials)) || same_field(field->name, door->header))
+			among(field->name, credentials, ARRAY_LEN(credentials)) ||
+			rewrite_same_field(field->name, door->header))
 			continue;
 		http_put_field(ret, field->name, field->value);
 	}
@@ -179,13 +180,13 @@ const char *rewrite_answer_fault(const struct http_head *head)
 {
 	if (head->status == 206 || head->status == 226)
 		return "its answer is a part of one, though all of it was asked for";
-	if (head->framing == FRAME_NONE)
-		return NULL;
 	for (size_t i = 0; i < head->field_count; i++) {
 		const struct http_field *field = &head->fields[i];
+		/* also if it is only told of (HEAD, 304): its length tells what is repeated */
 		if (span_is(field->name, "content-encoding") && !span_is(field->value, "identity"))
 			return "its answer is encoded, though it was asked for a plain one";
-		if (span_is(field->name, "content-type") && !is_readable(field->value))
+		if (head->framing != FRAME_NONE && span_is(field->name, "content-type") &&
+			!is_readable(field->value))
 			return "its answer is in a character set that is not looked through";
 	}
 	return NULL;

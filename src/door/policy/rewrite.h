@@ -16,6 +16,9 @@ void rewrite_request_fields(const struct secret_door *door, const struct http_he
 void rewrite_request(const struct secret_door *door, const struct http_head *head, const struct buf *fields, struct buf *ret);
 
 /* Whether a body of this content type is in UTF-8 or ASCII, as far as it says. */
+/* Whether some server takes one for the other: gateways that make variables of fields take _ for
+ * -. */
+bool rewrite_same_field(struct span name, const char *other);
 bool rewrite_is_plain(struct span type);
 /* NULL, or why the answer cannot be passed on (static): an encoding could hide the credential, or a part of an answer a part of it. */
 const char *rewrite_answer_fault(const struct http_head *head);

@@ -187,10 +187,15 @@ void usage_get(const struct usage_reader *reader, struct usage *ret)
 		ret->cache_read = figures[FIGURE_CACHE_READ];
 	if (known[FIGURE_CACHE_WRITE])
 		ret->cache_write = figures[FIGURE_CACHE_WRITE];
+	if (known[FIGURE_CACHE_LONG])
+		ret->cache_long = figures[FIGURE_CACHE_LONG];
+	if (ret->cache_long > ret->cache_write)
+		ret->cache_long = ret->cache_write;
 	if (known[FIGURE_TOOL_INPUT])
 		ret->input += figures[FIGURE_TOOL_INPUT];
 	if (known[FIGURE_THOUGHTS])
 		ret->output += figures[FIGURE_THOUGHTS];
 	ret->early = reader->since > EVENTS_AFTER || !known[FIGURE_OUTPUT];
+	ret->partial = reader->scan.rounds > 1;
 	memcpy(ret->model, reader->scan.model, sizeof(ret->model));
 }

@@ -16,7 +16,9 @@ struct usage {
 	bool seen; /* there was a usage object, and every figure in it was a whole number up to 2^53 */
 	uint64_t input, output; /* tokens; input without those of the cache; 0 for what was not told */
 	uint64_t cache_read, cache_write;
+	uint64_t cache_long; /* of those written: kept for an hour, at twice the input's price */
 	bool early; /* of a stream: more came after the figures than what ends one, so they are not the last */
+	bool partial; /* the figures are of one of several "iterations" */
 	char model[80]; /* "" if not said; printable ASCII only */
 };
 

@@ -13,7 +13,7 @@
 
 enum place { IN_LIST, IN_OTHER, IN_TOP, IN_LISTED, IN_WRAPPER, IN_USAGE, IN_DETAILS }; /* all but the first are objects */
 
-enum meaning { ENTERS, IS_MODEL, IS_FIGURE };
+enum meaning { ENTERS, IS_MODEL, IS_FIGURE, IS_ROUNDS };
 
 static const struct usage_member {
 	enum place in;
@@ -33,6 +33,8 @@ static const struct usage_member {
 	{IN_USAGE, "completion_tokens", IS_FIGURE, FIGURE_OUTPUT},
 	{IN_USAGE, "cache_read_input_tokens", IS_FIGURE, FIGURE_CACHE_READ},
 	{IN_USAGE, "cache_creation_input_tokens", IS_FIGURE, FIGURE_CACHE_WRITE},
+	{IN_USAGE, "cache_creation", ENTERS, IN_DETAILS},
+	{IN_USAGE, "iterations", IS_ROUNDS, 0},
 	{IN_USAGE, "prompt_tokens_details", ENTERS, IN_DETAILS},
 	{IN_USAGE, "input_tokens_details", ENTERS, IN_DETAILS},
 	{IN_TOP, "modelVersion", IS_MODEL, 0},
@@ -46,6 +48,7 @@ static const struct usage_member {
 	{IN_USAGE, "thoughtsTokenCount", IS_FIGURE, FIGURE_THOUGHTS},
 	{IN_DETAILS, "cached_tokens", IS_FIGURE, FIGURE_CACHED},
 	{IN_DETAILS, "cache_write_tokens", IS_FIGURE, FIGURE_CACHE_WRITTEN},
+	{IN_DETAILS, "ephemeral_1h_input_tokens", IS_FIGURE, FIGURE_CACHE_LONG},
 };
 
 enum state {
@@ -141,7 +144,7 @@ static void figure_set(struct usage_scan *scan)
 void usage_scan_begin(struct usage_scan *scan)
 {
 	scan->state = AT_VALUE;
-	scan->depth = 0;
+	scan->depth = scan->rounds_depth = 0;
 	scan->member = NULL;
 }
 
@@ -168,7 +171,15 @@ static void open_bracket(struct usage_scan *scan, bool object)
 		scan->state = IS_BAD;
 		return;
 	}
+	if (object && scan->rounds_depth > 0 && scan->depth == scan->rounds_depth) {
+		scan->rounds_now++;
+		scan->rounds = scan->rounds_now > scan->rounds ? scan->rounds_now : scan->rounds;
+	}
 	scan->places[scan->depth++] = (uint8_t)place;
+	if (!object && member && member->meaning == IS_ROUNDS) {
+		scan->rounds_depth = scan->depth;
+		scan->rounds_now = 0;
+	}
 	scan->state = object ? AT_FIRST_KEY : AT_FIRST_ITEM;
 }
 
@@ -178,6 +189,8 @@ static void close_bracket(struct usage_scan *scan, bool object)
 		scan->state = IS_BAD;
 		return;
 	}
+	if (scan->depth == scan->rounds_depth)
+		scan->rounds_depth = 0;
 	scan->depth--;
 	value_end(scan);
 }

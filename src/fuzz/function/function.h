@@ -17,6 +17,8 @@
 struct function_target {
 	const char *language; /* a row's name: "python", "javascript", "go", "rust", "c", "java"; static */
 	char *root; /* the folder that the cells see, read-only: the project's, or the file's; absolute */
+	uint64_t device, inode; /* of root: cells are shown the folder that was found, and no other
+				   that is put at its path */
 	char *file; /* below root */
 	char *function; /* its name; a harness's own where it is one */
 	bool harness; /* it takes bytes already: nothing is generated */

@@ -229,18 +229,25 @@ static int attack_leases(int argc, char **argv)
 	} ways[] = { { "read-lease", F_SETLEASE, F_RDLCK }, { "write-lease", F_SETLEASE, F_WRLCK },
 		{ "read-lease-upper", F_SETLEASE | 1UL << 32, F_RDLCK }, { "write-lease-upper", F_SETLEASE | 1UL << 32, F_WRLCK },
 		{ "delegation", 1040, 0 }, { "delegation-upper", 1040 | 1UL << 32, 0 }, { "hint", 1036, 0 } };
+	static const struct {
+		const char *what;
+		unsigned long request;
+	} requests[] = { { "key", FS_IOC_ADD_ENCRYPTION_KEY }, { "key-upper", FS_IOC_ADD_ENCRYPTION_KEY | 1UL << 32 },
+		{ "lock", FS_IOC_REMOVE_ENCRYPTION_KEY }, { "all-of-a-disk", 0x9408 /* BTRFS_IOC_SYNC */ } };
+	_Alignas(uint64_t) char nothing[256] = { 0 }; /* to read, of a delegation; none, of a hint or a key */
 
 	if (argc != 2)
 		return 99;
 	int fd = open(argv[0], O_RDONLY);
 	signal(SIGIO, SIG_IGN);
 	for (size_t i = 0; i < COUNT(ways); i++) {
-		uint64_t nothing[2] = { 0 }; /* to read, of a delegation; none, of a hint */
 		bool lease = (uint32_t)ways[i].command == F_SETLEASE;
-		got_refused(ways[i].what, syscall(SYS_fcntl, fd, ways[i].command, lease ? (void *)ways[i].value : nothing), EPERM);
+		got_refused(ways[i].what, syscall(SYS_fcntl, fd, ways[i].command, lease ? (void *)ways[i].value : (void *)nothing), EPERM);
 	}
 	int folder = open("/usr", O_RDONLY | O_DIRECTORY);
 	got_refused("notice", fcntl(folder, F_NOTIFY, DN_MODIFY | DN_CREATE | DN_MULTISHOT), EPERM);
+	for (size_t i = 0; i < COUNT(requests); i++)
+		got_refused(requests[i].what, syscall(SYS_ioctl, fd, requests[i].request, nothing), EPERM);
 	wait_for(argv[1]);
 	return 0;
 }

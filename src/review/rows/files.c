@@ -301,8 +301,8 @@ const struct review_attack review_files[] = {
 	},
 	{
 		.id = "files.leases",
-		.technique = "make others wait for a file in a read-only mount: leases, delegations, notices, each also with its upper half set",
-		.safe = "refused: the host writes to it without waiting",
+		.technique = "make others wait for a file in a read-only mount: leases, delegations, notices, also with the upper half set; reach its disk: keys of encrypted folders, all of a Btrfs",
+		.safe = "refused: the host writes to it without waiting, and no key stays",
 		.without = "seccomp seccomp-leases",
 		.flags = "--mount {dir}:/shown",
 		.program = "shown leases {shown}/file {shown}/go",
@@ -556,7 +556,7 @@ const struct review_attack review_files[] = {
 	},
 	{
 		.id = "files.hidden",
-		.technique = "read secrets in a mount by their usual names, in any case, and after renaming what they lie in",
+		.technique = "read secrets in a mount by their usual names, in any case, after renaming what they lie in, and where links of such names lead",
 		.safe = "they are not there",
 		.without = "hidden-files",
 		.alone = files_hidden,

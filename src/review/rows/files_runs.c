@@ -236,6 +236,14 @@ void files_hidden(struct review_try *try)
 		own(freep) char *path = xfmt("folder-%u/.env", i);
 		props_file(try, path, "{token}", 0644);
 	}
+	props_file(try, "dots/ring/key", "{token}", 0644);
+	props_file(try, "dots/agent/history.jsonl", "{token}", 0644);
+	props_file(try, "dots/stage/production", "{token}", 0644);
+	props_folder(try, "home");
+	props_link(try, "home/.gnupg", "../dots/ring");
+	props_link(try, "home/.claude", "../dots/agent");
+	props_link(try, "home/way", "../dots/agent");
+	props_link(try, "home/.env", "way/../stage/production");
 	props_file(try, "innocent", "plain", 0644);
 	attempt(try, "shown hidden {shown}", "--mount {dir}:/shown");
 	attempt(try, "shown hidden {shown}", "--mount {dir}:/shown:rw");

@@ -134,9 +134,13 @@ static const struct check {
 	{ CALL(creat), EPERM, emit_mode1, FILTER_NO_SET_ID },
 	{ CALL(open), EPERM, emit_open, FILTER_NO_SET_ID },
 #endif
-	/* all of the machine's disks, or all of one */
+	/* all of the machine's disks, or all of one; and each fsync, of a file that is only read too,
+	 * empties the cache of its disk */
 	{ CALL(sync), 0, emit_done, FILTER_NOTHING_LASTS },
 	{ CALL(syncfs), 0, emit_done, FILTER_NOTHING_LASTS },
+	{ CALL(fsync), 0, emit_done, FILTER_NOTHING_LASTS },
+	{ CALL(fdatasync), 0, emit_done, FILTER_NOTHING_LASTS },
+	{ CALL(sync_file_range), 0, emit_done, FILTER_NOTHING_LASTS },
 	/* where nobody counts a cell's memory but init, what init cannot see is refused */
 	{ CALL(memfd_create), ENOSYS, NULL, FILTER_NO_HIDDEN_MEMORY },
 };
@@ -265,7 +269,7 @@ static const struct {
 	{ "seccomp-keys", { SYS_add_key, SYS_request_key, SYS_keyctl, -1 } },
 	{ "seccomp-sockets", { SYS_socket, SYS_socketpair, SYS_setsockopt, -1 } },
 	{ "seccomp-tiocsti", { SYS_ioctl, -1 } },
-	{ "seccomp-leases", { SYS_fcntl, SYS_sync, SYS_syncfs, -1 } },
+	{ "seccomp-leases", { SYS_fcntl, SYS_sync, SYS_syncfs, SYS_fsync, SYS_fdatasync, SYS_sync_file_range, -1 } },
 	{ "seccomp-ptrace", { SYS_process_vm_readv, SYS_process_vm_writev, SYS_kcmp, SYS_pidfd_getfd, SYS_process_madvise, -1 } },
 };
 

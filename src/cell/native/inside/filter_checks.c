@@ -69,14 +69,19 @@ void emit_socketpair(struct code *code, int error)
 
 /* What would outlive the cell. A connection that is closed with bytes to send is kept by the kernel, with its memory and
  * its network, until those are sent or an answer says that nobody wants them: so none shall send slower than it can, or
- * where nobody is, drop its answers or wait longer for them. A flow label is nobody's but the network's, which another cell may get. */
+ * where nobody is, drop its answers or wait longer for them. A flow label is nobody's but the network's, which another cell may get.
+ * And what a program for packets is translated to is memory that no cgroup counts, and of which the
+ * whole machine has half a gigabyte: when that is used up nobody but root gets a filter of system
+ * calls any more. */
 void emit_setsockopt(struct code *code, int error)
 {
 	static const struct {
 		uint32_t level, names[5];
 		size_t count;
 	} kinds[] = {
-		{ SOL_SOCKET, { 47, 26, 25, 62 }, 4 }, /* SO_MAX_PACING_RATE, SO_ATTACH_FILTER, SO_BINDTODEVICE, SO_BINDTOIFINDEX */
+		/* SO_MAX_PACING_RATE, SO_ATTACH_FILTER, SO_BINDTODEVICE, SO_BINDTOIFINDEX,
+		 * SO_ATTACH_REUSEPORT_CBPF */
+		{ SOL_SOCKET, { 47, 26, 25, 62, 51 }, 5 },
 		{ IPPROTO_TCP, { 14, 32, 38, 37, 44 }, 5 }, /* MD5SIG, MD5SIG_EXT, AO_ADD_KEY, TX_DELAY, RTO_MAX_MS */
 		{ IPPROTO_IPV6, { 32, 73, 57, 6 }, 4 }, /* FLOWLABEL_MGR, MINHOPCOUNT, RTHDR, 2292PKTOPTIONS */
 		{ IPPROTO_IP, { 21, 4 }, 2 }, /* MINTTL, OPTIONS */
@@ -91,11 +96,15 @@ void emit_setsockopt(struct code *code, int error)
 	}
 }
 
-/* Putting words into a terminal's mouth; and taking away the key of an encrypted folder, which is the user's and not a descriptor's:
- * done through a read-only mount, the host's own folder is locked. */
+/* Putting words into a terminal's mouth; and what works through a read-only mount all the same: taking
+ * away the key of an encrypted folder, which is the user's and not a descriptor's (the host's own folder
+ * is locked), giving the file system one, which stays until that is unmounted, and writing out all of a
+ * Btrfs. */
 void emit_ioctl(struct code *code, int error)
 {
-	static const uint32_t requests[] = { 0x5412, 0x541c, FS_IOC_REMOVE_ENCRYPTION_KEY }; /* TIOCSTI, TIOCLINUX */
+	static const uint32_t requests[] = { 0x5412, 0x541c, /* TIOCSTI, TIOCLINUX */
+		FS_IOC_REMOVE_ENCRYPTION_KEY, FS_IOC_ADD_ENCRYPTION_KEY,
+		0x9408, 0x80089418 }; /* BTRFS_IOC_SYNC, BTRFS_IOC_START_SYNC */
 
 	load_arg(code, 1);
 	only_if_among(code, requests, ARRAY_LEN(requests), refused(code, error), TO_ALLOW);

@@ -9,13 +9,11 @@
 #include <fcntl.h>
 #include <fnmatch.h>
 #include <limits.h>
-#include <linux/magic.h>
 #include <linux/openat2.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mount.h>
 #include <sys/stat.h>
-#include <sys/statfs.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -118,14 +116,6 @@ static char *path_of(int root, int fd)
 	return xstrdup(path + top_len + 1);
 }
 
-/* Of the kernel's own, which every cell gets anew: nothing there is a program of the cell's. */
-static bool is_proc(int fd)
-{
-	struct statfs fs;
-
-	return fstatfs(fd, &fs) == 0 && fs.f_type == PROC_SUPER_MAGIC;
-}
-
 static int not_covered(const char *path, const char *why, struct err *err)
 {
 	own(buf_done) struct buf shown = { 0 };
@@ -140,7 +130,8 @@ static int add_way(struct search *search, unsigned rule, const char *path, struc
 	struct file way = { .rule = rule, .path = (char *)path }, program = { .rule = rule };
 	own(fd_closep) int fd = follow(search->root, path);
 
-	if (fd < 0 || fstat(fd, &program.st) < 0 || is_proc(fd))
+	/* of the kernel's own every cell gets another: nothing there is a program of the cell's */
+	if (fd < 0 || fstat(fd, &program.st) < 0 || fs_is_proc(fd))
 		return 0;
 	if (S_ISDIR(program.st.st_mode) && search->names[rule][0] == '/')
 		return err_set(err, ERR_USAGE, "cannot forbid '%s': it is a folder, and only programs can be forbidden", search->names[rule]);
@@ -184,17 +175,34 @@ static bool same_file(const struct stat *a, const struct stat *b)
 	return a->st_dev == b->st_dev && a->st_ino == b->st_ino;
 }
 
-/* What may not be read by us here, the cell's user, cannot be compared: then it is no copy that the cell could have made. */
-static bool same_bytes(int root, const char *a_path, const char *b_path)
+/* As the cell's user, or as ourselves: what the cell may run but not read is a program, too. */
+static int open_bytes(const struct search *search, const char *path)
+{
+	struct open_how how = { .flags = O_RDONLY | O_NONBLOCK | O_CLOEXEC, .resolve = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS };
+	int fd = (int)syscall(SYS_openat2, search->root, path, &how, sizeof(how));
+
+	if (fd >= 0 || errno != EACCES)
+		return fd;
+	root_look_as_ourselves(search->b);
+	fd = (int)syscall(SYS_openat2, search->root, path, &how, sizeof(how));
+	int cause = errno;
+	root_look_as_cell(search->b);
+	errno = cause;
+	return fd;
+}
+
+/* Of two files of one size. What nobody here may read cannot be compared: it is taken for a copy if it
+ * can be run. */
+static bool same_bytes(
+	const struct search *search, const struct file *program, const struct file *file)
 {
 	static char a_bytes[65536], b_bytes[65536];
-	struct open_how how = { .flags = O_RDONLY | O_NONBLOCK | O_CLOEXEC, .resolve = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS };
-	own(fd_closep) int a = (int)syscall(SYS_openat2, root, a_path, &how, sizeof(how));
-	own(fd_closep) int b = (int)syscall(SYS_openat2, root, b_path, &how, sizeof(how));
+	own(fd_closep) int a = open_bytes(search, program->path);
+	own(fd_closep) int b = a < 0 ? -1 : open_bytes(search, file->path);
 	ssize_t got;
 
 	if (a < 0 || b < 0)
-		return false;
+		return errno == EACCES && (file->st.st_mode & 0111) != 0;
 	while ((got = read(a, a_bytes, sizeof(a_bytes))) > 0)
 		if (read(b, b_bytes, (size_t)got) != got || memcmp(a_bytes, b_bytes, (size_t)got) != 0)
 			return false;
@@ -214,7 +222,7 @@ static int by_content(void *data, int dir, const char *name, const char *path, s
 		const struct file *program = &search->programs.at[i];
 		bool same = same_file(&program->st, &file.st) || same_file(&program->below, &file.below);
 		if (!same && (file.st.st_size != program->st.st_size || file.st.st_size == 0 ||
-				     !same_bytes(search->root, program->path, path)))
+				     !same_bytes(search, program, &file)))
 			continue;
 		file.rule = program->rule;
 		if (add(&search->covers, &file, err) < 0)

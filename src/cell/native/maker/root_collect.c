@@ -403,6 +403,11 @@ static int collect_mount(struct builder *b, const struct cell_mount *mount, stru
 		return cell_mount_replaced(mount, err);
 	if (root_refuse_runtime(b->t, tree, mount->source, err) < 0)
 		return -1;
+	/* a link in it leads to whatever a process of the host has open, past every mount */
+	if (fs_is_proc(tree) && !weakened("mount-namespace"))
+		return err_set(err, ERR_USAGE,
+			"mount source '%s' is of the kernel's list of this machine's processes, which no cell is shown: a cell has a /proc of its own",
+			mount->source);
 	/* no rules for folders were made: it was a file when the cell was asked for */
 	if (S_ISDIR(st.st_mode) && b->t->landlock && !b->t->rule_files)
 		return err_set(err, ERR_USAGE, "mount source '%s' has become a folder: try again", mount->source);

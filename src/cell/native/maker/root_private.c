@@ -47,10 +47,34 @@ int root_scratch(const struct birth *birth, enum scratch which, struct err *err)
 	return 0;
 }
 
-static const char *const told_by_proc[] = { "/proc/kcore", "/proc/kallsyms", "/proc/keys", "/proc/key-users",
-	"/proc/timer_list", "/proc/sysrq-trigger", "/proc/cmdline",
-	"/proc/scsi/scsi", "/proc/acpi/wakeup" };
+#define INPUT_DEVICES "/proc/bus/input/devices"
+#define INPUT_DEVICES_MAX (64 * 1024)
+
+/* What tells of the kernel; and what names this machine: serial numbers and addresses of its devices
+ * and processors of graphics, the servers and accounts of its shares, its pools of disks. */
+static const struct {
+	const char *path;
+	bool is_dir;
+} told_by_proc[] = { { "/proc/kcore" }, { "/proc/kallsyms" }, { "/proc/keys" }, { "/proc/key-users" },
+	{ "/proc/timer_list" }, { "/proc/sysrq-trigger" }, { "/proc/cmdline" }, { "/proc/scsi/scsi" },
+	{ "/proc/acpi/wakeup" }, { INPUT_DEVICES },
+	{ "/proc/driver/nvidia", true }, { "/proc/fs/cifs", true }, { "/proc/spl", true } };
 #define BOOT_ID "/proc/sys/kernel/random/boot_id"
+
+/* Most machines have input devices, few have one with a number of its own: every cell pays for every
+ * cover. */
+static bool names_an_input_device(int host_proc)
+{
+	own(buf_done) struct buf text = { 0 };
+	struct err none;
+
+	if (fs_read_small(host_proc, INPUT_DEVICES + strlen("/proc/"), INPUT_DEVICES_MAX, &text, &none) < 0)
+		return true; /* too many to say */
+	for (const char *at = buf_text(&text); (at = strstr(at, "Uniq=")) != NULL;)
+		if (*(at += strlen("Uniq=")) != '\n' && *at != '\0')
+			return true;
+	return false;
+}
 
 /* Which of those anybody may read here; root's alone need no cover, the cell's user being nobody. */
 uint32_t root_covers(int host_proc)
@@ -59,8 +83,9 @@ uint32_t root_covers(int host_proc)
 	struct stat st;
 
 	for (size_t i = 0; i < ARRAY_LEN(told_by_proc); i++)
-		if (fstatat(host_proc, told_by_proc[i] + strlen("/proc/"), &st, AT_SYMLINK_NOFOLLOW) == 0 &&
-			(st.st_mode & S_IROTH) != 0)
+		if (fstatat(host_proc, told_by_proc[i].path + strlen("/proc/"), &st, AT_SYMLINK_NOFOLLOW) == 0 &&
+			(st.st_mode & (told_by_proc[i].is_dir ? S_IXOTH : S_IROTH)) != 0 &&
+			(strcmp(told_by_proc[i].path, INPUT_DEVICES) != 0 || names_an_input_device(host_proc)))
 			covers |= 1u << i;
 	return covers;
 }
@@ -87,9 +112,9 @@ static int place_proc(uint32_t covers, int proc, struct err *err)
 	if (!weakened("proc-covers") && (id < 0 || move_mount(id, "", AT_FDCWD, BOOT_ID, MOVE_MOUNT_F_EMPTY_PATH) < 0) && errno != ENOENT)
 		return err_errno(err, errno, "cover %s", BOOT_ID);
 	for (size_t i = 0; i < ARRAY_LEN(told_by_proc); i++)
-		if ((covers & 1u << i) != 0 && !weakened("proc-covers") && mount("/dev/null", told_by_proc[i], NULL, MS_BIND, NULL) < 0 &&
-			errno != ENOENT)
-			return err_errno(err, errno, "cover %s", told_by_proc[i]);
+		if ((covers & 1u << i) != 0 && !weakened("proc-covers") &&
+			mount(told_by_proc[i].is_dir ? "/run" : "/dev/null", told_by_proc[i].path, NULL, MS_BIND, NULL) < 0 && errno != ENOENT)
+			return err_errno(err, errno, "cover %s", told_by_proc[i].path);
 	return 0;
 }
 

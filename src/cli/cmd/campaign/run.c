@@ -439,6 +439,11 @@ static int resume_prepare(const char *state, const char *name, struct campaign_r
 	if (ret->state == CAMPAIGN_DONE)
 		return err_set(err, ERR_USAGE, "campaign '%s' is done: all %llu runs are complete; 'hotcell report %s' shows them",
 			ret->name, (unsigned long long)ret->plan.runs, ret->name);
+	if (ret->cwd[0] != '/' ||
+		ret->output[0] != '/') /* another place each time, and never what was shown */
+		return err_set(err, EINVAL,
+			"the ledger has no whole paths for campaign '%s': it is damaged",
+			ret->name);
 	if (chdir(ret->cwd) < 0)
 		return err_errno(err, errno, "enter '%s', where campaign '%s' was started", ret->cwd, ret->name);
 	return 1;
@@ -573,7 +578,7 @@ static const struct cli_option run_table[] = {
 	{.name = "resume", .kind = CLI_FLAG, ALSO_INTO(resume), .not_in_file = true,
 	 .help = "go on with the campaign of that --name, or the newest that is not done"},
 	{.name = "trust", .kind = CLI_FLAG, ALSO_INTO(trust), .not_in_file = true,
-	 .help = "take from FILE also what runs on this machine: on-alert, no-sandbox, backend"},
+	 .help = "take from FILE also what reaches outside the sandbox: commands, mounts, variables, services"},
 	{.name = "dry-run", .kind = CLI_FLAG, ALSO_INTO(dry_run), .not_in_file = true,
 	 .help = "print each run's plan; start nothing"},
 	{.name = "json", .kind = CLI_FLAG, INTO(json), .not_in_file = true,

@@ -27,18 +27,39 @@ struct trust_options {
 
 /* ---- which folder ---- */
 
-/* What hotcell puts into a state folder. */
-static const char *const contents[] = {
-	"ledger.db", "audit.jsonl", "campaigns", "examples", "corpus", "functions", "fuzz", "cache", ".gitignore", NULL};
+/* What hotcell puts into a state folder; the first two no project has. */
+static const char *const contents[] = {"ledger.db", "audit.jsonl", "audit.head", "campaigns",
+	"examples", "corpus", "functions", "fuzz", "cache", "engines", ".gitignore", ".", "..",
+	NULL};
+#define CONTENTS_SURE 2
+#define CONTENTS_ANY 10 /* those that say something: each project has a .gitignore */
 
+static size_t content_at(const char *name)
+{
+	size_t i = 0;
+
+	while (contents[i] && strcmp(contents[i], name) != 0)
+		i++;
+	return i;
+}
+
+/* Whatever it is called: by a name that is sure, or if there is nothing else in it. A project, too,
+ * may have examples and a cache. */
 static bool is_state(int folder)
 {
-	struct stat st;
+	int again = openat(folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	DIR *dir = again < 0 ? NULL : fdopendir(again);
+	bool sure = false, any = false, other = false;
 
-	for (size_t i = 0; contents[i]; i++)
-		if (fstatat(folder, contents[i], &st, AT_SYMLINK_NOFOLLOW) == 0)
-			return true;
-	return false;
+	for (struct dirent *entry; dir && (entry = readdir(dir)) != NULL;) {
+		size_t at = content_at(entry->d_name);
+		sure = sure || at < CONTENTS_SURE;
+		any = any || at < CONTENTS_ANY;
+		other = other || !contents[at];
+	}
+	if (dir)
+		(void)closedir(dir);
+	return sure || (any && !other);
 }
 
 static int check_owner(int folder, const char *shown, struct err *err)
@@ -145,26 +166,39 @@ static void put_line(struct buf *out, const char *before, const char *text)
 	buf_char(out, '\n');
 }
 
-/* By what a resume would parse, never by what the ledger says that it shows: both are a stranger's. What runs outside of cells comes
- * first, and whole. */
+/* However long: what is cut off would be what is to be hidden. */
+static void put_whole(struct buf *out, const char *before, const char *text)
+{
+	buf_str(out, before);
+	term_line(text, strlen(text), strlen(text) * 8 + 1, out);
+	buf_char(out, '\n');
+}
+
+/* By what a resume would parse, never by what the ledger says that it shows: both are a stranger's.
+ * What runs outside of cells comes first, then what of this machine the cells get. */
 static int show_outside(const struct campaign_record *campaign, struct shown *shown, struct err *err)
 {
+	static const struct {
+		const char *key, *before;
+		char *(*next)(const struct campaign_words *words, size_t nth);
+	} parts[] = {{"outside", "    runs outside the sandbox: ", campaign_words_outside},
+		{"access", "    gives its cells access to: ", campaign_words_access}};
 	own(campaign_words_done) struct campaign_words words = {0};
 
 	if (campaign_words_look(&words, campaign, err) < 0)
 		return -1;
-	json_key(&shown->json, "outside");
-	json_open(&shown->json, '[');
-	for (size_t i = 0;; i++) {
-		own(freep) char *what = campaign_words_outside(&words, i);
-		if (!what)
-			break;
-		json_string(&shown->json, what);
-		buf_str(&shown->text, "    runs outside the sandbox: ");
-		term_line(what, strlen(what), strlen(what) * 8 + 1, &shown->text);
-		buf_char(&shown->text, '\n');
+	for (size_t i = 0; i < ARRAY_LEN(parts); i++) {
+		json_key(&shown->json, parts[i].key);
+		json_open(&shown->json, '[');
+		for (size_t nth = 0;; nth++) {
+			own(freep) char *what = parts[i].next(&words, nth);
+			if (!what)
+				break;
+			json_string(&shown->json, what);
+			put_whole(&shown->text, parts[i].before, what);
+		}
+		json_close(&shown->json, ']');
 	}
-	json_close(&shown->json, ']');
 	return 0;
 }
 
@@ -181,7 +215,10 @@ static int show_campaign(void *data, const struct campaign_record *campaign)
 	put_line(&shown->text, "  campaign ", campaign->name);
 	if (show_outside(campaign, shown, &shown->err) < 0)
 		return -1;
-	put_line(&shown->text, "    writes its sessions to ", campaign->output ? campaign->output : "");
+	put_whole(
+		&shown->text, "    is resumed in the folder ", campaign->cwd ? campaign->cwd : "");
+	put_whole(&shown->text, "    writes its sessions to ",
+		campaign->output ? campaign->output : "");
 	json_put_string(json, "output", campaign->output);
 	json_put_string(json, "folder", campaign->cwd);
 	json_key(json, "words");
@@ -261,8 +298,10 @@ static int trust_one(const struct trust_options *options, const char *word)
 	}
 	own(freep) char *writer = options->dry_run ? NULL : trust_writer_above(entry.path);
 	if (writer) {
-		(void)err_set(&err, ERR_USAGE, "'%s' is not trusted while a cell has a folder above it mounted read-write, since it could write there: "
-			"wait until it has ended", buf_text(&name));
+		(void)err_set(&err, ERR_USAGE,
+			"'%s' is not trusted while a cell has it, a part of it or a folder above it mounted read-write: "
+			"wait until it has ended",
+			buf_text(&name));
 		return cli_fail(&err);
 	}
 	entry.by_hand = true;

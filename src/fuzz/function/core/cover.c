@@ -9,6 +9,7 @@
 
 #include "base/beneath.h"
 #include "base/clock.h"
+#include "base/fs.h"
 #include "base/term.h"
 #include "fuzz/function/core/lcov.h"
 #include "fuzz/function/cover_history.h"
@@ -29,6 +30,16 @@ static void gap_of(struct fuzzing *it, const struct place *place, const struct j
 	const char *said = shown.len ? buf_text(&shown) : buf_text(&line);
 	fuzzing_gap(it, "the coverage of %s was not measured (%s, exit %d)%s%s%s%s", name, cell_outcome_name(job->outcome),
 		job->exit_code, *job->why ? ": " : "", job->why, *said ? "; it said: " : "", said);
+}
+
+/* Whether the cell had it: it tells of what it likes. */
+static bool is_shown(const struct fuzzing *it, const struct function_target *target,
+	const struct coverage_file *file)
+{
+	const char *const *hide = it->options->spec->hide;
+
+	return !(target->alone && strcmp(file->name, target->file) != 0) &&
+		!(hide && fs_is_hidden(hide, file->root, file->name));
 }
 
 /* `late`: it was ended at its time, and may have left a part. */
@@ -62,7 +73,9 @@ static void take(struct fuzzing *it, struct place *place, bool late)
 		struct coverage_file *file = &place->coverage.files[i];
 		own(buf_done) struct buf source = {0};
 		char sum[65];
-		if (cover_source_read(file->root, file->name, &source, sum))
+		/* without a sum it is not shown to anybody */
+		if (is_shown(it, place->target, file) &&
+			cover_source_read(file->root, file->name, &source, sum))
 			file->sha256 = xstrdup(sum);
 	}
 }

@@ -290,6 +290,16 @@ static void spot_done(struct spot *spot)
 	free(spot->above);
 }
 
+static void target_pin(struct function_target *target)
+{
+	struct stat st;
+
+	if (stat(target->root, &st) < 0)
+		return;
+	target->device = (uint64_t)st.st_dev;
+	target->inode = (uint64_t)st.st_ino;
+}
+
 static void target_add(struct function_targets *ret, const struct language *language, const struct spot *spot, const char *path,
 	const char *function, bool harness)
 {
@@ -310,6 +320,7 @@ static void target_add(struct function_targets *ret, const struct language *lang
 		.above = spot->above ? xstrdup(spot->above) : NULL,
 		.name = harness && !language->many ? xstrdup(slash + 1) : xfmt("%s:%s", slash + 1, function),
 	};
+	target_pin(&ret->list[ret->count - 1]);
 }
 
 /* The only one of a file, or all. */
@@ -546,6 +557,7 @@ int function_targets_root(struct function_targets *targets, const char *typed, s
 		target->file = xstrdup(path + strlen(root) + 1);
 		target->above = NULL;
 		target->alone = false;
+		target_pin(target);
 	}
 	return 0;
 }

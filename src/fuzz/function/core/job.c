@@ -161,7 +161,13 @@ static size_t mounts_add(const struct fuzzing *it, const struct place *place, co
 
 	*ret_source = target->alone ? xfmt("%s/%s", target->root, target->file) : xstrdup(target->root);
 	*ret_target = target->alone ? xfmt(FUNCTION_ROOT "/%s", target->file) : xstrdup(FUNCTION_ROOT);
-	list[count++] = (struct cell_mount){.source = *ret_source, .target = *ret_target};
+	list[count] = (struct cell_mount){.source = *ret_source, .target = *ret_target};
+	if (!target->alone) { /* a file is looked at for each cell: editors put another in its place
+				 whenever they save */
+		list[count].device = target->device;
+		list[count].inode = target->inode;
+	}
+	count++;
 	mounts_add_folders(it, place, spec, list, &count);
 	if (spec->words == &place->plan.build && place->cache)
 		list[count++] = (struct cell_mount){"cache", FUNCTION_CACHE, true, it->cache};
