@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "base/buf.h"
+#include "base/clock.h"
 
 #define KEEP_TRIES 5
 
@@ -171,11 +172,31 @@ static void add_others(struct runtime_hold *hold)
 	globfree(&found);
 }
 
+static bool is_looked_for(struct runtime_hold *hold, const char *const *sources)
+{
+	own(buf_done) struct buf wanted = {0};
+	uint64_t now = clock_now();
+
+	for (size_t i = 0; sources[i]; i++)
+		buf_add(&wanted, sources[i], strlen(sources[i]) + 1);
+	bool same = hold->looked_ns != 0 && wanted.len == hold->looked_for.len &&
+		    (wanted.len == 0 || memcmp(wanted.data, hold->looked_for.data, wanted.len) == 0);
+	if (same && now - hold->looked_ns < NS_PER_S)
+		return true;
+	hold->looked_ns = now;
+	buf_done(&hold->looked_for);
+	hold->looked_for = wanted;
+	wanted = (struct buf){0};
+	return false;
+}
+
 void runtime_hold_look(struct runtime_hold *hold, const char *const *sources)
 {
 	char *path;
 	struct stat st;
 
+	if (is_looked_for(hold, sources))
+		return;
 	hold->count = 0;
 	for (unsigned i = 0; i < RUNTIME_OWN && (path = runtime_folder(i)); i++) {
 		own(fd_closep) int folder = path[0] ? hold_one(hold, i, path, lies_below(path, sources)) : -1;
@@ -191,6 +212,7 @@ void runtime_hold_done(struct runtime_hold *hold)
 {
 	own(freep) char *name = keep_name();
 
+	buf_done(&hold->looked_for);
 	for (unsigned i = 0; i < RUNTIME_OWN; i++) {
 		own(freep) char *path = hold->kept[i] < 0 ? NULL : runtime_folder(i);
 		if (!path)

@@ -5,7 +5,9 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
+#include "base/buf.h"
 #include "base/err.h"
 #include "base/fs.h"
 
@@ -24,10 +26,13 @@ void runtime_folder_sweep(int folder);
 struct runtime_hold {
 	struct fs_id ids[RUNTIME_MAX]; /* ours, and for root everybody's */
 	size_t count;
+	uint64_t looked_ns;	       /* when, and for which sources; 0: never */
+	struct buf looked_for;
 	int kept[RUNTIME_OWN]; /* in which we have a file, so that nobody removes the folder and makes it anew; -1: not */
 };
 void runtime_hold_init(struct runtime_hold *hold);
-/* Looks at them again. Ours that lie below one of the sources (NULL-terminated) are made if they are not there, and stay. */
+/* Looks at them again, for the same sources at most once a second: what another user makes meanwhile is as new to the cells
+ * that run already. Ours that lie below one of the sources (NULL-terminated) are made if they are not there, and stay. */
 void runtime_hold_look(struct runtime_hold *hold, const char *const *sources);
 void runtime_hold_done(struct runtime_hold *hold);
 

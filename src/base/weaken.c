@@ -13,8 +13,8 @@ const char *const weaken_names[] = {
 	"no-new-privileges", "seccomp", "landlock", "memory-limit", "cpu-limit", "process-limit", "disk-limit", "file-limits",
 	"output-limit", "wall-clock", "clean-descriptors", "clean-environment", "own-session", "kill-all",
 
-	"mount-nosuid", "mount-nodev", "mounts-read-only", "tmp-noexec", "tmp-size", "shm-size", "core-limit",
-	"proc-read-only", "proc-covers", "forbidden", "mount-links", "init-hidden", "state-guard",
+	"mount-nosuid", "mount-nodev", "mounts-read-only", "tmp-noexec", "tmp-size", "shm-size", "corpus-size", "core-limit",
+	"proc-read-only", "proc-covers", "forbidden", "mount-links", "init-hidden", "state-guard", "state-record",
 	"collect-links", "collect-kinds", "collect-names", "collect-sparse", "collect-caps", "output-folder",
 	"terminal-filter", "page-escapes",
 	"seccomp-namespaces", "seccomp-mounts", "seccomp-handles", "seccomp-setid", "seccomp-io-uring", "seccomp-bpf",

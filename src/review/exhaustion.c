@@ -18,10 +18,13 @@
 #include "base/fs.h"
 #include "review/counters.h"
 #include "review/crowd.h"
+#include "review/props.h"
+#include "review/scene.h"
 
 #define MB UINT64_C(1048576)
 #define SHM_KEY_BASE 0x52000000 /* keys of ours begin with this byte */
 #define KEPT_MB 16
+#define CORPUS_MB 16 /* the least that hotcell takes */
 #define LIVES 3
 #define SHARERS 3 /* runs, as in the row */
 #define HOST_WORST_NS (3 * NS_PER_S) /* for a fork and a small file: a host that takes longer is not usable */
@@ -237,6 +240,63 @@ static void alone_afterlife(struct review_try *try)
 	}
 	if (!memory_came_back(try, before))
 		try_escaped(try, "after %d cells of %d MB each the host has less memory than before", LIVES, 2 * KEPT_MB);
+}
+
+/* ---- what a fuzzed function writes ---- */
+
+/* Stands for Python. Where hotcell looks whether that is there, it is; instead of fuzzing, it fills
+ * its corpus with a file that has no name any more. */
+static const char engine[] = "#!/bin/sh\n"
+			     "[ \"$2\" = fuzz ] || exit 0\n"
+			     "exec 9>/fuzz/corpus/{mark} && rm /fuzz/corpus/{mark}\n"
+			     "/review/attack {mark} exhaust fill /proc/self/fd/9 64 >/told/said\n";
+
+static void corpus_judge(struct review_try *try)
+{
+	own(freep) char *path = props_path(try, "told/said");
+	own(buf_done) struct buf said = {0};
+	struct err err;
+
+	bool read = fs_read_small(AT_FDCWD, path, 4096, &said, &err) == 0;
+	const char *taken = read ? strstr(buf_text(&said), "taken ") : NULL;
+	unsigned long long bytes = taken ? strtoull(taken + strlen("taken "), NULL, 10) : 0;
+	if (bytes > CORPUS_MB * MB)
+		try_escaped(try, "it wrote %llu bytes, and may write %d MB", bytes, CORPUS_MB);
+	else if (bytes < MB)
+		try_failed(try, "it wrote %llu bytes: not enough was tried: %.200s", bytes,
+			buf_text(&try->err));
+	try->tries++;
+}
+
+static void alone_corpus(struct review_try *try)
+{
+	own(freep) char *target = props_path(try, "t.py:f"), *told = props_path(try, "told");
+	own(freep) char *state = xfmt("--state=%s/state", try->dir);
+	own(freep) char *python = xfmt("--engine=python=%s/engine", try->dir);
+	own(freep) char *program = xfmt("--mount=%s:/review", scene_program(try->scene));
+	own(freep) char *tells = xfmt("--mount=%s:/told:rw", told);
+	own(freep) char *backend = xfmt("--backend=%s", try->options->backend);
+	own(freep) char *size = xfmt("--corpus-max=%dM", CORPUS_MB);
+	const char *const fuzz[] = {try->options->hotcell, "fuzz", "function", target, state, python,
+		program, tells, backend, size, "--duration=5s", "--workers=1", "--no-coverage",
+		"--no-deepen", "--quiet", NULL};
+	own(buf_done) struct buf said = {0};
+
+	if (try->outside || try->options->image) {
+		try_not_applicable(try, try->outside
+				? "without a sandbox there is no file system for it"
+				: "functions are fuzzed with this machine's own programs, and in no image");
+		return;
+	}
+	props_file(try, "t.py", "def f(x: bytes): pass\n", 0644);
+	props_file(try, "engine/bin/python3", engine, 0755);
+	props_folder(try, "told");
+	(void)chmod(told, 0777); /* cells may have another user than we */
+	try->enter = props_record;
+	if (try_host(try, fuzz, &said) < 0)
+		return;
+	scene_look(try->scene, try);
+	corpus_judge(try);
 }
 
 /* ---- what the kernel counts by the user ---- */
@@ -556,6 +616,15 @@ const struct review_attack review_exhaustion[] = {
 		.program = "bypass hang",
 		.outcomes = "timeout",
 		.judge = judge_bounds,
+	},
+	{
+		.id = "exhaustion.corpus",
+		.technique = "fill the corpus of a fuzzed function, by a file that has no name any more",
+		.safe = "ENOSPC inside",
+		.without = "corpus-size",
+		.own_word = true,
+		.tries = 1,
+		.alone = alone_corpus,
 	},
 	{
 		.id = "exhaustion.afterlife",

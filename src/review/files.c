@@ -569,6 +569,14 @@ const struct review_attack review_files[] = {
 		.alone = files_state,
 	},
 	{
+		.id = "files.state-made",
+		.technique = "leave a state folder in a project that is mounted read-write, for the user's next "
+			     "command there",
+		.safe = "it is refused: hotcell did not make it",
+		.without = "state-record",
+		.alone = files_state_made,
+	},
+	{
 		.id = "files.sockets",
 		.technique = "connect to a socket of the host that lies in a mounted folder",
 		.safe = "it is not there",

@@ -14,6 +14,7 @@ void files_swapped(struct review_try *try);
 void files_run_from(struct review_try *try);
 void files_hidden(struct review_try *try);
 void files_state(struct review_try *try);
+void files_state_made(struct review_try *try);
 void files_handles(struct review_try *try);
 void files_uncover(struct review_try *try);
 

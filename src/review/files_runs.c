@@ -3,6 +3,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "review/files.h"
 #include "review/props.h"
@@ -220,7 +221,8 @@ void files_hidden(struct review_try *try)
 	static const char *const names[] = {".env", ".env.local", ".envrc", "server.pem", "my.key", "cert.p12", "cert.pfx", "a.jks",
 		"id_rsa", "id_ed25519", "id_ecdsa.old", ".netrc", ".npmrc", ".pypirc", ".git-credentials", ".pgpass", ".htpasswd",
 		"credentials.json", "secrets.yaml", "terraform.tfstate", "prod.tfvars", ".vault-token", ".git/config", ".ssh/known",
-		".aws/credentials", ".kube/config", ".docker/config.json", ".gnupg/ring"};
+		".aws/credentials", ".kube/config", ".docker/config.json", ".gnupg/ring", ".bash_history", "prod.env", ".boto", ".s3cfg",
+		".config/gh/hosts.yml", ".claude/.credentials.json", ".codex/auth.json", ".cargo/credentials.toml"};
 
 	for (size_t i = 0; i < ARRAY_LEN(names); i++) {
 		for (unsigned how = 0; how < 3; how++) {
@@ -240,12 +242,6 @@ void files_hidden(struct review_try *try)
 	at_least(try, 16);
 }
 
-/* In the process that becomes hotcell: its record of state folders is the row's own. */
-static bool enter_record(const struct review_try *try)
-{
-	return setenv("XDG_STATE_HOME", try->dir, 1) == 0;
-}
-
 void files_state(struct review_try *try)
 {
 	own(freep) char *state = xfmt("%s/kept", try->dir);
@@ -253,7 +249,7 @@ void files_state(struct review_try *try)
 	own(buf_done) struct buf said = {0};
 
 	props_file(try, "kept/examples/capsule.json", "{token}", 0644);
-	try->enter = enter_record;
+	try->enter = props_record;
 	if (try_host(try, trust, &said) != 0) {
 		try_failed(try, "the state folder could not be recorded: %.200s", buf_text(&try->err));
 		return;
@@ -262,6 +258,27 @@ void files_state(struct review_try *try)
 	attempt(try, "paths read {shown}/kept/examples/capsule.json", "--mount {dir}:/shown:rw --no-default-hide");
 	attempt(try, "paths read /shown/states", "--mount {dir}/hotcell:/shown");
 	at_least(try, 3);
+}
+
+/* What a cell leaves in a project would decide what the user's next command there runs and mounts. */
+void files_state_made(struct review_try *try)
+{
+	own(freep) char *project = props_path(try, "project");
+	own(freep) char *state = props_path(try, "project/.hotcell");
+	const char *const list[] = {try->options->hotcell, "findings", "list", "--state", state, NULL};
+	const char *program = try->outside ? "shown state {dir}/project" : "shown state /shown";
+	own(buf_done) struct buf said = {0};
+
+	props_folder(try, "project");
+	(void)chmod(project, 0777); /* cells may have another user than we */
+	try->enter = props_record;
+	attempt(try, program, "--mount {dir}/project:/shown:rw");
+	int code = try_host(try, list, &said);
+	if (code == 0)
+		try_escaped(try, "hotcell used a state folder that a cell had made");
+	else if (code != EXIT_USAGE)
+		try_failed(try, "hotcell refused it in another way: %.200s", buf_text(&try->err));
+	at_least(try, 1);
 }
 
 /* The handle of the canary is found out here, where that is allowed: nothing needs to be guessed. */

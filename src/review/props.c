@@ -90,6 +90,11 @@ void props_program(struct review_try *try, const char *name, mode_t mode)
 		file_make(try, name, bytes.data, bytes.len, mode);
 }
 
+bool props_record(const struct review_try *try)
+{
+	return setenv("XDG_STATE_HOME", try->dir, 1) == 0;
+}
+
 /* ---- looking ---- */
 
 void props_same(struct review_try *try, const char *name, const char *text, mode_t mode)

@@ -11,6 +11,9 @@ void props_file(struct review_try *try, const char *name, const char *text, mode
 void props_link(struct review_try *try, const char *name, const char *target);
 void props_program(struct review_try *try, const char *name, mode_t mode); /* a copy of the program that attacks */
 
+/* For review_try.enter: a hotcell whose record of state folders is in {dir}, and not the user's. */
+bool props_record(const struct review_try *try);
+
 /* Escapes, if the file is not what props_file made. */
 void props_same(struct review_try *try, const char *name, const char *text, mode_t mode);
 /* Escapes, if the folder has not exactly so many entries. */

@@ -285,6 +285,10 @@ def echo(call):
         call.send(got)
 
 
+def hang_up(call):
+    """So that whoever was let through is not kept waiting."""
+
+
 def swallow(call):
     """Hears everything and says nothing."""
     while call.read():

@@ -28,6 +28,13 @@ FINE = 'said = {"status": "ok"}'
 FAULTY = 'said = {"status": {}[text]}'
 
 
+def python_environment(folder):
+    """A copy of the environment with Atheris, without what only installs; see tools/setup.sh."""
+    shutil.copytree(harness.ROOT / "build-engines" / "python", folder, symlinks=True,
+                    ignore=shutil.ignore_patterns("pip*", "setuptools*", "pkg_resources", "*.a", "*san_*.so", "lib64", "include"))
+    return folder
+
+
 def tool(folder, body, schema=SCHEMA):
     """A tool of one line, with its schema, in this folder."""
     (folder / "schema.json").write_text(json.dumps(schema))

@@ -6,7 +6,7 @@ import itertools
 import re
 
 import doors
-from doors import OTHER_PUBLIC, PUBLIC, PUBLIC6, Far, Names, codes, connect, echo, get, swallow, web
+from doors import OTHER_PUBLIC, PUBLIC, PUBLIC6, Far, Names, codes, connect, echo, get, hang_up, swallow, web
 
 # ---- around the proxy ----
 
@@ -146,7 +146,7 @@ def test_an_allowed_name_at_one_of_this_machines_own_addresses_is_refused_like_l
         addresses = [*OWN, "93.184.216.255"]
         table = {f"n{i}.good.test": [[each]] for i, each in enumerate(addresses)}
         table["later.good.test"] = [["93.184.215.91"]]
-        with Names(net, table) as names, Far(net, swallow, "0.0.0.0", 8080) as far, Far(net, swallow, "::", 8080) as far6:
+        with Names(net, table) as names, Far(net, hang_up, "0.0.0.0", 8080) as far, Far(net, hang_up, "::", 8080) as far6:
             rule = ["--allow", "*.good.test:8080", *names.option]
             told, ran = codes(net, place, rule, [connect(f"{name}:8080") for name in table if name[0] == "n"])
             assert set(told.values()) == {403}, dict(zip(addresses, told.values()))

@@ -85,7 +85,8 @@ CASES = ASK + r"""
         print(json.dumps(ask(case, case.get("version", "1.1"))))
     """
 
-# Plays the attack: the letter that is treated in another way than the others is the right one.
+# Plays the attack: the letter that is treated in another way than the others is the right one, or else the one with which most is held back.
+# Others are treated in ways of their own where they begin the key in another spelling.
 ATTACK = ASK + r"""
     import collections, itertools
     letters, known, turn = "0123456789abcdef", "sk-ant-api03-", itertools.count()
@@ -93,10 +94,13 @@ ATTACK = ASK + r"""
         seen = {}
         for letter in letters:
             case = {"id": f"a{next(turn)}", "mode": sys.argv[1], "parts": ["you said: " + known + letter, "! and so on. ", "\n\n"]}
-            seen[letter] = json.dumps(ask(case))
-        [(usual, times)] = collections.Counter(seen.values()).most_common(1)
-        other = [letter for letter in letters if seen[letter] != usual]
-        known += other[0] if len(other) == 1 else "?"
+            seen[letter] = ask(case)
+        texts = {letter: json.dumps(each) for letter, each in seen.items()}
+        [(usual, times)] = collections.Counter(texts.values()).most_common(1)
+        other = [letter for letter in letters if texts[letter] != usual]
+        least = min(each["steps"][1] for each in seen.values())
+        held = [letter for letter in letters if seen[letter]["steps"][1] == least]
+        known += other[0] if len(other) == 1 else held[0] if len(held) == 1 else "?"
     print(known)
     """
 
@@ -302,6 +306,7 @@ def test_the_key_cannot_be_guessed_letter_by_letter(tmp_path, key, mode):
     (tmp_path / "scripts").mkdir()
     with Echo() as echo:
         found = in_cell(tmp_path, echo, key, ATTACK, mode).strip()
+    assert found != key[: len(found)], "the cell has printed the key"
     assert found == FIXED + "????"
 
 

@@ -104,10 +104,10 @@ class Disk:
         return "\n".join(self.said["targets"][number]["problems"])
 
 
-def both(folder, body):
+def both(folder, body, *words, **more):
     (folder / "bad.c").write_text(HOSTILE.replace("BODY", body))
     (folder / "good.c").write_text(HONEST)
-    return Disk(folder, "bad.c:f", "good.c:g", "--workers", "3", "--duration", "12s", "--corpus-max", "32M")
+    return Disk(folder, "bad.c:f", "good.c:g", "--workers", "3", *(words or ("--duration", "12s", "--corpus-max", "32M")), **more)
 
 
 def good_goes_on(ran):
@@ -123,6 +123,13 @@ def test_what_a_function_writes_never_fills_the_disk(tmp_path, way):
     told = "it ended before it could be called" if way == "deep folders" else "it filled its corpus and crashes, which hold 32 MB"
     assert told in ran.problems(0), ran.said
     assert ran.peak < BUILT + 33 * MB, ran.peak >> 20
+    good_goes_on(ran)
+
+
+def test_what_has_no_name_takes_nothing_of_the_disk_by_default_either(tmp_path):
+    """The disk holds more than the 1 GB that files with names may take."""
+    ran = both(tmp_path, WAYS["files without a name"], "--duration", "5s", size="1300m")
+    assert ran.peak < BUILT, ran.peak >> 20
     good_goes_on(ran)
 
 
@@ -190,7 +197,8 @@ def test_a_build_script_fills_what_it_is_lent_and_no_disk(tmp_path, names):
 
 
 def test_a_run_that_is_killed_leaves_no_mount_and_nothing_that_the_next_one_does_not_remove(tmp_path):
-    (tmp_path / "bad.c").write_text(HOSTILE.replace("BODY", WAYS["files without a name"]))
+    # a call makes few files, so that calls are counted soon on a busy machine
+    (tmp_path / "bad.c").write_text(HOSTILE.replace("BODY", WAYS["files without a name"] + " if (made > 16) break;"))
     mounts = set(open("/proc/self/mountinfo"))
     with subprocess.Popen([HOTCELL, "fuzz", "function", "bad.c:f", "--duration", "60s", "--corpus-max", "4G", "--no-coverage"], cwd=tmp_path,
                           env=environment(), stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:

@@ -9,7 +9,7 @@ import shutil
 
 import pytest
 
-from harness import ROOT, hotcell, trust
+from harness import ROOT, hotcell
 
 GO_CACHE = ROOT / "build-engines" / "go"  # what is compiled already, see tools/setup.sh
 JAVASCRIPT = ROOT / "build-engines" / "javascript"
@@ -181,11 +181,18 @@ def go_module(cache, path, version, files):
     return f"{path} {version} {whole}\n{path} {version}/go.mod {go_sum({'go.mod': files['go.mod']})}\n"
 
 
+def with_go(state):
+    """A state folder that hotcell made, and Go's packages in it, compiled already."""
+    make(state.parent / "maker", {"t.c": C_LOOKS, "seeds/one": "1"})
+    ran = hotcell("corpus", "import", "t.c:parse", "seeds", "--state", state, cwd=state.parent / "maker")
+    assert ran.code == 0, ran
+    shutil.copytree(GO_CACHE, state / "cache" / "go")
+
+
 @pytest.mark.parametrize("by", ["comment", "requirement", "link"])
 def test_of_the_module_cache_a_build_sees_what_go_sum_names(tmp_path, by):
     cache, project, state = tmp_path / "mod", tmp_path / "p", tmp_path / "state"
-    shutil.copytree(GO_CACHE, state / "cache" / "go")
-    trust(state)
+    with_go(state)
     sums = go_module(cache, "example.com/Dep", "v1.2.0", {"go.mod": "module example.com/Dep\n\ngo 1.19\n", "d.go": "package dep\n\nfunc Len(s string) int { return len(s) }\n"})
     private = go_module(cache, "corp.example/secret", "v1.0.0", {"go.mod": "module corp.example/secret\n", "s.h": SECRET})
     guessed = "".join(f"{' '.join(line.split()[:2])} h1:{base64.b64encode(bytes(32)).decode()}\n" for line in private.splitlines())
@@ -232,8 +239,7 @@ def test_of_cargos_registry_a_build_sees_what_cargo_lock_names(tmp_path):
 def test_many_modules_are_shown(tmp_path):
     """More than a cell takes mounts."""
     cache, project, state = tmp_path / "mod", tmp_path / "p", tmp_path / "state"
-    shutil.copytree(GO_CACHE, state / "cache" / "go")
-    trust(state)
+    with_go(state)
     sums = "".join(go_module(cache, f"example.com/d{n}", "v1.0.0", {"go.mod": f"module example.com/d{n}\n\ngo 1.19\n", "d.go": f"package d{n}\n\nconst N = {n}\n"}) for n in range(300))
     needs = "".join(f"\texample.com/d{n} v1.0.0\n" for n in range(300))
     uses = "".join(f'import "example.com/d{n}"\n' for n in (0, 7, 299))
@@ -248,8 +254,7 @@ def test_many_modules_are_shown(tmp_path):
 def test_a_build_does_not_write_to_the_cache_of_another_project(tmp_path):
     """One state serves all that is below it."""
     state = tmp_path / "state"
-    shutil.copytree(GO_CACHE, state / "cache" / "go")
-    trust(state)
+    with_go(state)
     before = {path.name for path in (state / "cache" / "go").rglob("*")}
     for name in ("one", "two"):
         make(tmp_path / name, {"go.mod": f"module {name}\n\ngo 1.19\n", "p.go": f"package p\n\nfunc Parse(s string) int {{ return len(s) }}\n// {name}\n"})

@@ -1,6 +1,8 @@
 """Exhaustion: a cell that takes all it can get, and what the host and the result say of it."""
 
 import os
+import re
+import resource
 import subprocess
 import time
 from pathlib import Path
@@ -265,6 +267,15 @@ def test_open_files_are_held_at_the_limit(hostile):
     assert ran.said["open"] == "EMFILE", ran
     assert int(ran.said["made"]) == 61
     assert ran.said["raise"] == "EPERM"
+
+
+def test_explain_tells_the_open_files_that_a_cell_has():
+    def few():
+        resource.setrlimit(resource.RLIMIT_NOFILE, (256, 256))
+
+    told = run("--open-files", "256", "--explain", "--", "true", json=False, preexec_fn=few)
+    had = run("--open-files", "256", "--", "sh", "-c", "ulimit -n", preexec_fn=few)
+    assert re.findall(rb"open files +(\d+) ", told.out) == [had.out.strip()], (told, had)
 
 
 def test_a_crash_leaves_no_core(hostile, place):

@@ -99,12 +99,14 @@ def test_a_cell_cancelled_when_it_listens_never_runs(listeners, warm):
 
 @pytest.mark.parametrize("warm", [0, 4])
 def test_nothing_is_left_of_many_cells_with_doors(listeners, warm):
-    """Two hundred, four at once: the supervisor's descriptors do not grow with them."""
-    lines = listeners("--cells", 200, "--at-once", 4, "--warm", warm, command=["/hostile/knock", "talk", *DOORS])
-    assert len(ended(lines)) == 200 and all(" exited 0 " in line for line in ended(lines)), ended(lines)
-    assert sum(" got knock " in line for line in lines) == 600
+    """Four hundred, four at once: the supervisor's descriptors do not grow with them. They grow with its slots, of which
+    a busy machine needs more, because the last cells are still dying: eleven descriptors each, and never as many as one
+    for every other cell."""
+    lines = listeners("--cells", 400, "--at-once", 4, "--warm", warm, command=["/hostile/knock", "talk", *DOORS])
+    assert len(ended(lines)) == 400 and all(" exited 0 " in line for line in ended(lines)), ended(lines)
+    assert sum(" got knock " in line for line in lines) == 1200
     early, late = next(map(int, line.split()[1:]) for line in lines if line.startswith("descriptors "))
-    assert 0 < late <= early + 48, (early, late)
+    assert 0 < late <= early + 170, (early, late)
 
 
 def test_a_network_without_loopback_has_no_doors_and_says_so():

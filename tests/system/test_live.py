@@ -3,11 +3,13 @@
 import contextlib
 import json
 import os
+import shutil
 import time
 
 import pytest
 
 from harness import (
+    HOTCELL,
     IS_ROOT,
     Live,
     Terminal,
@@ -446,6 +448,55 @@ def test_nor_one_that_is_made_later(runtime, hostile, how):
             ran = live.finish()
     assert b".sock" not in ran.out and ran.outcome == "exited", ran
     assert eventually(lambda: not (folder / "hotcell").exists())
+
+
+# Asks every socket that it finds to run a program in the cell whose id is given, and to show what its processes were given.
+ENTERS = r"""
+import array, glob, os, socket, struct, sys
+def text(word): return struct.pack("<I", len(word) + 1) + word.encode() + b"\0"
+def words(*list): return struct.pack("<I", len(list)) + b"".join(map(text, list))
+with open("/tmp/command", "w+b") as command:
+    command.write(words("/bin/sh", "-c", "cat /proc/[0-9]*/environ") + words())
+    command.flush()
+    for path in glob.glob("/shown/**/*.sock", recursive=True):
+        os.chdir(os.path.dirname(path))
+        try:
+            with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as made:
+                made.settimeout(3)
+                made.connect(os.path.basename(path))
+                fds = array.array("i", [command.fileno(), 0, 1, 2])
+                made.sendmsg([struct.pack("<II", 1, 3) + text(sys.argv[1]) + struct.pack("<I", 0)], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, fds)])
+                made.recv(4096)
+        except OSError as error:
+            print(error)
+"""
+
+
+@pytest.mark.parametrize("how", ["", ":rw"])
+def test_a_cell_lists_enters_and_kills_no_cell_that_is_made_later(runtime, how):
+    """It has hotcell itself, which needs nothing but its own file, and speaks to sockets on its own."""
+    folder, env = runtime
+    tool, go = folder / "tool", folder / "go"
+    for each in (tool, go):
+        each.mkdir(mode=0o755)
+    shutil.copy(HOTCELL, tool / "hotcell")
+    (tool / "enters.py").write_text(ENTERS)
+    script = ("echo ready; while [ ! -e /go/id ]; do sleep 0.05; done; id=$(cat /go/id); /tool/hotcell ps; /tool/hotcell logs $id; "
+              "python3 /tool/enters.py $id; /tool/hotcell kill $id; echo over")
+    shown = ("--mount", f"{folder}:/shown{how}", "--mount", f"{go}:/go", "--mount", f"{tool}:/tool", "--env", "XDG_RUNTIME_DIR=/shown")
+    word = marker()
+    with Live(*shown, "--", "sh", "-c", script, env=env) as spy:
+        spy.wait_for(b"ready")
+        with Live("--env", "KEY=tinker-tailor", "--", "sh", "-c", f"echo up; read x; : {word}", env=env) as later:
+            later.wait_for(b"up")
+            listed = eventually(lambda: [each for each in json.loads(hotcell("ps", "--json", env=env).out) if word in str(each["command"])])
+            (go / "new").write_text(listed[0]["id"])
+            (go / "new").rename(go / "id")
+            ran = spy.finish()
+            assert b"over" in ran.out, ran
+            assert b"tinker" not in ran.out, ran
+            assert word.encode() not in ran.out and b"up" not in ran.out, ran
+            assert later.process.poll() is None, ran
 
 
 def test_the_folder_of_control_sockets_cannot_be_mounted(runtime):

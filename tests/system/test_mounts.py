@@ -315,6 +315,12 @@ def test_tools_secrets_vanish_and_what_programs_need_of_them_stays(home, how):
     assert ".claude/.credentials.json" in explained
 
 
+@pytest.mark.parametrize("name", TOOLS)
+def test_each_tools_secret_cannot_be_read_by_its_path(home, name):
+    ran = run("--mount", f"{home}:/p", "--", "cat", f"/p/{name}", json=False)
+    assert ran.code == 1 and ran.out == b"", ran
+
+
 @pytest.mark.parametrize(("top", "kept"), [(".claude", "settings.json"), (".codex", None), (".cargo", "config.toml"), (".config/gh", "config.yml"),
                                            (".config", "gh/config.yml")])
 @pytest.mark.parametrize("how", ["", ":rw"])

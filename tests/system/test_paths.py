@@ -287,9 +287,10 @@ def test_fuzz_tool(place, monkeypatch):
 
 def stored_or_told(place, ran, folder):
     """A finding that could not be stored is told, kept elsewhere, and the run is no clean one."""
+    assert b"Nothing found" not in ran.out, ran
     assert ran.code == 4, ran
     text = ran.err.decode()
-    assert "could not be stored" in text and b"Nothing found" not in ran.out, ran
+    assert "could not be stored" in text, ran
     (path, *_) = [line.split("its capsule is '")[1].rsplit("'", 1)[0] for line in text.splitlines() if "its capsule is '" in line]
     capsule = json.loads(open(path, encoding="utf-8").read())
     assert capsule["id"] in path and os.stat(path).st_mode & 0o077 == 0
@@ -385,6 +386,27 @@ def test_corpus_with_an_engine(place, words):
     assert Attack(place, "corpus", *words, prepare=prepare, kinds=("link",)).all().linked
 
 
+OURS = {
+    ".hotcell/corpus": ("corpus", "import", "t.c:f", "seeds"),
+    ".hotcell/campaigns": ("campaign", "run", "--runs", "1", "--quiet", *TRUE),
+    "fuzz": ("campaign", "run", "--runs", "1", "--quiet", *TRUE),
+}
+
+
+@pytest.mark.parametrize("name", OURS)
+def test_a_link_in_the_place_of_a_folder_of_ours_gets_nothing(place, name):
+    project, outside = place / "project", place / "outside"
+    for folder in (project, outside):
+        folder.mkdir()
+    function_made(project)
+    assert hotcell(*OURS[name], cwd=project).code == 0  # the state folder is this user's own
+    shutil.rmtree(project / name)
+    (project / name).symlink_to(outside)
+    ran = hotcell(*OURS[name], cwd=project)
+    assert not list(outside.iterdir()), ran
+    refused(ran)
+
+
 @pytest.mark.parametrize("step", ["cache", "cache/go"])
 def test_a_link_at_the_cache_gives_a_build_no_folder_to_write_to(place, step):
     """What the build's cell may write to is the folder that was made beneath the state folder, and no other."""
@@ -406,21 +428,24 @@ def test_a_link_at_the_cache_gives_a_build_no_folder_to_write_to(place, step):
     assert b"symbolic link" in ran.out + ran.err or b"go" in ran.out + ran.err, ran
 
 
-def test_an_engine_that_lies_in_the_project_is_no_link(place):
+@pytest.mark.parametrize("at", [".venv", ".hotcell/engines", ".hotcell/engines/python"])
+def test_an_engine_that_lies_in_the_project_is_no_link(place, at):
+    """Not in a state folder of this user's own either: whoever may write to the project may have put it there. The engine works: what
+    is behind the link would be mounted, and told."""
     project, outside = place / "project", place / "outside"
     project.mkdir()
-    (outside / "bin").mkdir(parents=True)
-    (outside / "bin" / "python3").symlink_to("/usr/bin/python3")
-    (outside / "secret").write_text(TOKEN)
-    (project / "t.py").write_text("def f(data: bytes):\n    return open('/hotcell/engine/secret').read()\n")
+    engine = fuzzing.python_environment(outside / "python")
+    (engine / "secret").write_text(TOKEN)
+    (project / "t.py").write_text("def f(data: bytes):\n    raise ValueError(open('/engine/secret').read())\n")
     (project / "t.c").write_text(SEEDS_C)
     assert hotcell("corpus", "import", "t.c:f", project, cwd=project).code == 0
-    for path in (project / ".venv", project / ".hotcell" / "engines", project / ".hotcell" / "engines" / "python"):
-        path.parent.mkdir(exist_ok=True)
-        path.symlink_to(outside if path.name != "engines" else outside.parent)
-        ran = hotcell("fuzz", "function", "t.py:f", "--max-execs", "100", "--quiet", cwd=project, timeout=100)
-        assert ran.code in (2, 3, 4) and TOKEN.encode() not in ran.out + ran.err, ran
-        path.unlink()
+    path = project / at
+    path.parent.mkdir(exist_ok=True)
+    path.symlink_to(outside if path.name == "engines" else engine)
+    ran = hotcell("fuzz", "function", "t.py:f", "--max-execs", "20", "--duration", "5s", "--no-coverage", "--quiet", cwd=project,
+                  env={"VIRTUAL_ENV": None}, timeout=100)
+    assert TOKEN.encode() not in ran.out + ran.err, ran
+    assert ran.code in (2, 3, 4), ran
 
 
 # ---- mounts: what was checked is what is mounted ----
@@ -439,6 +464,39 @@ def test_a_folder_that_is_swapped_between_cells_is_not_mounted(place):
                   "cat /data/secret; mv /shared/data /shared/was && mv /shared/other /shared/data; true", cwd=project, timeout=60)
     logs = b"".join(path.read_bytes() for path in (project / "out").rglob("stdout.log"))
     assert TOKEN.encode() not in logs, ran
+
+
+SWAPS_C = """#include <fcntl.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+int f(const char *input, size_t len)
+{
+	char text[100];
+	int from = open("/data/secret", O_RDONLY), to = from < 0 ? -1 : open("/shared/stolen", O_WRONLY | O_CREAT, 0644);
+	if (to >= 0)
+		(void)!write(to, text, read(from, text, sizeof(text)));
+	if (from < 0 && rename("/shared/way", "/shared/was") == 0)
+		(void)!symlink("OUTSIDE", "/shared/way");
+	abort(); /* to be replayed, in another kind of cell */
+}
+"""
+
+
+def test_a_folder_that_is_swapped_before_the_next_kind_of_cell_is_made_is_not_mounted(place):
+    """A function that is fuzzed may write to the way to its other mount, and puts a link there before it is replayed."""
+    project, shared, outside = place / "project", place / "shared", place / "outside"
+    for folder in (project, shared / "way" / "data", outside / "data"):
+        folder.mkdir(parents=True)
+    for folder in (shared, shared / "way"):
+        folder.chmod(0o777)
+    (outside / "data" / "secret").write_text(TOKEN)
+    (project / "t.c").write_text(SWAPS_C.replace("OUTSIDE", os.fspath(outside)))
+    ran = hotcell("fuzz", "function", "t.c:f", "--max-execs", "10", "--duration", "5s", "--quiet", "--no-coverage", "--mount", f"{shared}:/shared:rw",
+                  "--mount", f"{shared}/way/data:/data", cwd=project, timeout=100)
+    assert (shared / "way").is_symlink(), ran
+    assert not (shared / "stolen").exists(), ran
 
 
 def test_a_mount_source_that_is_swapped_for_a_link_in_a_loop(place):

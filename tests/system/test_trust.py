@@ -14,6 +14,7 @@ import threading
 import pytest
 
 import capsules
+import fuzzing
 import harness
 from campaigns import campaign
 from harness import IS_ROOT, hotcell, refused, run
@@ -100,6 +101,17 @@ def test_a_state_folder_that_came_from_elsewhere_is_not_believed(place, env, mar
     assert not mark.exists()
     assert sorted((each.relative_to(state), each.stat().st_mtime_ns) for each in state.rglob("*")) == before, "nothing is touched"
     assert not (place / "home" / ".local").exists(), "and nothing is recorded"
+
+
+@pytest.mark.parametrize("way", [by_copy, by_archive, by_clone])
+def test_a_copied_ledger_runs_nothing_on_this_machine(place, env, mark, victim, way):
+    """Its hook would: the campaign has failed, and fails again."""
+    way(victim, place)
+    (place / "project" / ".hotcell").chmod(0o700)
+    for words in (("resume",), ("resume", "night"), ("run", "--resume")):
+        ran = hotcell("campaign", *words, cwd=place / "project", env=env, timeout=60)
+        assert not harness.eventually(mark.exists, 0.5), ran
+        assert SAYS in refused(ran)
 
 
 def test_what_was_trusted_is_used_until_it_is_replaced(place, env, mark, victim):
@@ -414,6 +426,45 @@ def test_a_run_without_a_sandbox_goes_on_and_says_that_nothing_is_logged(place, 
     assert (project / ".hotcell" / "audit.jsonl").read_bytes() == log
 
 
+FAKE_GO = """#!/bin/sh
+echo overwritten >/cache/bin/gopls
+echo go version go1.19.8 linux/amd64
+"""
+BRINGS_GO = """mkdir -p .hotcell/engines/go/bin
+chmod 700 .hotcell
+cp go.txt .hotcell/engines/go/bin/go
+chmod 755 .hotcell/engines/go/bin/go
+ln -s "$HOME" .hotcell/cache
+"""
+
+
+@pytest.mark.parametrize("how", ["a clone that is fuzzed", "a clone whose capsule is replayed", "a cell that could write here"])
+def test_a_project_replaces_no_program_of_the_user_by_its_cache_and_its_engine(place, env, how):
+    """The build's cell has the cache to write to, and it is $HOME/go behind a link: what runs there is the project's own compiler."""
+    project, gopls = place / "project", place / "home" / "go" / "bin" / "gopls"
+    project.mkdir()
+    gopls.parent.mkdir(parents=True)
+    gopls.write_text("mine")
+    (project / "go.txt").write_text(FAKE_GO)
+    (project / "go.mod").write_text("module m\n\ngo 1.19\n")
+    (project / "t.go").write_text("package m\n\nfunc F(s string) int { return len(s) }\n")
+    if how.startswith("a cell"):
+        project.chmod(0o777)
+        ran = run("--mount", f"{project}:/p:rw", "--env", f"HOME={place}/home", "--", "sh", "-ec", "cd /p\n" + BRINGS_GO, env=env)
+        assert ran.code == 0, ran
+    else:
+        subprocess.run(["sh", "-ec", BRINGS_GO], cwd=project, env={**os.environ, "HOME": env["HOME"]}, check=True)
+    words = ("fuzz", "function", "t.go:F", "--max-execs", "100", "--quiet")
+    if how.endswith("replayed"):
+        capsule = capsules.make("exception", "F", kind="function-go", command=["t.go:F"], flags=[], environment=[], input="YQ==", binary=True)
+        del capsule["found"]
+        (project / "c.json").write_text(json.dumps(capsule))
+        words = ("repro", "c.json")
+    ran = hotcell(*words, cwd=project, env=env, timeout=60)
+    assert gopls.read_text() == "mine", ran
+    assert SAYS in ran.err.decode(), ran
+
+
 def test_a_cloned_project_gets_nothing_mounted_by_its_links(place, env):
     """Neither its cache, read-write, nor an engine or environment of its own."""
     project, secret = place / "project", place / "secret"
@@ -431,6 +482,41 @@ def test_a_cloned_project_gets_nothing_mounted_by_its_links(place, env):
     for verb in (("fuzz", "function", "t.go:F"), ("fuzz", "function", "t.py:f"), ("repro", "capsule.json"), ("corpus", "list")):
         assert SAYS in hotcell(*verb, cwd=project, env=env, timeout=60).err.decode(), verb
     assert (secret / "bin" / "gopls").read_text() == "mine" and [each.name for each in secret.iterdir()] == ["bin"]
+
+
+SECRET = "a secret of mine"
+
+
+@pytest.fixture
+def private(place):
+    """An environment of the user's that works, and has a file that nobody else may read."""
+    folder = fuzzing.python_environment(place / "private")
+    (folder / "token").write_text(SECRET)
+    (folder / "token").chmod(0o600)
+    return folder
+
+
+def told_of(project, ran):
+    """All that leaves by what was found."""
+    exported = hotcell("findings", "export", "--format", "sarif", cwd=project)
+    return ran.out + ran.err + exported.out + b"".join(each.read_bytes() for each in fuzzing.capsules(project))
+
+
+@pytest.mark.parametrize("at", [".venv", ".hotcell/engines/python", ".hotcell/engines"])
+def test_an_environment_of_a_project_that_is_a_link_shows_nothing_behind_it(place, env, private, at):
+    project = place / "project"
+    project.mkdir()
+    (project / "t.py").write_text("def f(x: bytes): raise ValueError(open('/engine/token').read())\n")
+    (project / at).parent.mkdir(parents=True, exist_ok=True)
+    (project / at).symlink_to(private if at != ".hotcell/engines" else place / "engines")
+    (place / "engines").mkdir()
+    (place / "engines" / "python").symlink_to(private)
+    if at != ".venv":
+        (project / ".hotcell").chmod(0o700)
+    ran = hotcell("fuzz", "function", "t.py:f", "--max-execs", "20", "--duration", "5s", "--no-coverage", cwd=project,
+                  env={**env, "VIRTUAL_ENV": None}, timeout=100)
+    assert SECRET.encode() not in told_of(project, ran), ran
+    assert ran.code in (2, 3, 4), ran
 
 
 def test_an_environment_or_engine_of_a_project_is_used_when_it_is_named(place, env):

@@ -543,9 +543,10 @@ static int listen_in_a_cell(struct world *world)
 	own(freep) char *path = xfmt("%s/hotcell/1.sock", world->folder);
 	own(freep) char *heard = xfmt("%s/heard", world->folder);
 	struct sockaddr_un address = {.sun_family = AF_UNIX};
-	(void)snprintf(address.sun_path, sizeof(address.sun_path), "%s", path);
+	(void)snprintf(address.sun_path, sizeof(address.sun_path), "%s/made", world->folder);
 	own(fd_closep) int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	CHECK(bind(fd, (const struct sockaddr *)&address, sizeof(address)) == 0 && listen(fd, 4) == 0);
+	CHECK(rename(address.sun_path, path) == 0); /* it listens before it is seen */
 	for (int i = 0; i < 1000 && access(heard, F_OK) < 0; i++)
 		(void)usleep(10000);
 	own(fd_closep) int came = accept4(fd, NULL, NULL, SOCK_CLOEXEC);
@@ -565,9 +566,14 @@ static int ask_the_false_one(struct world *world)
 		_exit(as_in_a_cell(world, listen_in_a_cell));
 	for (int i = 0; i < 1000 && access(path, F_OK) < 0; i++)
 		(void)usleep(10000);
-	(void)usleep(50000);
 	live_list(&list);
-	CHECK(list.silent == 1 && list.count == 1); /* the true one is among them */
+	unsigned true_one = 0, false_one = 0;
+	for (size_t i = 0; i < list.count; i++) { /* other hotcells of this user may live, too */
+		bool here = strncmp(list.cells[i].folder, world->folder, strlen(world->folder)) == 0;
+		true_one += here && list.cells[i].supervisor != 1;
+		false_one += here && list.cells[i].supervisor == 1;
+	}
+	CHECK(list.silent >= 1 && true_one == 1 && false_one == 0);
 	live_list_done(&list);
 	own(fd_closep) int fd = open(heard, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
 	CHECK(waitpid(pid, &status, 0) == pid && WIFEXITED(status) && WEXITSTATUS(status) == 0);

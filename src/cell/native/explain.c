@@ -444,12 +444,10 @@ static void put_limits(struct page *page, const struct cell_limits *limits,
 		"stdout and stderr together");
 	put_limit(page, "largest file", size_text(limits->file_size, text, sizeof(text)),
 		"RLIMIT_FSIZE");
-	struct rlimit files = {RLIM_INFINITY, RLIM_INFINITY};
-	(void)getrlimit(RLIMIT_NOFILE, &files);
-	uint64_t open_files = users_open_files(limits->open_files, is_own(whose), files.rlim_cur, files.rlim_max);
+	uint64_t open_files = users_open_files_here(limits->open_files, is_own(whose));
 	(void)snprintf(text, sizeof(text), "%llu", (unsigned long long)open_files);
-	put_limit(page, "open files", text, open_files < limits->open_files ? "RLIMIT_NOFILE, of each process: half of this user's own" :
-										"RLIMIT_NOFILE, of each process");
+	put_limit(page, "open files", text, open_files < limits->open_files ?
+		"RLIMIT_NOFILE, of each process: half of hotcell's own limit" : "RLIMIT_NOFILE, of each process");
 }
 
 static void put_weaker(

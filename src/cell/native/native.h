@@ -158,6 +158,9 @@ uint32_t users_take(int *ret_lock);
 /* Open files for each process of a cell: descriptors in flight are held to as many, and those who have more are not kept from theirs.
  * `own`: the cell's user is its own. soft, hard: our limits. */
 uint64_t users_open_files(uint64_t wanted, bool own, uint64_t soft, uint64_t hard);
+/* Init may have more open than its programs. false: our hard limit is too low for that, and we may not raise it. */
+bool users_raise_files(uint64_t open_files, uint64_t *ret_limit);
+uint64_t users_open_files_here(uint64_t wanted, bool own); /* what a cell would have, by our limits now */
 int users_send_failed(const char *doing, struct err *err); /* -1, with what errno says of a message with descriptors */
 void users_halve_limits(void); /* before the zygote makes its user namespace: what the kernel counts for all below it */
 /* inotify instances and watches of those in our user namespace, one part of what a user has; before it is given up. */

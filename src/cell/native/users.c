@@ -83,6 +83,34 @@ uint64_t users_open_files(uint64_t wanted, bool own, uint64_t soft, uint64_t har
 	return lesser(wanted, most < FEWEST_OPEN_FILES ? FEWEST_OPEN_FILES : most);
 }
 
+/* What a cell has in flight counts for its init too, which sends its workspace: so init may have twice as many as its programs. */
+bool users_raise_files(uint64_t open_files, uint64_t *ret_limit)
+{
+	struct rlimit limit = { RLIM_INFINITY, RLIM_INFINITY };
+	rlim_t want = 2 * open_files + 1024;
+
+	(void)getrlimit(RLIMIT_NOFILE, &limit);
+	*ret_limit = limit.rlim_cur;
+	if (limit.rlim_cur >= want)
+		return true;
+	struct rlimit more = { want, limit.rlim_max < want ? want : limit.rlim_max };
+	return setrlimit(RLIMIT_NOFILE, &more) == 0;
+}
+
+uint64_t users_open_files_here(uint64_t wanted, bool own)
+{
+	struct rlimit before = { RLIM_INFINITY, RLIM_INFINITY };
+	uint64_t limit;
+
+	(void)getrlimit(RLIMIT_NOFILE, &before);
+	uint64_t open_files = users_open_files(wanted, own, before.rlim_cur, before.rlim_max);
+	if (!own)
+		return open_files;
+	bool raised = users_raise_files(open_files, &limit);
+	(void)setrlimit(RLIMIT_NOFILE, &before);
+	return raised ? open_files : users_open_files(open_files, false, limit, limit);
+}
+
 int users_send_failed(const char *doing, struct err *err)
 {
 	if (errno != ETOOMANYREFS)

@@ -588,18 +588,13 @@ static int yard_return_proc(struct yard *yard, struct err *err)
 	return yard->mounts < 0 ? err_errno(err, errno, "open the mounts of the cells") : 0;
 }
 
-/* What a cell has in flight counts for its init too, which sends its workspace: so init may have twice as many as its programs. Root,
- * too, may lack the right to raise limits: then those have half. */
+/* Root, too, may lack the right to raise limits: then a cell's programs have half of what init has. */
 static void init_gets_more_files(struct template *t)
 {
-	struct rlimit limit;
-	rlim_t want = 2 * t->open_files + 1024;
+	uint64_t limit;
 
-	if (getrlimit(RLIMIT_NOFILE, &limit) < 0 || limit.rlim_cur >= want)
-		return;
-	struct rlimit more = { want, limit.rlim_max < want ? want : limit.rlim_max };
-	if (setrlimit(RLIMIT_NOFILE, &more) < 0)
-		t->open_files = users_open_files(t->open_files, false, limit.rlim_cur, limit.rlim_cur);
+	if (!users_raise_files(t->open_files, &limit))
+		t->open_files = users_open_files(t->open_files, false, limit, limit);
 }
 
 /* Whether the cells have users of their own, or not, though they were to: then they have as few open

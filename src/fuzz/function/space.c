@@ -20,6 +20,7 @@
 #include "base/beneath.h"
 #include "base/fs.h"
 #include "base/size.h"
+#include "base/weaken.h"
 #include "fuzz/function/run.h"
 
 #define SPACE_FILES 200000u
@@ -113,7 +114,8 @@ int place_space_open(struct fuzzing *it, struct place *place, struct err *err)
 
 	if (it->options->bare)
 		return 0;
-	place->space = cell_space_open(it->pool, function_corpus_max(it->options), corpus_files(it), err);
+	uint64_t bytes = weakened("corpus-size") ? FUNCTION_CORPUS_MAX : function_corpus_max(it->options);
+	place->space = cell_space_open(it->pool, bytes, corpus_files(it), err);
 	if (!place->space)
 		return -1;
 	for (int i = 0; i < PLACE_FOLDER_COUNT; i++)

@@ -101,6 +101,15 @@ static int attack_control(int argc, char **argv)
 	return 0;
 }
 
+/* state FOLDER: to leave a state folder there for whoever comes next, as hotcell makes them */
+static int attack_state(int argc, char **argv)
+{
+	if (argc != 1 || chdir(argv[0]) < 0 || mkdir(".hotcell", 0700) < 0 || mkdir(".hotcell/examples", 0700) < 0)
+		return 99;
+	got_text("left", "all");
+	return 0;
+}
+
 static void set_flag(const char *what, int fd, int flag)
 {
 	int flags = 0;
@@ -260,6 +269,6 @@ const struct attack shown_attacks[] = {
 	{ "hidden", attack_hidden }, { "sockets", attack_sockets }, { "attributes", attack_attributes }, { "flags", attack_flags },
 	{ "knobs", attack_knobs },   { "fake", attack_fake },	    { "told", attack_told },		 { "leave", attack_leave },
 	{ "leases", attack_leases },
-	{ "control", attack_control },
+	{ "control", attack_control }, { "state", attack_state },
 	{ 0 },
 };
