@@ -112,7 +112,8 @@ struct users_ids users_ids_find(const char *text, const char *name, uint32_t uid
 	while ((line = line_next(&text, &len)) != NULL) {
 		if (!ids_read(line, len, &who, &ids) || !is_usable(&ids, uid))
 			continue;
-		if (ids.count > best.count && (is_word(line, who, name) || is_word(line, who, number)))
+		bool mine = is_word(line, who, name) || is_word(line, who, number);
+		if (mine && ids.count > best.count)
 			best = ids;
 	}
 	return best;
@@ -173,7 +174,8 @@ struct users_ids users_block(struct users_ids all, uint32_t chance)
 
 	if (blocks == 0)
 		return all;
-	return (struct users_ids){ .first = all.first + skip + chance % blocks * SPAN, .count = SPAN };
+	skip += chance % blocks * SPAN;
+	return (struct users_ids){ .first = all.first + skip, .count = SPAN };
 }
 
 /* ---- which of them are to be used ---- */
@@ -198,12 +200,12 @@ static const char *tool_find(void)
 static int tool_look(struct err *err)
 {
 	if (tool_find() == NULL)
-		return err_set(err, ENOENT, "newuidmap is not installed; fix: %s",
+		return err_set(err, ENOENT, "newuidmap is not installed: %s",
 			access("/usr/bin/apt-get", X_OK) == 0 ? "sudo apt-get install uidmap"
 							     : "install the package uidmap or shadow-utils");
 	if (prctl(PR_GET_NO_NEW_PRIVS, 0, 0, 0, 0) == 1)
 		return err_set(err, EPERM,
-			"newuidmap cannot work under no_new_privs; fix: start hotcell outside of the sandbox it is in");
+			"newuidmap cannot work under no_new_privs: start hotcell outside of the sandbox it is in");
 	return 0;
 }
 
@@ -212,9 +214,9 @@ static int ids_missing(const char *name, const char *text, struct err *err)
 	uint32_t first = users_ids_free(text);
 
 	if (first == 0)
-		return err_set(err, ENODATA, "/etc/subuid has no usable numbers for you; fix: add some");
+		return err_set(err, ENODATA, "/etc/subuid has no usable numbers for you: add some");
 	return err_set(err, ENODATA,
-		"/etc/subuid has no usable numbers for you; fix: sudo usermod --add-subuids %u-%u %s", first,
+		"/etc/subuid has no usable numbers for you: sudo usermod --add-subuids %u-%u %s", first,
 		first + (USUAL - 1), name);
 }
 
@@ -235,7 +237,7 @@ int users_own_find(struct users_ids *ret, struct err *err)
 
 	if (pretend("no-newuidmap"))
 		return err_set(err, ENOENT,
-			"HOTCELL_PRETEND says there is no newuidmap; fix: take 'no-newuidmap' out of it");
+			"HOTCELL_PRETEND says there is no newuidmap: take 'no-newuidmap' out of it");
 	if (tool_look(err) < 0)
 		return -1;
 	file_read("/etc/passwd", &passwd);
