@@ -291,6 +291,7 @@ if [ "$wanted" = test ] || [ "$wanted" = bench ]; then
 	lacks cpio "packs that machine's files" has cpio
 	lacks procps "looks for processes left behind" has ps
 	lacks passwd "makes the ordinary account of the tests" test -x /usr/sbin/useradd
+	lacks uidmap "gives an ordinary user's cells users of their own" has newuidmap
 fi
 install_noted
 fuzzer_links >/dev/null 2>&1 || { packages+=("$(runtime_package)"); reasons+=("sanitizers and libFuzzer for clang"); }

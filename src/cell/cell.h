@@ -183,7 +183,7 @@ enum cell_grade {
 struct cell_receipt {
 	const char *backend; /* static */
 	uint8_t grade[CELL_PROTECTION_COUNT]; /* enum cell_grade */
-	char note[CELL_PROTECTION_COUNT][80]; /* how, or why not; "" when there is nothing to say */
+	char note[CELL_PROTECTION_COUNT][120]; /* how, or why not; "" when there is nothing to say */
 };
 bool cell_receipt_full(const struct cell_receipt *receipt);
 

@@ -436,6 +436,8 @@ static int make_pipe(int ours, int *ret_ours, int *ret_cell, struct err *err)
 		return err_errno(err, errno, "make a pipe for the program's input and output");
 	*ret_ours = ends[ours];
 	*ret_cell = ends[!ours];
+	/* a cell of another user opens /dev/stdout by name, too; nobody else finds it */
+	(void)fchmod(ends[ours], ours == 0 ? 0622 : 0644);
 	if (fcntl(*ret_ours, F_SETFL, ours == 0 ? O_RDONLY | O_NONBLOCK : O_WRONLY | O_NONBLOCK) < 0)
 		return err_errno(err, errno, "make a pipe non-blocking");
 	return 0;

@@ -23,6 +23,9 @@ ROOT = Path(__file__).resolve().parents[2]
 HOTCELL = os.path.abspath(os.environ.get("HOTCELL") or ROOT / "build" / "hotcell")
 PRETEND = frozenset(filter(None, os.environ.get("HOTCELL_PRETEND", "").split(",")))
 IS_ROOT = os.geteuid() == 0
+# An ordinary user's cells are users of their own outside, unless they are shown files of his.
+# tools/setup.sh installs newuidmap for it.
+OWN_USERS = not IS_ROOT and not PRETEND & {"no-newuidmap", "no-userns"}
 LONG = bool(os.environ.get("HOTCELL_LONG"))
 # An ordinary user without user namespaces gets no cell at all: see test_refused.py.
 NO_CELLS = not IS_ROOT and "no-userns" in PRETEND

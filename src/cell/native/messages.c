@@ -68,7 +68,7 @@ void template_encode(const struct template *t, struct buf *buf)
 {
 	const uint64_t numbers[] = { t->uid, t->gid, t->tmp, t->disk, t->shm, t->file_size, t->open_files,
 		t->processes, t->watch_memory, t->pin_cpus, t->limit_tasks, t->user_ns, t->landlock, t->rule_files, t->overlay,
-		t->tmp_exec, t->tty, t->want_workspace, t->no_exec, t->observe, t->effects, t->nice };
+		t->tmp_exec, t->tty, t->want_workspace, t->no_exec, t->observe, t->effects, t->own_user, t->nice };
 
 	wire_put_str(buf, t->image);
 	for (size_t i = 0; i < ARRAY_LEN(numbers); i++)
@@ -174,7 +174,7 @@ int template_decode(struct template *t, struct wire_reader *reader, struct err *
 		*sizes[i] = wire_get_u64(reader);
 	t->pin_cpus = (uint32_t)wire_get_u64(reader);
 	bool *const flags[] = { &t->limit_tasks, &t->user_ns, &t->landlock, &t->rule_files, &t->overlay, &t->tmp_exec, &t->tty,
-		&t->want_workspace, &t->no_exec, &t->observe, &t->effects };
+		&t->want_workspace, &t->no_exec, &t->observe, &t->effects, &t->own_user };
 	for (size_t i = 0; i < ARRAY_LEN(flags); i++)
 		*flags[i] = wire_get_u64(reader) != 0;
 	t->nice = (uint32_t)wire_get_u64(reader);

@@ -42,6 +42,7 @@ struct template {
 	uint32_t nice;
 	bool limit_tasks; /* RLIMIT_NPROC, for want of a cgroup */
 	bool user_ns, landlock, overlay; /* to be used */
+	bool own_user; /* outside, if it can be had */
 	bool rule_files; /* by Landlock */
 	bool tmp_exec, tty, want_workspace;
 	struct cell_listener *listeners;
@@ -68,7 +69,8 @@ void template_done(struct template *t);
 /* ---- messages ---- */
 
 enum native_message {
-	/* supervisor -> zygote: a yard for the template in the memfd; fds: yard's socket, memfd, views of its spaces */
+	/* supervisor -> zygote: a yard for the template in the memfd, whether we are to read the
+	 * workspace of another user's cell; fds: yard's socket, memfd, views of its spaces */
 	MSG_TEMPLATE = 1,
 	MSG_CGROUPS, /* the cgroups that it removes after our death */
 	MSG_ABOUT, /* a question; back comes whether root's user namespaces work */
@@ -115,6 +117,7 @@ enum fact {
 	FACT_NO_CAPS = 1 << 8,
 	FACT_WATCHED = 1 << 9,
 	FACT_LANDLOCK_FILES = 1 << 10,
+	FACT_OWN_USER = 1 << 11, /* outside */
 };
 
 void message_put_err(struct buf *buf, const struct err *err);
@@ -149,7 +152,8 @@ MUST_CHECK int job_receive(struct job *ret, struct wire_reader *reader, const in
 #define USERS_SPAN 1024u /* for each supervisor; slots beyond that share */
 /* The first of our numbers. *ret_lock: keeps other hotcells from them while it is open; -1: they are only unlikely to have them. */
 uint32_t users_take(int *ret_lock);
-/* An ordinary user's cells have that user's number. What can be capped of what the kernel counts by it is: what all cells
+/* An ordinary user's cells have numbers of his own, if he has such and nothing of his is mounted into
+ * them that would want his rights (users_own.c); else that user's number. What can be capped of what the kernel counts by it is: what all cells
  * together take leaves half to the user's own programs. */
 /* Open files for each process of a cell: descriptors in flight are held to as many, and those who have more are not kept from theirs.
  * `own`: the cell's user is its own. soft, hard: our limits. */
@@ -162,11 +166,56 @@ void users_halve_limits(void); /* before the zygote makes its user namespace: wh
 /* inotify instances and watches of those in our user namespace, one part of what a user has; before it is given up. */
 void users_cap_inotify(int host_proc, unsigned parts);
 
+/* ---- numbers of an ordinary user's own (users_own.c) ---- */
+
+struct users_ids {
+	uint32_t first, count; /* count 0: none */
+};
+/* Pure. The longest range that /etc/subuid gives to this user, by name or number. Lines that are not
+ * exactly NAME:FIRST:COUNT are none; nor are ranges that begin below 65536, or hold the user's own
+ * number. */
+struct users_ids users_ids_find(const char *text, const char *name, uint32_t uid);
+/* Pure. From there on 65536 are free, behind all that are given; 0: not so. */
+uint32_t users_ids_free(const char *text);
+/* Pure. Of the first account with that number. */
+bool users_name(const char *passwd, uint32_t uid, char *ret, size_t size);
+/* Pure. The part of them that one hotcell uses. */
+struct users_ids users_block(struct users_ids all, uint32_t chance);
+/* Whether there are newuidmap and numbers; -1 says what is missing, and its fix. Whether they work is
+ * only known when they were used. */
+MUST_CHECK int users_own_find(struct users_ids *ret, struct err *err);
+/* A block of them, as users_take has it. In the zygote's user namespace they are 1 to count. */
+MUST_CHECK int users_take_own(struct users_ids *ret, int *ret_lock, struct err *err);
+/* A user namespace in which we are 0 and these follow, made beside us. Its end is a descriptor. */
+struct users_mapping {
+	struct users_ids ids;
+	pid_t pid;
+	int pidfd, said, tool, proc, ns;
+	bool asked;
+};
+void users_mapping_begin(const struct users_ids *ids, struct users_mapping *ret);
+MUST_CHECK int users_mapping_end(struct users_mapping *mapping, struct err *err);
+/* For a child that may begin before it is mapped: enters it. Until users_mapped it can make neither
+ * files nor user namespaces. */
+MUST_CHECK int users_mapping_enter(struct users_mapping *mapping, struct err *err);
+/* Waits, in whoever descends from who entered before; exits if it never is mapped. */
+void users_mapped(void);
+/* Below the zygote: maps one number in the user namespace of a process; `proc`: the host's. */
+MUST_CHECK int users_map(int proc, pid_t pid, uint32_t uid, uint32_t gid, uint32_t outer_uid,
+	uint32_t outer_gid, struct err *err);
+/* A new user namespace with that map. */
+MUST_CHECK int users_space(int proc, uint32_t uid, uint32_t gid, uint32_t outer_uid,
+	uint32_t outer_gid, struct err *err);
+/* Whether a tmpfs of ours can be shown with other owners (Linux 6.3); tried for real. */
+bool users_tmpfs_maps(void);
+
 /* ---- processes ---- */
 
 /* Forks the zygote. Returns our end of its socket.
- * nest: it makes a user namespace to have rights in (an ordinary user's has none otherwise). */
-MUST_CHECK int zygote_start(bool nest, pid_t *ret_pid, struct err *err);
+ * nest: it makes a user namespace to have rights in (an ordinary user's has none otherwise), with
+ * these numbers in it if it can. */
+MUST_CHECK int zygote_start(
+	bool nest, const struct users_ids *own, pid_t *ret_pid, struct err *err);
 /* For a child: to be killed when this parent of it ends, or has ended. */
 void die_with(pid_t parent);
 /* The yard's whole life; called by the zygote in a child. */
@@ -183,8 +232,10 @@ MUST_CHECK int space_tree(const struct cell_space *space, const char *name, uint
 /* What a cell's init is born with. */
 struct birth {
 	const struct template *t;
-	uint32_t outer_uid, outer_gid; /* the cell's user, as the yard's user namespace knows it */
+	/* the cell's user, as the yard's user namespace knows it; an ordinary user's group is always his */
+	uint32_t outer_uid, outer_gid;
 	int control, user_ns;
+	int collect_ns; /* shows the cell's user as ours to who collects its workspace; -1: no need */
 	const struct sock_fprog *filter, *filter_plain; /* counting; and without a listener */
 	const struct call_set *calls;
 	uint32_t slot, covers;
@@ -211,7 +262,7 @@ MUST_CHECK int listeners_open(const struct cell_listener *wanted, size_t count, 
 void hosts_of_host(const struct template *t, struct buf *ret);
 MUST_CHECK int hosts_of_image(const struct template *t, int image, struct buf *ret, struct err *err);
 /* Builds the template's root in this process's own mount namespace and moves into it. *ret_forbidden: as cell_forbidden_next reads it. */
-MUST_CHECK int root_build(const struct template *t, uint32_t outer_uid, uint32_t outer_gid, int host_proc,
+MUST_CHECK int root_build(const struct template *t, uint32_t outer_uid, uint32_t outer_gid, bool nested, int host_proc,
 	enum hide_how *ret_hide, struct buf *ret_forbidden, struct err *err);
 /* Whether what `source` shows can be moved about by one of these mounts, those that can be written to and do not lie behind a
  * hidden name of it. */
@@ -222,8 +273,9 @@ bool root_is_public(const struct stat *st, bool writable);
  * would stay as a zombie for ever. */
 bool orphans_are_reaped(void);
 /* Whether the host's /proc is lent to the root while it is built: a user namespace may mount proc only where one is in full view. The yard
- * takes it back before there is a cell, and keeps a mount namespace that has it. */
-bool root_proc_lent(uint32_t outer_uid);
+ * takes it back before there is a cell, and keeps a mount namespace that has it.
+ * nested: we are in a user namespace of our own. */
+bool root_proc_lent(bool nested);
 uint32_t root_covers(int host_proc); /* for `covers` of a birth: files of /proc to be covered */
 /* Space to write into that is the cell's own. */
 enum scratch { SCRATCH_TMP, SCRATCH_SHM, SCRATCH_WORKSPACE, SCRATCH_COUNT };

@@ -35,6 +35,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <sys/mount.h>
 #include <sys/prctl.h>
 #include <sys/ptrace.h>
 #include <sys/resource.h>
@@ -105,7 +106,7 @@ static int become_user(const struct birth *birth, uint32_t *facts, struct err *e
 
 	/* only real root may drop its groups; an ordinary user's stay, and reach nothing that is not
 	 * mounted */
-	if (birth->outer_uid != 0 && setgroups(0, NULL) < 0)
+	if (birth->outer_gid != 0 && setgroups(0, NULL) < 0)
 		return err_errno(err, errno, "leave all groups");
 	if (weakened("non-root"))
 		return 0;
@@ -115,10 +116,27 @@ static int become_user(const struct birth *birth, uint32_t *facts, struct err *e
 		return err_errno(err, errno, "become the cell's user %u", (unsigned)uid);
 	if (inside)
 		*facts |= FACT_USER_NS;
+	if (birth->outer_uid != 0)
+		*facts |= FACT_OWN_USER;
 	/* both are undone by a change of user, so they come after it */
 	(void)prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
 	(void)prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
 	return 0;
+}
+
+/* Who collects it is another user than the cell's, and no root: he is shown it as its owner. */
+static int workspace_open(const struct birth *birth, struct err *err)
+{
+	if (birth->collect_ns < 0)
+		return open(CELL_WORKSPACE, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	struct mount_attr attr = { .attr_set = MOUNT_ATTR_IDMAP,
+		.userns_fd = (uint64_t)birth->collect_ns };
+	own(fd_closep) int tree =
+		open_tree(AT_FDCWD, CELL_WORKSPACE, OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC);
+	if (tree < 0 || mount_setattr(tree, "", AT_EMPTY_PATH, &attr, sizeof(attr)) < 0)
+		return err_errno(err, errno, "show the cell's workspace to its user");
+	int fd = openat(tree, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	return fd < 0 ? err_errno(err, errno, "open the cell's workspace for its user") : fd;
 }
 
 static int become_cell(struct init *init, struct err *err)
@@ -140,7 +158,9 @@ static int become_cell(struct init *init, struct err *err)
 	if (birth->t->effects)
 		effects_open(&init->effects, init->control, proc, birth->calls->mark);
 	if (birth->t->want_workspace)
-		init->workspace = open(CELL_WORKSPACE, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+		init->workspace = workspace_open(birth, err);
+	if (birth->collect_ns >= 0 && init->workspace < 0)
+		return -1;
 	if (become_user(birth, &init->facts, err) < 0)
 		return -1;
 	const int keep[] = { init->control, init->watch.loadavg, init->watch.sockets, init->watch.proc,

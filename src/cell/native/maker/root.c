@@ -575,12 +575,12 @@ static int forbid(struct builder *b, struct buf *ret, struct err *err)
 	return layers_make(b, err) < 0 ? -1 : forbid_programs(b, root, ret, err);
 }
 
-bool root_proc_lent(uint32_t outer_uid)
+bool root_proc_lent(bool nested)
 {
-	return outer_uid == 0;
+	return nested;
 }
 
-int root_build(const struct template *t, uint32_t outer_uid, uint32_t outer_gid, int host_proc,
+int root_build(const struct template *t, uint32_t outer_uid, uint32_t outer_gid, bool nested, int host_proc,
 	enum hide_how *ret_hide, struct buf *ret_forbidden, struct err *err)
 {
 	own(builder_done) struct builder b = { .t = t, .outer_uid = outer_uid, .outer_gid = outer_gid, .owner_ns = -1,
@@ -589,8 +589,9 @@ int root_build(const struct template *t, uint32_t outer_uid, uint32_t outer_gid,
 
 	if (fstatfs(host_proc, &fs) < 0 || fs.f_type != PROC_SUPER_MAGIC)
 		return err_set(err, EINVAL, "/proc on this machine is not procfs");
-	if (root_collect(&b, root_proc_lent(outer_uid), err) < 0)
+	if (root_collect(&b, root_proc_lent(nested), err) < 0)
 		return -1;
+	users_mapped();
 	/* one file system for both: a second one would have to be made and removed, too */
 	if (mount("hotcell", STAGE, "tmpfs", MS_NOSUID, "mode=0755,size=24m") < 0 || mkdir(STAGE "/root", 0755) < 0 ||
 		mkdir(STAGE "/layers", 0755) < 0 || mount(STAGE "/root", STAGE "/root", NULL, MS_BIND, NULL) < 0)

@@ -19,7 +19,6 @@
 #include "base/weaken.h"
 
 #define COPY_MAX (128 * 1024)
-#define OWNER_STACK 4096
 #define COPY_TREE_MAX 4 /* entries: a folder as small is copied, since every cell pays for every mount */
 
 /* What a host image shows of /etc: nothing with secrets, enough for ordinary programs to start. */
@@ -326,38 +325,13 @@ static void collect_devices(struct builder *b)
 	piece_add(b, "dev/ptmx")->link = xstrdup("pts/ptmx");
 }
 
-/* Lives in its user namespace until killed. It shares our memory: nothing is copied for it, and it touches nothing. */
-static int owner_main(void *parent)
-{
-	die_with((pid_t)(uintptr_t)parent);
-	while (pause() < 0)
-		; /* no signal is handled: it ends by one */
-	return 0;
-}
-
 /* A user namespace that turns this owner into the cell's; -1: none. */
 static int owner_space(const struct builder *b, uid_t uid, gid_t gid)
 {
-	char *stack = xcalloc(1, OWNER_STACK); /* never freed: nobody waits until it is gone, which takes a while */
-	char map[64];
-	struct err err;
-	pid_t self = getpid();
-	pid_t child = clone(owner_main, stack + OWNER_STACK, CLONE_NEWUSER | CLONE_VM | SIGCHLD, (void *)(uintptr_t)self);
+	own(fd_closep) int proc = open("/proc", O_PATH | O_DIRECTORY | O_CLOEXEC);
+	struct err none;
 
-	if (child < 0) {
-		free(stack);
-		return -1;
-	}
-	own(freep) char *uid_map = xfmt("/proc/%d/uid_map", (int)child);
-	own(freep) char *gid_map = xfmt("/proc/%d/gid_map", (int)child);
-	own(freep) char *ns_path = xfmt("/proc/%d/ns/user", (int)child);
-	(void)snprintf(map, sizeof(map), "%u %u 1", (unsigned)uid, b->outer_uid);
-	bool ok = fs_write_value(AT_FDCWD, uid_map, map, &err) == 0;
-	(void)snprintf(map, sizeof(map), "%u %u 1", (unsigned)gid, b->outer_gid);
-	ok = ok && fs_write_value(AT_FDCWD, gid_map, map, &err) == 0;
-	int ns = ok ? open(ns_path, O_RDONLY | O_CLOEXEC) : -1;
-	(void)kill(child, SIGKILL);
-	return ns;
+	return users_space(proc, uid, gid, b->outer_uid, b->outer_gid, &none);
 }
 
 bool root_is_public(const struct stat *st, bool writable)

@@ -94,14 +94,32 @@ static void work_anywhere(const cpu_set_t *all)
 
 struct slot {
 	int net_ns, user_ns; /* -1: not made yet */
+	int collect_ns; /* as in struct birth */
 };
+
+/* What the zygote is, and thereby all that it forks. */
+static struct {
+	bool nested; /* in a user namespace of its own */
+	bool own; /* which has other numbers than the user's */
+	bool tried_maps, maps; /* file systems made there can be shown with other owners */
+	bool pending; /* it is not entered yet, since it is being mapped */
+	struct users_mapping mapping;
+} zygote;
+
+/* Its group outside. */
+static uint32_t outer_group(uint32_t outer)
+{
+	return zygote.nested ? 0 : outer;
+}
 
 struct yard {
 	int socket, host_proc;
 	int proc_view, mounts; /* as in struct birth */
 	struct template t;
 	struct buf bytes; /* what t's strings point into */
-	uint32_t outer; /* the user and group outside of the first slot, and of its mounts; 0: our own */
+	/* the user and group outside of the first slot, and of its mounts; 0: our own, and so for all */
+	uint32_t outer;
+	int collect_ns; /* the first slot's */
 	uint32_t covers;
 	struct slot *slots;
 	size_t slot_count;
@@ -145,6 +163,8 @@ static int holder_map(const struct yard *yard, uint32_t outer, struct err *err)
 	(void)prctl(PR_SET_DUMPABLE, 1, 0, 0, 0); /* a change of user made our files in /proc root's */
 	if (fs_write_value(yard->host_proc, "self/setgroups", "deny", err) < 0)
 		return -1;
+	if (zygote.nested && outer != 0)
+		return 0; /* another number: who takes the namespace has the right to map it */
 	(void)snprintf(map, sizeof(map), "%u %u 1", yard->t.uid, outer);
 	if (fs_write_value(yard->host_proc, "self/uid_map", map, err) < 0)
 		return -1;
@@ -161,20 +181,24 @@ static int holder_become(const struct yard *yard, pid_t parent, uint32_t outer, 
 	network_hasten(yard);
 	if (!user_ns)
 		return 0;
-	/* kernel quotas (inotify, timers, ...) count against the namespace's owner: not real root */
-	if (outer != 0 && (setgroups(0, NULL) < 0 || setresgid(outer, outer, outer) < 0 || setresuid(outer, outer, outer) < 0))
+	/* kernel quotas (inotify, timers, ...) count against the namespace's owner: not real root. An
+	 * ordinary user's cells have one owner, so that what all of them take is capped */
+	if (outer != 0 && !zygote.nested &&
+		(setgroups(0, NULL) < 0 || setresgid(outer, outer, outer) < 0 ||
+			setresuid(outer, outer, outer) < 0))
 		return err_errno(err, errno, "become a cell's user");
 	die_with(parent); /* after the change of user, which undoes it */
+	users_mapped();
 	if (unshare(CLONE_NEWUSER) < 0)
 		return err_errno(err, errno, "make a user namespace for a cell");
 	if (holder_map(yard, outer, err) < 0)
 		return -1;
-	if (outer == 0)
+	if (zygote.nested)
 		users_cap_inotify(yard->host_proc, 8);
 	return 0;
 }
 
-/* Makes the namespaces of a new slot, sends them, and goes. */
+/* Makes the namespaces of a new slot, sends them, and goes when they were taken. */
 static _Noreturn void holder_main(const struct yard *yard, pid_t parent, int socket, uint32_t outer, bool user_ns)
 {
 	static const char *const names[] = { "self/ns/net", "self/ns/user" };
@@ -189,7 +213,12 @@ static _Noreturn void holder_main(const struct yard *yard, pid_t parent, int soc
 		failed = fds[i] < 0 ? err_errno(&err, errno, "open a new cell's '%s'", names[i]) : 0;
 	}
 	message_put_err(&message, &err);
-	(void)!wire_send(socket, message.data, message.len, fds, failed == 0 ? count : 0);
+	wire_put_u32(&message, (uint32_t)getpid());
+	bool mapped = !zygote.nested || outer == 0 || !user_ns;
+	char word;
+	if (wire_send(socket, message.data, message.len, fds, failed == 0 ? count : 0) >= 0)
+		while (!mapped && recv(socket, &word, 1, 0) < 0 && errno == EINTR)
+			; /* nothing is said: the other end is closed once it is mapped */
 	_exit(0);
 }
 
@@ -202,8 +231,10 @@ static int holder_begin(const struct yard *yard, uint32_t outer, bool user_ns, s
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
 		return err_errno(err, errno, "make a socket pair");
 	pid_t pid = fork();
-	if (pid == 0)
+	if (pid == 0) {
+		(void)close(pair[0]); /* whose end it waits for */
 		holder_main(yard, self, pair[1], outer, user_ns);
+	}
 	int cause = errno;
 	(void)close(pair[1]);
 	if (pid > 0) {
@@ -214,26 +245,41 @@ static int holder_begin(const struct yard *yard, uint32_t outer, bool user_ns, s
 	return err_errno(err, cause, "start a process for new namespaces");
 }
 
-/* Takes the socket. */
-static int slot_fill(struct slot *slot, int holder, struct err *err)
+/* Takes the socket. outer: whose user namespace it is, if it makes one. */
+static int slot_fill(
+	const struct yard *yard, struct slot *slot, int socket, uint32_t outer, struct err *err)
 {
+	own(fd_closep) int holder = socket;
 	int fds[2] = { -1, -1 };
 	size_t count = 0;
 	char message[512];
 	ssize_t len = wire_recv(holder, message, sizeof(message), fds, 2, &count, 0);
 	struct wire_reader reader = { .data = message, .len = len < 0 ? 0 : (size_t)len };
+	struct err said;
 
-	(void)close(holder);
 	if (len <= 0)
 		return err_set(err, ERR_LOST, "a process that makes the cell was killed from outside");
+	message_get_err(&reader, &said);
 	if (count == 0) {
-		message_get_err(&reader, err);
+		*err = said;
 		return -1;
 	}
 	slot->net_ns = fds[0];
 	if (count == 2)
 		slot->user_ns = fds[1];
-	return 0;
+	pid_t pid = (pid_t)wire_get_u32(&reader);
+	if (count != 2 || !zygote.nested || outer == 0)
+		return 0;
+	return users_map(yard->host_proc, pid, yard->t.uid, yard->t.gid, outer, outer_group(outer), err);
+}
+
+/* Where the cell's user is not who collects what it made. */
+static int slot_collect(const struct yard *yard, struct slot *slot, uint32_t outer, struct err *err)
+{
+	if (!zygote.nested || outer == 0 || !yard->t.want_workspace || slot->collect_ns >= 0)
+		return 0;
+	slot->collect_ns = users_space(yard->host_proc, outer, 0, 0, 0, err);
+	return slot->collect_ns < 0 ? -1 : 0;
 }
 
 struct make { /* a MSG_MAKE */
@@ -248,7 +294,7 @@ static struct slot *slot_get(struct yard *yard, const struct make *make, struct 
 		size_t count = make->index + 16;
 		yard->slots = xrealloc(yard->slots, count, sizeof(*yard->slots));
 		for (size_t i = yard->slot_count; i < count; i++)
-			yard->slots[i] = (struct slot){ -1, -1 };
+			yard->slots[i] = (struct slot){ -1, -1, -1 };
 		yard->slot_count = count;
 	}
 	struct slot *slot = &yard->slots[make->index];
@@ -257,7 +303,13 @@ static struct slot *slot_get(struct yard *yard, const struct make *make, struct 
 	if (slot->net_ns >= 0)
 		return slot;
 	int holder = holder_begin(yard, make->outer, yard->t.user_ns && slot->user_ns < 0, err);
-	return holder < 0 || slot_fill(slot, holder, err) < 0 ? NULL : slot;
+	if (holder < 0 || slot_fill(yard, slot, holder, make->outer, err) < 0 ||
+		slot_collect(yard, slot, make->outer, err) < 0) {
+		fd_close(&slot->net_ns);
+		fd_close(&slot->user_ns);
+		return NULL;
+	}
+	return slot;
 }
 
 /* ---- stalls ---- */
@@ -274,6 +326,8 @@ static bool make_take(const struct yard *yard, struct make *ret, struct err *err
 	ret->index = wire_get_u32(&reader);
 	ret->flags = wire_get_u32(&reader);
 	ret->outer = wire_get_u32(&reader);
+	if (yard->outer == 0)
+		ret->outer = 0; /* it could not be had */
 	if (len > 0 && (kind != MSG_MAKE || reader.bad || ret->count < 2 || ret->index > 1u << 20))
 		(void)err_set(err, EPROTO, "the yard got a damaged message");
 	return len > 0;
@@ -323,8 +377,9 @@ static int first_wait(struct yard *yard, int go, struct err *err)
 /* The rest of this process's life. `go`: where it waits for the root; -1: that is built. */
 static _Noreturn void stall_become(struct yard *yard, const struct slot *slot, struct make *make, int go)
 {
-	struct birth birth = { .t = &yard->t, .outer_uid = make->outer, .outer_gid = make->outer,
-		.control = make->fds[0], .user_ns = slot->user_ns,
+	struct birth birth = { .t = &yard->t, .outer_uid = make->outer,
+		.outer_gid = outer_group(make->outer),
+		.control = make->fds[0], .user_ns = slot->user_ns, .collect_ns = slot->collect_ns,
 		.filter = &yard->counted, .filter_plain = &yard->plain, .calls = &yard->calls, .slot = make->index, .covers = yard->covers,
 		.sockets = -1, .ruleset = -1, .proc_view = -1, .mounts = -1, .first_cpu = yard->first_cpu };
 	bool v2 = (make->flags & MAKE_CGROUP_V2) != 0;
@@ -451,18 +506,19 @@ static void views_close(struct yard *yard)
 /* In a child of the yard, beside it. What fails is told once it is known for which slot. */
 static _Noreturn void first_main(struct yard *yard, pid_t parent, int holder, int go)
 {
-	struct slot slot = { -1, -1 };
+	struct slot slot = { -1, -1, yard->collect_ns };
 	struct make make;
 	struct err err = { 0 }, failed = { 0 };
 
 	die_with(parent);
 	views_close(yard);
 	(void)!yard_prepare(yard, &failed);
+	users_mapped(); /* what is taken from the socket is nobody else's */
 	if (!make_take(yard, &make, &err))
 		_exit(0);
 	if (err.code == 0)
 		err = failed;
-	pid_t pid = err.code != 0 || slot_fill(&slot, holder, &err) < 0 ? -1 : 0;
+	pid_t pid = err.code != 0 || slot_fill(yard, &slot, holder, yard->outer, &err) < 0 ? -1 : 0;
 	if (pid == 0 && (make.flags & MAKE_CGROUP_V2) != 0) /* in our place: beside us, not below */
 		pid = stall_fork(&make, CLONE_PARENT, &err);
 	if (pid == 0) {
@@ -541,6 +597,25 @@ static void init_gets_more_files(struct template *t)
 		t->open_files = users_open_files(t->open_files, false, limit, limit);
 }
 
+/* Whether the cells have users of their own, or not, though they were to: then they have as few open
+ * files as others that share one. */
+static void yard_choose_user(struct yard *yard, uint64_t files_soft, uint64_t files_hard)
+{
+	struct slot first = { -1, -1, -1 };
+	struct err none;
+
+	if (!zygote.nested || yard->outer == 0)
+		return;
+	bool can = zygote.own && yard->t.user_ns && (!yard->t.want_workspace || zygote.maps) &&
+		proc_open(yard, &none) == 0 && slot_collect(yard, &first, yard->outer, &none) == 0;
+	fd_close(&yard->host_proc);
+	yard->collect_ns = first.collect_ns;
+	if (can)
+		return;
+	yard->outer = 0;
+	yard->t.open_files = users_open_files(yard->t.open_files, false, files_soft, files_hard);
+}
+
 static int yard_build(struct yard *yard, int memfd, const int *views, size_t view_count, int *ret_first, enum hide_how *ret_hide,
 	struct buf *ret_forbidden, struct err *err)
 {
@@ -550,8 +625,10 @@ static int yard_build(struct yard *yard, int memfd, const int *views, size_t vie
 		return -1;
 	struct wire_reader reader = { .data = yard->bytes.data, .len = yard->bytes.len };
 	yard->outer = wire_get_u32(&reader);
+	uint64_t files_soft = wire_get_u64(&reader), files_hard = wire_get_u64(&reader);
 	if (template_decode(&yard->t, &reader, err) < 0 || views_take(yard, views, view_count, err) < 0)
 		return -1;
+	yard_choose_user(yard, files_soft, files_hard);
 	if (yard->outer != 0)
 		init_gets_more_files(&yard->t);
 	*ret_first = first_begin(yard);
@@ -560,15 +637,18 @@ static int yard_build(struct yard *yard, int memfd, const int *views, size_t vie
 		return err_errno(err, errno, "make a mount namespace");
 	if (mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0)
 		return err_errno(err, errno, "part from the host's mounts");
-	if (proc_open(yard, err) < 0 || root_build(&yard->t, yard->outer, yard->outer, yard->host_proc, ret_hide, ret_forbidden, err) < 0)
+	if (proc_open(yard, err) < 0 ||
+		root_build(&yard->t, yard->outer, outer_group(yard->outer), zygote.nested,
+			yard->host_proc, ret_hide, ret_forbidden, err) < 0)
 		return -1;
 	views_close(yard);
-	return root_proc_lent(yard->outer) && !weakened("private-proc") ? yard_return_proc(yard, err) : 0;
+	return root_proc_lent(zygote.nested) && !weakened("private-proc") ? yard_return_proc(yard, err) : 0;
 }
 
 void yard_main(int socket, int memfd, const int *views, size_t view_count)
 {
-	struct yard yard = { .socket = socket, .host_proc = -1, .proc_view = -1, .mounts = -1 };
+	struct yard yard = { .socket = socket, .host_proc = -1, .proc_view = -1, .mounts = -1,
+		.collect_ns = -1 };
 	own(fd_closep) int first = -1;
 	own(buf_done) struct buf message = { 0 }, forbidden = { 0 };
 	own(fd_closep) int covered = -1;
@@ -581,6 +661,7 @@ void yard_main(int socket, int memfd, const int *views, size_t view_count)
 	yard.first_cpu = sched_getcpu() < 0 ? 0 : sched_getcpu() % CPU_SETSIZE;
 	if (yard_build(&yard, memfd, views, view_count, &first, &hide, &forbidden, &err) < 0 ||
 		(forbidden.len > 0 && (covered = wire_to_memfd(&forbidden, &err)) < 0)) {
+		users_mapped(); /* else another yard takes our place, and speaks */
 		yard_fail(&yard, NO_SLOT, &err);
 		_exit(125);
 	}
@@ -681,10 +762,82 @@ static void zygote_serve(int socket, const int *fds, size_t count, const struct 
 		message_send_failed(fds[0], NO_SLOT, &failed);
 }
 
+/* To be root in a user namespace, with other numbers beside that if there are such. */
+static int zygote_nest(struct err *err)
+{
+	uid_t uid = geteuid();
+	gid_t gid = getegid();
+	struct err none;
+	own(fd_closep) int ns = -1;
+
+	zygote.pending = false;
+	if (zygote.mapping.ids.count > 0)
+		ns = users_mapping_end(&zygote.mapping, &none);
+	zygote.own = ns >= 0 && setns(ns, CLONE_NEWUSER) == 0;
+	if (!zygote.own && unshare(CLONE_NEWUSER) < 0)
+		return err_errno(err, errno,
+			"make a user namespace: 'hotcell doctor' says what this machine lacks");
+	if (!zygote.own && map_self(uid, gid, err) < 0)
+		return err_wrap(err, "be root in a user namespace");
+	cap_inotify();
+	return 0;
+}
+
+/* Once, and not before somebody needs it. */
+static void zygote_try_maps(void)
+{
+	if (!zygote.own || zygote.tried_maps)
+		return;
+	zygote.tried_maps = true;
+	zygote.maps = users_tmpfs_maps();
+}
+
+/* A first yard, in the namespace that is being mapped: there is much that it can do meanwhile. It
+ * takes and says nothing before that is done. Returns whether there is one; if not, or if it was in
+ * vain, another is forked. */
+static bool zygote_serve_early(int socket, const int *fds, size_t count, struct err *err)
+{
+	pid_t self = getpid(), pid = fork();
+
+	if (pid == 0) {
+		die_with(self);
+		(void)close(socket);
+		if (users_mapping_enter(&zygote.mapping, err) < 0) {
+			message_send_failed(fds[0], NO_SLOT, err);
+			_exit(125);
+		}
+		die_with(self); /* in case that undid it */
+		zygote.own = true;
+		cap_inotify();
+		yard_main(fds[0], fds[1], fds + 2, count - 2);
+	}
+	own(fd_closep) int pidfd = pid < 0 ? -1 : (int)syscall(SYS_pidfd_open, pid, 0);
+	int nested = zygote_nest(err);
+	if (nested == 0 && zygote.own)
+		return pid > 0;
+	(void)syscall(SYS_pidfd_send_signal, pidfd, SIGKILL, NULL, 0);
+	return false;
+}
+
+/* maps: the yard goes by zygote.maps. */
+static void zygote_template(int socket, const int *fds, size_t count, bool maps, struct err *err)
+{
+	if (zygote.pending && !maps && zygote_serve_early(socket, fds, count, err))
+		return;
+	if (zygote.pending)
+		(void)!zygote_nest(err);
+	if (maps)
+		zygote_try_maps();
+	zygote_serve(socket, fds, count, err);
+}
+
 /* A space, in a child: who makes it has mounts of its own. */
-static void zygote_space(int socket, struct wire_reader *reader, int fd, const struct err *err)
+static void zygote_space(int socket, struct wire_reader *reader, int fd, struct err *err)
 {
 	uint64_t bytes = wire_get_u64(reader), files = wire_get_u64(reader);
+
+	if (zygote.pending)
+		(void)!zygote_nest(err);
 	struct err failed = *err;
 	pid_t self = getpid(), pid = failed.code == 0 ? fork() : -1;
 
@@ -709,13 +862,12 @@ static void zygote_tell_about(int socket, bool nest)
 	(void)!wire_send(socket, message.data, message.len, NULL, 0);
 }
 
-static _Noreturn void zygote_main(int socket, bool nest, const cpu_set_t *cpus)
+static _Noreturn void zygote_main(
+	int socket, bool nest, const struct users_ids *own, const cpu_set_t *cpus)
 {
 	struct cgroup_host *cgroup = NULL;
 	bool told = false;
 	struct err err;
-	uid_t uid = geteuid();
-	gid_t gid = getegid();
 	int fds[2 + CELL_MAX_SPACES];
 
 	(void)prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0); /* no cell of a dead yard goes unreaped */
@@ -736,17 +888,17 @@ static _Noreturn void zygote_main(int socket, bool nest, const cpu_set_t *cpus)
 	int null = open("/dev/null", O_RDWR | O_CLOEXEC);
 	for (int i = 0; i < 3; i++)
 		(void)dup2(null, i);
+	zygote.nested = nest;
+	if (nest)
+		users_halve_limits();
+	if (nest && own->count > 0)
+		users_mapping_begin(own, &zygote.mapping); /* it takes longest */
 	forget_arguments();
 	forget_shared();
 	err.code = 0;
-	if (nest)
-		users_halve_limits();
-	if (nest && unshare(CLONE_NEWUSER) < 0)
-		(void)err_errno(&err, errno, "make a user namespace: 'hotcell doctor' says what this machine lacks");
-	else if (nest && map_self(uid, gid, &err) < 0)
-		(void)err_wrap(&err, "be root in a user namespace");
-	else if (nest)
-		cap_inotify();
+	zygote.pending = nest;
+	if (nest && !zygote.mapping.asked)
+		(void)!zygote_nest(&err);
 	for (;;) {
 		static char message[MAX_MESSAGE]; /* on the stack each of its pages would be touched, and so copied */
 		size_t count = 0;
@@ -759,7 +911,7 @@ static _Noreturn void zygote_main(int socket, bool nest, const cpu_set_t *cpus)
 		told = true;
 		uint32_t kind = wire_get_u32(&reader);
 		if (kind == MSG_TEMPLATE && count >= 2)
-			zygote_serve(socket, fds, count, &err);
+			zygote_template(socket, fds, count, wire_get_u32(&reader) != 0, &err);
 		else if (kind == MSG_SPACE && count == 1)
 			zygote_space(socket, &reader, fds[0], &err);
 		else if (kind == MSG_CGROUPS && cgroup == NULL)
@@ -769,6 +921,8 @@ static _Noreturn void zygote_main(int socket, bool nest, const cpu_set_t *cpus)
 		for (size_t i = 0; i < count; i++)
 			(void)close(fds[i]);
 	}
+	if (zygote.pending)
+		(void)!zygote_nest(&err); /* what was begun is ended, and is a child no more */
 	/* the supervisor is gone: its cells are dying now, and then their cgroups can be removed */
 	wait_for_children();
 	if (cgroup != NULL)
@@ -782,7 +936,7 @@ static _Noreturn void zygote_main(int socket, bool nest, const cpu_set_t *cpus)
 	_exit(0);
 }
 
-int zygote_start(bool nest, pid_t *ret_pid, struct err *err)
+int zygote_start(bool nest, const struct users_ids *own, pid_t *ret_pid, struct err *err)
 {
 	int pair[2];
 	cpu_set_t cpus;
@@ -792,7 +946,7 @@ int zygote_start(bool nest, pid_t *ret_pid, struct err *err)
 	cpus_look(&cpus);
 	pid_t pid = fork();
 	if (pid == 0)
-		zygote_main(pair[1], nest, &cpus);
+		zygote_main(pair[1], nest, own, &cpus);
 	(void)close(pair[1]);
 	if (pid < 0) {
 		(void)close(pair[0]);

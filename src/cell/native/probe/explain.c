@@ -144,12 +144,22 @@ static void put_environment(struct page *page, const struct cell_spec *spec)
 		page_line(page, "empty");
 }
 
-static void put_user(struct page *page, const struct cell_spec *spec)
+static bool is_own(enum receipt_whose whose)
 {
+	return whose == WHOSE_CELLS || whose == WHOSE_CELLS_OF_USER;
+}
+
+static void put_user(struct page *page, const struct cell_spec *spec, enum receipt_whose whose,
+	const struct cell_receipt *receipt)
+{
+	const char *outside = "outside you, but reaching only what is mounted";
+
+	if (is_own(whose))
+		outside = whose == WHOSE_CELLS ? "outside a number that is nobody's"
+					       : "outside one of your numbers in /etc/subuid";
 	page_label(page, "user");
-	page_line(page, "%u:%u inside, without capabilities; %s", spec->uid, spec->gid,
-		native_is_root() ? "outside a number that is nobody's"
-			       : "outside you, but reaching only what is mounted");
+	page_line(page, "%u:%u inside, without capabilities; %s", spec->uid, spec->gid, outside);
+	page_line(page, "%s", receipt->note[CELL_NON_ROOT]);
 }
 
 /* ---- what it sees ---- */
@@ -361,8 +371,23 @@ static void put_network(struct page *page, const struct cell_spec *spec)
 
 /* ---- what holds it ---- */
 
+/* Tried, as a cell's makers do it. */
+static enum receipt_whose whose_limits(const struct cell_spec *spec)
+{
+	char saw[SAW_MAX];
+	struct err err;
+
+	if (native_is_root())
+		return WHOSE_CELLS;
+	if (!kind_is_apart(spec))
+		return WHOSE_USERS_MOUNTS;
+	const struct trial *trial = cell_spec_collects(spec) ? &trial_own_output : &trial_own_users;
+	return trial_run(trial, saw, &err) == 0 ? WHOSE_CELLS_OF_USER : WHOSE_USERS;
+}
+
 /* The receipt its cell would have, if nothing fails; where none is possible, once that is mended. */
-static void predict(const struct cell_spec *spec, bool possible, struct cell_receipt *ret)
+static void predict(const struct cell_spec *spec, bool possible, enum receipt_whose whose,
+	struct cell_receipt *ret)
 {
 	char saw[SAW_MAX];
 	struct err err = {0};
@@ -388,7 +413,7 @@ static void predict(const struct cell_spec *spec, bool possible, struct cell_rec
 	ret->grade[CELL_OUTPUT_LIMITED] = ret->grade[CELL_WALL_CLOCK] =
 		CELL_ON; /* every backend's cells have them */
 	receipt_fill(ret, cgroup, facts, HIDE_NOTHING, &spec->limits, spec->uid);
-	receipt_user(ret, native_is_root());
+	receipt_user(ret, whose);
 	char opened[64];
 	calls_opened(spec->calls_allow, opened, sizeof(opened));
 	receipt_opened(ret, opened);
@@ -401,8 +426,8 @@ static void put_limit(struct page *page, const char *name, const char *value, co
 	page_line(page, "%-14s%10s  %s", name, value, how);
 }
 
-static void put_limits(
-	struct page *page, const struct cell_limits *limits, const struct cell_receipt *receipt)
+static void put_limits(struct page *page, const struct cell_limits *limits,
+	enum receipt_whose whose, const struct cell_receipt *receipt)
 {
 	char text[24];
 
@@ -419,7 +444,7 @@ static void put_limits(
 		"stdout and stderr together");
 	put_limit(page, "largest file", size_text(limits->file_size, text, sizeof(text)),
 		"RLIMIT_FSIZE");
-	uint64_t open_files = users_open_files_here(limits->open_files, native_is_root());
+	uint64_t open_files = users_open_files_here(limits->open_files, is_own(whose));
 	(void)snprintf(text, sizeof(text), "%llu", (unsigned long long)open_files);
 	put_limit(page, "open files", text, open_files < limits->open_files ?
 		"RLIMIT_NOFILE, of each process: half of hotcell's own limit" : "RLIMIT_NOFILE, of each process");
@@ -573,17 +598,18 @@ void native_explain(const struct cell_spec *spec, struct buf *ret)
 			"this machine lets ordinary users make no user namespace, without which there is no cell:");
 		page_line(&page, "'hotcell doctor' says how to allow it. With one it would be:");
 	}
-	predict(spec, possible, &receipt);
+	enum receipt_whose whose = whose_limits(spec);
+	predict(spec, possible, whose, &receipt);
 	put_command(&page, spec);
 	put_environment(&page, spec);
-	put_user(&page, spec);
+	put_user(&page, spec, whose, &receipt);
 	put_image(&page, spec);
 	put_mounts(&page, spec);
 	put_vanishing(&page, spec);
 	put_forbidden(&page, spec, possible);
 	put_writable(&page, spec);
 	put_network(&page, spec);
-	put_limits(&page, &spec->limits, &receipt);
+	put_limits(&page, &spec->limits, whose, &receipt);
 	put_weaker(&page, spec, &receipt);
 	put_back(&page, spec);
 	unsigned want = (receipt.grade[CELL_CPU_LIMIT] != CELL_ON ? FILTER_PINNED : 0) |

@@ -350,6 +350,66 @@ static int try_id_map(char saw[SAW_MAX], struct err *err)
 	return -1;
 }
 
+/* ---- users ---- */
+
+static int enter_own_users(struct users_ids *ret, struct err *err)
+{
+	own(fd_closep) int lock = -1;
+	struct users_mapping mapping;
+
+	if (users_take_own(ret, &lock, err) < 0)
+		return -1;
+	users_mapping_begin(ret, &mapping);
+	own(fd_closep) int ns = users_mapping_end(&mapping, err);
+	if (ns >= 0 && setns(ns, CLONE_NEWUSER) < 0)
+		return err_errno(err, errno, "enter a user namespace that newuidmap has mapped");
+	return ns < 0 ? -1 : 0;
+}
+
+/* As the zygote: what it forks for a moment is reaped by the kernel, and is gone when we are. */
+static int own_users_look(struct users_ids *ret, bool *ret_maps, struct err *err)
+{
+	(void)signal(SIGCHLD, SIG_IGN);
+	int entered = enter_own_users(ret, err);
+
+	*ret_maps = entered == 0 && users_tmpfs_maps();
+	while (waitpid(-1, NULL, 0) > 0 || errno == EINTR)
+		;
+	return entered;
+}
+
+static int try_own_users(char saw[SAW_MAX], struct err *err)
+{
+	struct users_ids own;
+	bool maps;
+
+	if (native_is_root()) {
+		(void)snprintf(
+			saw, SAW_MAX, "each slot of a hotcell has another of %u numbers", USERS_SPAN);
+		return 0;
+	}
+	if (own_users_look(&own, &maps, err) < 0)
+		return -1;
+	(void)snprintf(saw, SAW_MAX,
+		"newuidmap mapped %u numbers from %u on; cells that are shown files of yours%s are you",
+		own.count, own.first, maps ? "" : ", or whose output is kept (Linux 6.3),");
+	return 0;
+}
+
+/* What a cell of an own user leaves can be read by us. */
+static int try_own_output(char saw[SAW_MAX], struct err *err)
+{
+	struct users_ids own;
+	bool maps;
+
+	(void)saw;
+	if (own_users_look(&own, &maps, err) < 0)
+		return -1;
+	if (maps)
+		return 0;
+	return err_set(err, EINVAL, "a tmpfs cannot be shown with other owners: Linux 6.3 can");
+}
+
 /* ---- sealing ---- */
 
 /* Makes a refused call under the filter and tells what came of it as its exit code. */
@@ -475,5 +535,7 @@ const struct trial trial_proc = {try_proc, CLONE_NEWPID | CLONE_NEWNS};
 const struct trial trial_scratch = {try_scratch, CLONE_NEWNS};
 const struct trial trial_overlay = {try_overlay, CLONE_NEWNS};
 const struct trial trial_id_map = {try_id_map, 0};
+const struct trial trial_own_users = {try_own_users, 0};
+const struct trial trial_own_output = {try_own_output, 0};
 const struct trial trial_filter = {try_filter, 0};
 const struct trial trial_landlock = {try_landlock, 0};

@@ -65,7 +65,8 @@ struct row {
 	lab_fn *cell; /* in a cell */
 	advice_fn *advice;
 	const char *pretend; /* what HOTCELL_PRETEND calls its absence */
-	enum cell_grade without; /* what a cell is where the trial fails */
+	/* what a cell is where the trial fails; CELL_ON: whole, and its error has the fix */
+	enum cell_grade without;
 };
 
 /* clang-format off */
@@ -78,6 +79,7 @@ static const struct row rows[] = {
 	{"scratch space with a limit", &trial_scratch, NULL, advice_scratch, NULL, CELL_OFF},
 	{"hidden files (overlay)", &trial_overlay, NULL, advice_overlay, "no-overlay", CELL_WEAKER},
 	{"mounts as the cell's user", &trial_id_map, NULL, advice_id_map, NULL, CELL_WEAKER},
+	{"own user for each cell", &trial_own_users, NULL, NULL, NULL, CELL_ON},
 	{"system call filter", &trial_filter, NULL, advice_filter, NULL, CELL_OFF},
 	{"Landlock", &trial_landlock, NULL, advice_landlock, "no-landlock", CELL_OFF},
 	{"memory limit", NULL, lab_memory, NULL, NULL, CELL_OFF},
@@ -108,6 +110,10 @@ static void probe_trial(
 		return;
 	}
 	ret->grade = row->without;
+	if (ret->grade == CELL_ON) {
+		(void)snprintf(ret->detail, sizeof(ret->detail), "no: %.*s", SAW_MAX - 5, err.text);
+		return;
+	}
 	if (row->trial == &trial_filter && err.code == EBUSY)
 		ret->grade =
 			CELL_WEAKER; /* one that refuses but does not count is one all the same */

@@ -25,7 +25,8 @@ struct trial {
 MUST_CHECK int trial_run(const struct trial *trial, char saw[SAW_MAX], struct err *err);
 
 extern const struct trial trial_user_ns, trial_namespaces, trial_cgroup_ns, trial_network,
-	trial_proc, trial_scratch, trial_overlay, trial_id_map, trial_filter, trial_landlock;
+	trial_proc, trial_scratch, trial_overlay, trial_id_map, trial_own_users,
+	trial_own_output, trial_filter, trial_landlock;
 
 /* ---- the machine, as far as it explains what is missing ---- */
 

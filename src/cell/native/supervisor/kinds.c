@@ -167,15 +167,58 @@ void slot_yard_hangs(struct slot *slot, const struct err *err)
 	yard_ended(slot->kind, has_own_yard(slot) ? slot : NULL, err);
 }
 
+/* ---- users ---- */
+
+/* Whether its mounts hold the number of the user whose cell it is for; all that may not be looked at
+ * do. */
+static bool carries_user(const struct cell_spec *spec)
+{
+	struct stat st;
+
+	for (size_t i = 0; i < spec->mount_count; i++) {
+		const struct cell_mount *mount = &spec->mounts[i];
+		if (mount->space != NULL || lstat(mount->source, &st) < 0 ||
+			!root_is_public(&st, mount->writable))
+			return true;
+	}
+	return false;
+}
+
+bool kind_is_apart(const struct cell_spec *spec)
+{
+	return strcmp(spec->image, "host") == 0 && !carries_user(spec);
+}
+
+uint32_t pool_users(const struct cell_backend_pool *pool)
+{
+	return pool->outer_id != 0 ? USERS_SPAN : pool->own.count;
+}
+
+/* Root's mounts show every slot's user as their owner. */
+static bool wants_own_user(const struct cell_backend_pool *pool, const struct cell_spec *spec)
+{
+	return pool->outer_id != 0 || (pool->own.count > 0 && kind_is_apart(spec));
+}
+
+static uint32_t user_new(struct cell_backend_pool *pool)
+{
+	uint32_t first = pool->outer_id != 0 ? pool->outer_id : 1;
+
+	return weakened("per-user-limits") ? first : first + pool->next_user++ % pool_users(pool);
+}
+
 static void template_from_spec(const struct cell_backend_pool *pool, const struct cell_spec *spec,
 	struct template *t)
 {
 	const struct cell_limits *limits = &spec->limits;
+	const bool own = wants_own_user(pool, spec);
 
 	*t = (struct template){ .image = spec->image, .mounts = (struct cell_mount *)spec->mounts,
 		.mount_count = spec->mount_count, .hide = spec->hide, .forbid = spec->forbid, .uid = spec->uid, .gid = spec->gid,
 		.tmp = limits->tmp, .disk = limits->disk, .shm = limits->shm, .file_size = limits->file_size,
-		.open_files = users_open_files(limits->open_files, pool->outer_id != 0, pool->files_soft, pool->files_hard),
+		.own_user = own,
+		.open_files = users_open_files(
+			limits->open_files, own, pool->files_soft, pool->files_hard),
 		.processes = limits->processes, .user_ns = pool->user_ns,
 		.landlock = pool->landlock, .rule_files = landlock_rules_files(spec, pool->user_ns), .overlay = !pretend("no-overlay"), .tmp_exec = spec->tmp_exec,
 		.tty = spec->tty, .want_workspace = cell_spec_collects(spec),
@@ -243,7 +286,7 @@ int zygote_ensure(struct cell_backend_pool *pool, struct err *err)
 {
 	if (pool->zygote >= 0)
 		return 0;
-	pool->zygote = zygote_start(pool->outer_id == 0, &pool->zygote_pid, err);
+	pool->zygote = zygote_start(pool->outer_id == 0, &pool->own, &pool->zygote_pid, err);
 	if (pool->zygote >= 0 && pool->cgroup != NULL)
 		zygote_tell(pool);
 	return pool->zygote < 0 ? -1 : 0;
@@ -270,6 +313,8 @@ static int yard_request(struct cell_backend_pool *pool, const struct kind *kind,
 	own(buf_done) struct buf message = { 0 }, bytes = { 0 };
 
 	wire_put_u32(&bytes, outer);
+	wire_put_u64(&bytes, pool->files_soft);
+	wire_put_u64(&bytes, pool->files_hard);
 	buf_add(&bytes, kind->key.data, kind->key.len);
 	own(fd_closep) int memfd = wire_to_memfd(&bytes, err);
 	if (memfd < 0)
@@ -277,6 +322,7 @@ static int yard_request(struct cell_backend_pool *pool, const struct kind *kind,
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
 		return err_errno(err, errno, "make a socket pair");
 	wire_put_u32(&message, MSG_TEMPLATE);
+	wire_put_u32(&message, kind->own_user && kind->collects);
 	int fds[2 + CELL_MAX_SPACES] = { pair[1], memfd };
 	for (size_t i = 0; i < kind->space_count; i++)
 		fds[2 + i] = kind->spaces[i]->view;
@@ -296,20 +342,13 @@ static int yard_request(struct cell_backend_pool *pool, const struct kind *kind,
 	return sent < 0 ? -1 : pair[0];
 }
 
-static uint32_t user_new(struct cell_backend_pool *pool)
-{
-	if (pool->outer_id == 0 || weakened("per-user-limits"))
-		return pool->outer_id;
-	return pool->outer_id + pool->next_user++ % USERS_SPAN;
-}
-
 int slot_yard(struct slot *slot, struct err *err)
 {
 	struct kind *kind = slot->kind;
 
 	if (kind->first == NULL)
 		kind->first = slot;
-	if (slot->outer == 0)
+	if (slot->outer == 0 && kind->own_user)
 		slot->outer = kind->first == slot ? kind->outer : user_new(kind->pool);
 	if (!has_own_yard(slot))
 		return kind->yard;
@@ -367,17 +406,6 @@ static int mounts_pin(const struct cell_spec *spec, struct cell_mount **ret, str
 	}
 	*ret = ptr_take(&mounts);
 	return 0;
-}
-
-/* Whether its mounts hold the number of the user whose cell it is for; all that may not be looked at do. */
-static bool carries_user(const struct cell_spec *spec)
-{
-	struct stat st;
-
-	for (size_t i = 0; i < spec->mount_count; i++)
-		if (spec->mounts[i].space != NULL || lstat(spec->mounts[i].source, &st) < 0 || !root_is_public(&st, spec->mounts[i].writable))
-			return true;
-	return false;
 }
 
 static bool is_idle(const struct kind *kind)
@@ -444,7 +472,10 @@ struct kind *kind_get(struct cell_backend_pool *pool, const struct cell_spec *sp
 	for (kind->space_count = 0; kind->space_count < space_count; kind->space_count++)
 		kind->spaces[kind->space_count] = spaces[kind->space_count];
 	kind->narrow = pool->outer_id != 0 && (carries_user(spec) || !pool->user_ns);
-	kind->outer = user_new(pool);
+	kind->own_user = t.own_user;
+	kind->apart = kind_is_apart(spec);
+	kind->collects = t.want_workspace;
+	kind->outer = kind->own_user ? user_new(pool) : 0;
 	kind->yard = yard_request(pool, kind, kind->outer, err);
 	if (kind->yard < 0)
 		return kind_free(kind);

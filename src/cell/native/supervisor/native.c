@@ -50,7 +50,11 @@ static struct cell_backend_pool *native_open(struct loop *loop, struct err *err)
 	}
 	raise_descriptors(pool);
 	pool->landlock = landlock_abi() > 0;
-	pool->outer_id = native_is_root() ? users_take(&pool->outer_lock) : 0;
+	struct err none;
+	if (native_is_root())
+		pool->outer_id = users_take(&pool->outer_lock);
+	else
+		(void)!users_take_own(&pool->own, &pool->outer_lock, &none);
 	/* It makes itself ready while we look for our cgroups. On v2 those come first: it is to be where we step aside to. */
 	bool early = cgroup_v1_mounted();
 	if (early && zygote_ensure(pool, err) < 0) {
@@ -187,7 +191,7 @@ static int check_required(struct cell_backend_pool *pool, const struct cell_spec
 	char opened[64];
 
 	receipt_fill(&expected, pool->cgroup, facts, HIDE_NOTHING, &spec->limits, spec->uid);
-	receipt_user(&expected, pool->outer_id != 0 && pool->next_user < USERS_SPAN);
+	receipt_user(&expected, WHOSE_USERS); /* a note: what is required goes by grades */
 	calls_opened(spec->calls_allow, opened, sizeof(opened));
 	receipt_opened(&expected, opened);
 	return cell_require_check(cell_required(spec), &expected, err);

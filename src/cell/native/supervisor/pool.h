@@ -49,7 +49,11 @@ struct kind { /* a template and its yard */
 	bool effects; /* they are told */
 	/* Its root is one user's, whose number is in its mounts: each slot but the first has a yard, and hence a root, of its own. */
 	bool narrow;
-	uint32_t outer; /* the user of its first slot outside, for which the yard prepares itself */
+	bool own_user; /* each slot is to have its own outside */
+	bool apart; /* as kind_is_apart has it */
+	bool collects; /* its cells' workspaces are sent */
+	/* the user of its first slot outside, for which the yard prepares itself; 0: our own */
+	uint32_t outer;
 	const struct slot *first; /* that was asked for of the yard; NULL: none yet */
 	int yard;
 	struct loop_source *source;
@@ -74,7 +78,9 @@ struct cell_backend_pool {
 	bool troubled; /* something below us did not answer: see to its end */
 	int zygote;
 	pid_t zygote_pid;
-	uint32_t outer_id; /* the first of its cells' users outside; 0: they are our own user */
+	/* the first of its cells' users outside, for root; 0: they are our own user, or one of `own` */
+	uint32_t outer_id;
+	struct users_ids own; /* an ordinary user's numbers, if newuidmap maps them */
 	int outer_lock;
 	uint64_t files_soft, files_hard; /* open files, as we were started */
 	uint32_t next_user; /* how many of them were given out */
@@ -136,6 +142,11 @@ void native_space_close(struct cell_backend_pool *pool, const struct cell_space 
 
 struct kind *kind_get(struct cell_backend_pool *pool, const struct cell_spec *spec, struct err *err);
 struct kind *kind_free(struct kind *kind);
+/* Whether its cells can have users of their own: not if something is mounted that an ordinary user's
+ * rights are needed for. */
+bool kind_is_apart(const struct cell_spec *spec);
+/* How many there are for its cells; 0: none but our own. */
+uint32_t pool_users(const struct cell_backend_pool *pool);
 /* Those whose cells are shown the space make no more of them. */
 void kinds_leave(struct cell_backend_pool *pool, const struct cell_space *space);
 bool slot_listen(struct slot *slot); /* takes a message of the yard that makes its cells; false when there is none */

@@ -101,12 +101,22 @@ void receipt_fill(struct cell_receipt *receipt, const struct cgroup_host *cgroup
 	grade_limits(receipt, cgroup, facts, limits);
 }
 
-void receipt_user(struct cell_receipt *receipt, bool own)
+#define SHARED "per-user limits shared: inotify, descriptors in flight, pipes, epoll"
+
+void receipt_user(struct cell_receipt *receipt, enum receipt_whose whose)
 {
-	const char *limits = own ? "per-user limits: own" : "per-user limits shared: inotify, descriptors in flight, pipes, epoll";
+	static const char *const notes[] = {
+		[WHOSE_CELLS] = "per-user limits: own",
+		[WHOSE_CELLS_OF_USER] = "per-user limits: own; "
+					"capped share of yours: inotify, signals, message queues, locked memory",
+		[WHOSE_USERS] = SHARED "; 'hotcell doctor' says how to have own ones",
+		[WHOSE_USERS_MOUNTS] = SHARED "; the cell is you, since its mounts are yours",
+	};
+	_Static_assert(ARRAY_LEN(notes) == WHOSE_COUNT, "a case has no note");
+	const bool own = whose == WHOSE_CELLS || whose == WHOSE_CELLS_OF_USER;
 
 	if (receipt->grade[CELL_NON_ROOT] == CELL_ON)
-		grade(receipt, CELL_NON_ROOT, CELL_ON, "%s", limits);
+		grade(receipt, CELL_NON_ROOT, CELL_ON, "%s", notes[whose]);
 	else
 		grade(receipt, CELL_NON_ROOT, CELL_WEAKER, "root inside, without its rights; per-user limits %s", own ? "own" : "shared");
 }

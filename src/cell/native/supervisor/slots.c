@@ -47,6 +47,16 @@ void run_fail(struct cell_backend_run *run, const struct err *err)
 	run->failing = loop_add_timer(run->slot->kind->pool->loop, clock_now(), tell_failed, run);
 }
 
+/* Numbers that were given out twice are nobody's own. */
+static enum receipt_whose kind_whose(const struct kind *kind, uint32_t facts)
+{
+	const struct cell_backend_pool *pool = kind->pool;
+
+	if ((facts & FACT_OWN_USER) != 0 && pool->next_user <= pool_users(pool))
+		return pool->outer_id != 0 ? WHOSE_CELLS : WHOSE_CELLS_OF_USER;
+	return pool->outer_id == 0 && !kind->apart ? WHOSE_USERS_MOUNTS : WHOSE_USERS;
+}
+
 static void run_started(struct cell_backend_run *run, uint32_t facts, uint64_t at_ns, int tty)
 {
 	struct kind *kind = run->slot->kind;
@@ -59,7 +69,7 @@ static void run_started(struct cell_backend_run *run, uint32_t facts, uint64_t a
 	run->effects = kind->effects && (facts & FACT_SECCOMP_COUNTED) != 0;
 	kind->in_vain = 0;
 	receipt_fill(run->receipt, kind->pool->cgroup, facts, kind->hide, &kind->limits, kind->uid);
-	receipt_user(run->receipt, run->slot->outer != 0 && kind->pool->next_user <= USERS_SPAN);
+	receipt_user(run->receipt, kind_whose(kind, facts));
 	receipt_opened(run->receipt, kind->opened);
 	receipt_doors(run->receipt, kind->listener_count);
 	if (kind->forbidden.len > 0 && run->events.forbidden != NULL)

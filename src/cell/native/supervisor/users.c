@@ -21,10 +21,10 @@
 #define USUAL_OPEN_FILES 1024
 #define FEWEST_OPEN_FILES 64
 
-static int lock_block(uint32_t block)
+static int lock_block(const char *whose, uint32_t block)
 {
 	struct sockaddr_un name = { .sun_family = AF_UNIX };
-	int len = snprintf(name.sun_path + 1, sizeof(name.sun_path) - 1, "hotcell-users-%u", (unsigned)block);
+	int len = snprintf(name.sun_path + 1, sizeof(name.sun_path) - 1, "hotcell-%s-%u", whose, (unsigned)block);
 	own(fd_closep) int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
 
 	if (fd < 0 || bind(fd, (const struct sockaddr *)&name, (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)len)) < 0)
@@ -42,9 +42,29 @@ uint32_t users_take(int *ret_lock)
 	for (int i = 0; i < TRIES && *ret_lock < 0; i++) {
 		(void)!getrandom(&block, sizeof(block), GRND_NONBLOCK);
 		block %= BLOCKS;
-		*ret_lock = lock_block(block);
+		*ret_lock = lock_block("users", block);
 	}
 	return FIRST + block % BLOCKS * USERS_SPAN;
+}
+
+/* Likewise, of fewer. A range that is one block is taken by all, locked or not. */
+int users_take_own(struct users_ids *ret, int *ret_lock, struct err *err)
+{
+	struct users_ids all;
+	uint32_t chance = (uint32_t)getpid();
+
+	*ret = (struct users_ids){ 0 };
+	*ret_lock = -1;
+	if (weakened("per-user-limits"))
+		return err_set(err, ENODATA, "this build leaves it out");
+	if (users_own_find(&all, err) < 0)
+		return -1;
+	for (int i = 0; i < TRIES && *ret_lock < 0; i++) {
+		(void)!getrandom(&chance, sizeof(chance), GRND_NONBLOCK);
+		*ret = users_block(all, chance);
+		*ret_lock = lock_block("subusers", ret->first);
+	}
+	return 0;
 }
 
 static uint64_t lesser(uint64_t a, uint64_t b)
