@@ -1,8 +1,8 @@
 /* A campaign at work. Theory of operation.
  *
- *	tend	frees what has ended and starts what may start, as the scheduler says
+ *	schedule	frees what has ended and starts what may start, as the scheduler says
  *	flush	writes what has happened, in batches (batch.c)
- *	pulse	twice a second: what others see of us, wishes of others, alerts
+ *	heartbeat	twice a second: what others see of us, wishes of others, alerts
  *
  * All three are timers on the caller's loop; cells end on the same loop. Nothing is started or freed from
  * within a cell's own callback.
@@ -23,7 +23,7 @@
 #include "project/state.h"
 #include "campaign/work.h"
 
-#define PULSE_NS (500 * NS_PER_MS)
+#define HEARTBEAT_NS (500 * NS_PER_MS)
 #define BLOCK_NS NS_PER_S
 #define ORPHANS_EVERY_NS (10 * NS_PER_S)
 #define MAX_WARM 16
@@ -81,18 +81,18 @@ static void unblocked(struct campaign *campaign)
 
 /* ---- tending ---- */
 
-static void on_tend(void *data);
+static void on_schedule(void *data);
 
 static void tend_at(struct campaign *campaign, uint64_t at_ns)
 {
 	campaign->wake = loop_remove(campaign->wake);
-	campaign->wake = loop_add_timer(campaign->loop, at_ns, on_tend, campaign);
+	campaign->wake = loop_add_timer(campaign->loop, at_ns, on_schedule, campaign);
 }
 
 void campaign_tend_soon(struct campaign *campaign)
 {
-	if (campaign->tend == NULL)
-		campaign->tend = loop_add_timer(campaign->loop, clock_now(), on_tend, campaign);
+	if (campaign->schedule == NULL)
+		campaign->schedule = loop_add_timer(campaign->loop, clock_now(), on_schedule, campaign);
 }
 
 static struct worker *free_worker(struct campaign *campaign)
@@ -139,8 +139,8 @@ static void count_time(struct campaign *campaign)
 {
 	uint64_t now = clock_now();
 
-	campaign->status.campaign.active_ms += (now - campaign->pulsed_ns) / NS_PER_MS;
-	campaign->pulsed_ns = now;
+	campaign->status.campaign.active_ms += (now - campaign->heartbeat_ns) / NS_PER_MS;
+	campaign->heartbeat_ns = now;
 }
 
 static int take_unmarked(void *data, const struct run_record *run)
@@ -187,7 +187,7 @@ static void finish(struct campaign *campaign)
 		record->ended_ms = batch_now_ms();
 		count_time(campaign);
 		campaign_count_doors(campaign);
-		look_at_alerts(campaign); /* it may have been too short for a pulse */
+		look_at_alerts(campaign); /* it may have been too short for a heartbeat */
 		batch_note(campaign, campaign_state_names[record->state], 0, "%llu of %llu runs complete",
 			(unsigned long long)complete, (unsigned long long)record->plan.runs);
 		campaign->dirty = campaign->finished = true;
@@ -223,12 +223,12 @@ static bool start_next(struct campaign *campaign)
 	return true;
 }
 
-static void on_tend(void *data)
+static void on_schedule(void *data)
 {
 	struct campaign *campaign = data;
 	bool started = false;
 
-	campaign->tend = loop_remove(campaign->tend);
+	campaign->schedule = loop_remove(campaign->schedule);
 	campaign->wake = loop_remove(campaign->wake);
 	for (unsigned i = 0; i < campaign->status.campaign.plan.workers; i++)
 		if (campaign->workers[i].busy && campaign->workers[i].over)
@@ -249,7 +249,7 @@ static void on_tend(void *data)
 		batch_soon(campaign);
 }
 
-/* ---- the pulse ---- */
+/* ---- the heartbeat ---- */
 
 /* How much of this machine's processors was in use since the last time, in thousandths of one. */
 static uint64_t cpu_in_use(struct campaign *campaign)
@@ -300,10 +300,10 @@ static void shift_seconds(struct campaign *campaign)
 	uint64_t second = clock_now() / NS_PER_S;
 
 	for (; campaign->second < second; campaign->second++) {
-		if (second - campaign->second > LEDGER_PULSES)
-			campaign->second = second - LEDGER_PULSES;
-		memmove(done, done + 1, (LEDGER_PULSES - 1) * sizeof(*done));
-		done[LEDGER_PULSES - 1] = 0;
+		if (second - campaign->second > LEDGER_HEARTBEATS)
+			campaign->second = second - LEDGER_HEARTBEATS;
+		memmove(done, done + 1, (LEDGER_HEARTBEATS - 1) * sizeof(*done));
+		done[LEDGER_HEARTBEATS - 1] = 0;
 	}
 }
 
@@ -313,7 +313,7 @@ static void obey_wish(struct campaign *campaign)
 	struct err err;
 
 	if (ledger_wish_take(campaign->ledger, campaign->status.campaign.id, &wish, &err) < 0)
-		return; /* asked again at the next pulse */
+		return; /* asked again at the next heartbeat */
 	switch (wish) {
 	case WISH_PAUSE: campaign_pause(campaign, true); break;
 	case WISH_GO:
@@ -327,7 +327,7 @@ static void obey_wish(struct campaign *campaign)
 	}
 }
 
-static void pulse(struct campaign *campaign)
+static void heartbeat(struct campaign *campaign)
 {
 	struct campaign_record *record = &campaign->status.campaign;
 	own(buf_done) struct buf firing = { 0 };
@@ -341,7 +341,7 @@ static void pulse(struct campaign *campaign)
 	campaign_count_doors(campaign);
 	obey_wish(campaign);
 	record->sums.cleanup_failures = campaign->failures_before + cell_pool_cleanup_failures(campaign->pool);
-	if (clock_now() >= campaign->orphans_due_ns) { /* it looks at every process: not at every pulse */
+	if (clock_now() >= campaign->orphans_due_ns) { /* it looks at every process: not at every heartbeat */
 		record->sums.orphans = cell_orphans();
 		campaign->orphans_due_ns = clock_now() + ORPHANS_EVERY_NS;
 	}
@@ -357,13 +357,13 @@ static void pulse(struct campaign *campaign)
 		(void)batch_flush(campaign);
 }
 
-static void on_pulse(void *data)
+static void on_heartbeat(void *data)
 {
 	struct campaign *campaign = data;
 
-	campaign->pulse = loop_remove(campaign->pulse);
-	pulse(campaign);
-	campaign->pulse = loop_add_timer(campaign->loop, clock_now() + PULSE_NS, on_pulse, campaign);
+	campaign->heartbeat = loop_remove(campaign->heartbeat);
+	heartbeat(campaign);
+	campaign->heartbeat = loop_add_timer(campaign->loop, clock_now() + HEARTBEAT_NS, on_heartbeat, campaign);
 }
 
 /* ---- the user's hand ---- */
@@ -557,11 +557,11 @@ static int begin(struct campaign *campaign, struct err *err)
 	batch_note(campaign, resumed ? "resumed" : "started", 0, "by process %d", record->holder);
 	campaign_audit_begin(campaign);
 	campaign->failures_before = record->sums.cleanup_failures; /* of earlier lives */
-	campaign->pulsed_ns = clock_now();
-	campaign->second = campaign->pulsed_ns / NS_PER_S;
+	campaign->heartbeat_ns = clock_now();
+	campaign->second = campaign->heartbeat_ns / NS_PER_S;
 	if (!batch_flush(campaign))
 		return err_set(err, EIO, "%s", campaign->blocked_said);
-	campaign->pulse = loop_add_timer(campaign->loop, clock_now() + PULSE_NS / 10, on_pulse, campaign);
+	campaign->heartbeat = loop_add_timer(campaign->loop, clock_now() + HEARTBEAT_NS / 10, on_heartbeat, campaign);
 	campaign_tend_soon(campaign);
 	return 0;
 }
@@ -593,10 +593,10 @@ struct campaign *campaign_free(struct campaign *campaign)
 {
 	if (campaign == NULL)
 		return NULL;
-	campaign->tend = loop_remove(campaign->tend);
+	campaign->schedule = loop_remove(campaign->schedule);
 	campaign->wake = loop_remove(campaign->wake);
 	campaign->flush = loop_remove(campaign->flush);
-	campaign->pulse = loop_remove(campaign->pulse);
+	campaign->heartbeat = loop_remove(campaign->heartbeat);
 	for (unsigned i = 0; campaign->workers != NULL && i < campaign->status.campaign.plan.workers; i++) {
 		worker_free(&campaign->workers[i]);
 		run_record_done(&campaign->workers[i].run);

@@ -177,7 +177,7 @@ static void run_finish(struct worker *worker, const struct cell_result *result)
 	count_failure(campaign, run);
 	check_hope(campaign, run, result);
 	campaign_grid_set(campaign, run->number, run->state);
-	campaign->status.live.done[LEDGER_PULSES - 1] += !again;
+	campaign->status.live.done[LEDGER_HEARTBEATS - 1] += !again;
 	worker->over = true;
 	batch_soon(campaign);
 	campaign->events.ended(campaign->events.data, worker->session.name, run, worker->cell);

@@ -4,7 +4,7 @@
 
 #include "door/policy/totals.h"
 
-#define FRESH_MS 10000 /* a supervisor pulses every second, but a machine under load may be late */
+#define FRESH_MS 10000 /* a supervisor heartbeats every second, but a machine under load may be late */
 #define RATE_SECONDS 60
 #define RATE_ENDS 5 /* fewer say nothing about a rate */
 
@@ -12,7 +12,7 @@
 
 bool status_fresh(const struct campaign_status *status)
 {
-	/* A clock that was set back makes a pulse of the future; it is as good as new. */
+	/* A clock that was set back makes a heartbeat of the future; it is as good as new. */
 	return status->held && status->live.at_ms != 0 &&
 		status->now_ms < status->live.at_ms + FRESH_MS;
 }
@@ -37,7 +37,7 @@ static uint64_t ends_within(const struct ledger_live *live, unsigned seconds)
 {
 	uint64_t ends = 0;
 
-	for (size_t i = LEDGER_PULSES - seconds; i < LEDGER_PULSES; i++)
+	for (size_t i = LEDGER_HEARTBEATS - seconds; i < LEDGER_HEARTBEATS; i++)
 		ends += live->done[i];
 	return ends;
 }
@@ -52,7 +52,7 @@ static double overall_rate(const struct campaign_status *status)
 /* Long runs end seldom: then the whole time it has been going tells more than a minute does. */
 static double current_rate(const struct campaign_status *status)
 {
-	static const unsigned windows[] = {RATE_SECONDS, LEDGER_PULSES};
+	static const unsigned windows[] = {RATE_SECONDS, LEDGER_HEARTBEATS};
 	double active_s = (double)status->campaign.active_ms / 1000;
 
 	for (size_t i = 0; i < ARRAY_LEN(windows) && status_fresh(status); i++) {
@@ -249,7 +249,7 @@ static void put_live(struct json *json, const struct campaign_status *status)
 	json_put_uint(json, "cpu_milli", live->cpu_milli);
 	json_key(json, "done_per_s");
 	json_open(json, '[');
-	for (size_t i = 0; i < LEDGER_PULSES; i++)
+	for (size_t i = 0; i < LEDGER_HEARTBEATS; i++)
 		json_uint(json, live->done[i]);
 	json_close(json, ']');
 	json_key(json, "workers");

@@ -21,7 +21,7 @@ void status_done(struct campaign_status *status);
 MUST_CHECK int status_read(struct ledger *ledger, const char *state_dir, const char *name,
 	struct campaign_status *ret, struct err *err);
 void status_derive(struct campaign_status *status); /* pure */
-/* A supervisor holds it and has pulsed within the last seconds: what `live` says is so. */
+/* A supervisor holds it, and its last heartbeat is seconds old: what `live` says is so. */
 bool status_fresh(const struct campaign_status *status);
 /* "running", ..., or "interrupted": it was running and its supervisor is gone. */
 const char *status_word(const struct campaign_status *status);

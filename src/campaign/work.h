@@ -80,10 +80,10 @@ struct campaign {
 	uint64_t blocked_until_ns;
 	bool cancelling, finished, warm, hopeless, too_many, stop_on_budget, out_of_budget;
 	bool marks_missing; /* of ends in an earlier life; see mark_left */
-	uint64_t pulsed_ns, second; /* the second that live.done's last entry counts */
+	uint64_t heartbeat_ns, second; /* the second that live.done's last entry counts */
 	uint64_t orphans_due_ns, failures_before;
 	uint64_t busy_before, total_before; /* of /proc/stat */
-	struct loop_source *tend, *flush, *pulse, *wake;
+	struct loop_source *schedule, *flush, *heartbeat, *wake;
 };
 
 /* ---- runs.c ---- */

@@ -31,8 +31,8 @@ struct doors_run {
 	struct doors *doors;
 	uint64_t id, number;
 	uint32_t index; /* of its totals */
-	int log, record, replay, ears[DOORS_MAX];
-	size_t ear_count;
+	int log, record, replay, listeners[DOORS_MAX];
+	size_t listener_count;
 	bool closing;
 	struct loop_source *timer;
 	doors_closed_fn *fn;
@@ -236,7 +236,7 @@ static void tell_run(const struct doors_run *run, enum proto_what what)
 
 	wire_put_u32(&message, what);
 	wire_put_u64(&message, run->id);
-	tell(run->doors, &message, run->ears, what == PROTO_LISTEN ? run->ear_count : 0);
+	tell(run->doors, &message, run->listeners, what == PROTO_LISTEN ? run->listener_count : 0);
 }
 
 /* Another one, with the same policy and all that was given to the one before. */
@@ -268,8 +268,8 @@ static void run_free(struct doors_run *run)
 	fd_close(&run->log);
 	fd_close(&run->record);
 	fd_close(&run->replay);
-	for (size_t i = 0; i < run->ear_count; i++)
-		fd_close(&run->ears[i]);
+	for (size_t i = 0; i < run->listener_count; i++)
+		fd_close(&run->listeners[i]);
 	free(run);
 }
 
@@ -520,8 +520,8 @@ struct doors_run *doors_run_open(struct doors *doors, uint64_t number,
 
 void doors_run_listen(struct doors_run *run, const int *fds, size_t count)
 {
-	for (size_t i = 0; i < count && run->ear_count < DOORS_MAX; i++)
-		run->ears[run->ear_count++] = copy_fd(fds[i]);
+	for (size_t i = 0; i < count && run->listener_count < DOORS_MAX; i++)
+		run->listeners[run->listener_count++] = copy_fd(fds[i]);
 	tell_run(run, PROTO_LISTEN);
 }
 
@@ -543,9 +543,9 @@ void doors_run_close(struct doors_run *run, doors_closed_fn *fn, void *data)
 	run->closing = true;
 	run->fn = fn;
 	run->data = data;
-	for (size_t i = 0; i < run->ear_count; i++)
-		fd_close(&run->ears[i]);
-	run->ear_count = 0;
+	for (size_t i = 0; i < run->listener_count; i++)
+		fd_close(&run->listeners[i]);
+	run->listener_count = 0;
 	bool there = run->doors->socket >= 0;
 	tell_run(run, PROTO_CLOSE);
 	if (fn == NULL) {

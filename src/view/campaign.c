@@ -374,7 +374,7 @@ static void put_load(struct page *page, const struct campaign_status *status)
 	unsigned fits = room(page) > 2 ? room(page) - 2 : 0;
 	size_t seconds = fits < SPARK_SECONDS ? fits : SPARK_SECONDS;
 	if (seconds >= 8) {
-		view_sparkline(live->done + LEDGER_PULSES - seconds, seconds, &spark);
+		view_sparkline(live->done + LEDGER_HEARTBEATS - seconds, seconds, &spark);
 		put(page, NULL, "  ");
 		put(page, BLUE, buf_text(&spark));
 	}

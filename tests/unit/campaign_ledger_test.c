@@ -399,7 +399,7 @@ static void what_a_supervisor_shows_comes_back(void **state)
 	};
 	own(ledger_live_done) struct ledger_live back = {0}, again = {0};
 
-	for (uint32_t i = 0; i < LEDGER_PULSES; i++)
+	for (uint32_t i = 0; i < LEDGER_HEARTBEATS; i++)
 		live.done[i] = UINT32_MAX - i;
 	assert_done(world, ledger_live_get(world->ledger, 1, &back, &world->err));
 	assert_int_equal(back.at_ms, 0);

@@ -71,7 +71,7 @@ static void another_process_reads_what_the_ledger_knows(void **state)
 	assert_true(held.held);
 	assert_int_equal(held.running, 1);
 	assert_string_equal(status_word(&held), "running");
-	assert_false(status_fresh(&held)); /* its pulse is of 1970 */
+	assert_false(status_fresh(&held)); /* its heartbeat is of 1970 */
 
 	assert_int_equal(status_read(ledger, folder, "day", &none, &err), -1);
 	assert_int_equal(err.code, ERR_USAGE);

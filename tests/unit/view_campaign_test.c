@@ -70,7 +70,7 @@ static struct campaign_status working(size_t workers)
 			.number = 421 + i,
 			.since_ms = NOW - 12300 - i * 1000,
 			.memory = 41 * MB};
-	for (size_t i = 0; i < LEDGER_PULSES; i++)
+	for (size_t i = 0; i < LEDGER_HEARTBEATS; i++)
 		status.live.done[i] = (uint32_t)(i % 5);
 	status_derive(&status);
 	return status;
@@ -461,25 +461,25 @@ static void rate_and_eta_are_those_of_the_last_minute_or_else_of_all(void **stat
 	assert_int_equal(status.failed, 20);
 	assert_int_equal(status.left, 580);
 	assert_int_equal(status.running, 3);
-	for (size_t i = 0; i < LEDGER_PULSES; i++)
-		status.live.done[i] = i < LEDGER_PULSES - 60 ? 100 : 2;
+	for (size_t i = 0; i < LEDGER_HEARTBEATS; i++)
+		status.live.done[i] = i < LEDGER_HEARTBEATS - 60 ? 100 : 2;
 	status_derive(&status);
 	assert_true(status.rate == 2.0);
 	assert_int_equal(status.eta_ms, 290000);
 	/* As long as it has been going. */
 	memset(status.live.done, 0, sizeof(status.live.done));
-	status.live.done[LEDGER_PULSES - 1] = 50;
+	status.live.done[LEDGER_HEARTBEATS - 1] = 50;
 	status.campaign.active_ms = 10000;
 	status_derive(&status);
 	assert_true(status.rate == 5.0);
 	/* Too few ends to tell: all the time it was at work. */
-	status.live.done[LEDGER_PULSES - 1] = 1;
+	status.live.done[LEDGER_HEARTBEATS - 1] = 1;
 	status.campaign.active_ms = 840000;
 	status_derive(&status);
 	assert_true(status.rate == 0.5);
 	assert_int_equal(status.eta_ms, 1160000);
 	/* An old pulse says nothing about now. */
-	status.live.done[LEDGER_PULSES - 1] = 1000;
+	status.live.done[LEDGER_HEARTBEATS - 1] = 1000;
 	status.live.at_ms = NOW - 60000;
 	status_derive(&status);
 	assert_true(status.rate == 0.5);

@@ -86,19 +86,19 @@ typedef int ledger_run_fn(void *data, const struct run_record *run);
 MUST_CHECK int ledger_runs(struct ledger *ledger, int64_t campaign, const struct ledger_query *query,
 	ledger_run_fn *fn, void *data, struct err *err);
 
-/* ---- what the supervisor shows while it works: overwritten at every pulse ---- */
+/* ---- what the supervisor shows while it works: overwritten at every heartbeat ---- */
 
-#define LEDGER_PULSES 120
+#define LEDGER_HEARTBEATS 120
 struct ledger_worker {
 	unsigned worker; /* from 1 */
 	uint64_t number; /* of its run; 0: idle */
 	uint64_t since_ms, memory;
 };
 struct ledger_live {
-	uint64_t at_ms; /* 0: never pulsed */
+	uint64_t at_ms; /* 0: no heartbeat yet */
 	uint64_t memory; /* of all cells now */
-	uint64_t cpu_milli; /* in use on the whole machine over the last pulse, in thousandths of a CPU */
-	uint32_t done[LEDGER_PULSES]; /* ends in each of the last seconds, the latest last */
+	uint64_t cpu_milli; /* in use on the whole machine over the last heartbeat, in thousandths of a CPU */
+	uint32_t done[LEDGER_HEARTBEATS]; /* ends in each of the last seconds, the latest last */
 	struct ledger_worker *workers;
 	size_t worker_count;
 	char *alerts; /* names of the rules that are firing, comma-separated; "" if none */

@@ -7,7 +7,7 @@
 /* ---- live: two blobs, numbers little-endian and of fixed width ---- */
 
 #define WORKER_BYTES (4 + 3 * 8)
-#define PULSES_BYTES (4 * LEDGER_PULSES)
+#define HEARTBEATS_BYTES (4 * LEDGER_HEARTBEATS)
 
 void ledger_live_done(struct ledger_live *live)
 {
@@ -16,10 +16,10 @@ void ledger_live_done(struct ledger_live *live)
 	*live = (struct ledger_live){0};
 }
 
-static void put_live(const struct ledger_live *live, struct buf *pulses, struct buf *workers)
+static void put_live(const struct ledger_live *live, struct buf *heartbeats, struct buf *workers)
 {
-	for (size_t i = 0; i < LEDGER_PULSES; i++)
-		wire_put_u32(pulses, live->done[i]);
+	for (size_t i = 0; i < LEDGER_HEARTBEATS; i++)
+		wire_put_u32(heartbeats, live->done[i]);
 	for (size_t i = 0; i < live->worker_count; i++) {
 		wire_put_u32(workers, live->workers[i].worker);
 		wire_put_u64(workers, live->workers[i].number);
@@ -31,19 +31,19 @@ static void put_live(const struct ledger_live *live, struct buf *pulses, struct 
 int ledger_live_put(
 	struct ledger *ledger, int64_t campaign, const struct ledger_live *live, struct err *err)
 {
-	own(buf_done) struct buf pulses = {0};
+	own(buf_done) struct buf heartbeats = {0};
 	own(buf_done) struct buf workers = {0};
 	own(statement_resetp) sqlite3_stmt *statement =
 		ledger_statement(ledger, STATEMENT_LIVE_PUT, err);
 
 	if (!statement)
 		return -1;
-	put_live(live, &pulses, &workers);
+	put_live(live, &heartbeats, &workers);
 	(void)sqlite3_bind_int64(statement, 1, campaign);
 	(void)sqlite3_bind_int64(statement, 2, (int64_t)live->at_ms);
 	(void)sqlite3_bind_int64(statement, 3, (int64_t)live->memory);
 	(void)sqlite3_bind_int64(statement, 4, (int64_t)live->cpu_milli);
-	(void)sqlite3_bind_blob64(statement, 5, pulses.data, pulses.len, SQLITE_STATIC);
+	(void)sqlite3_bind_blob64(statement, 5, heartbeats.data, heartbeats.len, SQLITE_STATIC);
 	(void)sqlite3_bind_blob64(statement, 6, buf_text(&workers), workers.len, SQLITE_STATIC);
 	if (ledger_bind_text(ledger, statement, 7, live->alerts ? live->alerts : "", err) < 0)
 		return -1;
@@ -75,16 +75,16 @@ static bool get_workers(struct wire_reader *reader, struct ledger_live *live)
 
 static bool get_live(sqlite3_stmt *statement, struct ledger_live *live)
 {
-	struct wire_reader pulses = column_reader(statement, 3),
+	struct wire_reader heartbeats = column_reader(statement, 3),
 			   workers = column_reader(statement, 4);
 
 	live->at_ms = (uint64_t)sqlite3_column_int64(statement, 0);
 	live->memory = (uint64_t)sqlite3_column_int64(statement, 1);
 	live->cpu_milli = (uint64_t)sqlite3_column_int64(statement, 2);
 	live->alerts = ledger_text(statement, 5);
-	for (size_t i = 0; i < LEDGER_PULSES; i++)
-		live->done[i] = wire_get_u32(&pulses);
-	return pulses.len == PULSES_BYTES && live->alerts && get_workers(&workers, live);
+	for (size_t i = 0; i < LEDGER_HEARTBEATS; i++)
+		live->done[i] = wire_get_u32(&heartbeats);
+	return heartbeats.len == HEARTBEATS_BYTES && live->alerts && get_workers(&workers, live);
 }
 
 int ledger_live_get(

@@ -343,8 +343,8 @@ void run_deafen(struct door_run *run, bool deaf)
 	if (deaf == run->deaf)
 		return;
 	run->deaf = deaf;
-	for (size_t i = 0; i < run->ear_count; i++)
-		loop_set_events(run->ears[i].source, deaf ? 0 : EPOLLIN);
+	for (size_t i = 0; i < run->listener_count; i++)
+		loop_set_events(run->listeners[i].source, deaf ? 0 : EPOLLIN);
 }
 
 /* Two descriptors for each connection, and now and then two more for a pipe: nobody takes another run's share. */

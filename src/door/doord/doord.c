@@ -99,16 +99,16 @@ static struct door_run *run_find(const struct doord *doord, uint64_t id)
 
 static void on_knock(void *data, int fd, uint32_t events)
 {
-	struct door_ear *ear = data;
+	struct open_listener *listener = data;
 
 	(void)events;
-	for (int i = 0; i < ACCEPTS && !ear->run->deaf; i++) {
+	for (int i = 0; i < ACCEPTS && !listener->run->deaf; i++) {
 		int client = accept4(fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
 		if (client < 0 && (errno == EMFILE || errno == ENFILE || errno == ENOMEM || errno == ENOBUFS))
-			run_deafen(ear->run, true); /* until the next sweep: it would knock without end */
+			run_deafen(listener->run, true); /* until the next sweep: it would knock without end */
 		if (client < 0)
 			return;
-		struct conn *conn = conn_new(ear->run, ear->index, client);
+		struct conn *conn = conn_new(listener->run, listener->index, client);
 		conn->kind->accepted(conn);
 	}
 }
@@ -157,12 +157,12 @@ static void run_listen(struct doord *doord, struct wire_reader *reader, int *fds
 
 	if (run == NULL || reader->bad)
 		return;
-	for (size_t i = 0; i < count && run->ear_count < DOORS_MAX; i++) {
-		struct door_ear *ear = &run->ears[run->ear_count];
-		*ear = (struct door_ear){ .fd = fd_take(&fds[i]), .run = run, .index = run->ear_count };
-		(void)fcntl(ear->fd, F_SETFL, O_NONBLOCK);
-		ear->source = loop_add_fd(doord->loop, ear->fd, EPOLLIN, on_knock, ear);
-		run->ear_count++;
+	for (size_t i = 0; i < count && run->listener_count < DOORS_MAX; i++) {
+		struct open_listener *listener = &run->listeners[run->listener_count];
+		*listener = (struct open_listener){ .fd = fd_take(&fds[i]), .run = run, .index = run->listener_count };
+		(void)fcntl(listener->fd, F_SETFL, O_NONBLOCK);
+		listener->source = loop_add_fd(doord->loop, listener->fd, EPOLLIN, on_knock, listener);
+		run->listener_count++;
 	}
 }
 
@@ -178,11 +178,11 @@ static void run_close(struct doord *doord, struct wire_reader *reader)
 	if (run != NULL) {
 		*at = run->next;
 		doord->run_count--;
-		for (size_t i = 0; i < run->ear_count; i++) {
-			run->ears[i].source = loop_remove(run->ears[i].source);
-			fd_close(&run->ears[i].fd);
+		for (size_t i = 0; i < run->listener_count; i++) {
+			run->listeners[i].source = loop_remove(run->listeners[i].source);
+			fd_close(&run->listeners[i].fd);
 		}
-		run->ear_count = 0;
+		run->listener_count = 0;
 		while (run->conns != NULL)
 			conn_free(run->conns);
 		run_write(run);

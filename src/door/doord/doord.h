@@ -36,7 +36,7 @@ struct doord {
 	bool over;
 };
 
-struct door_ear { /* a listener */
+struct open_listener { /* a listener */
 	int fd;
 	struct loop_source *source;
 	struct door_run *run;
@@ -47,8 +47,8 @@ struct door_run {
 	struct doord *doord;
 	uint64_t id, number;
 	struct door_account *account; /* shared */
-	struct door_ear ears[DOORS_MAX];
-	size_t ear_count;
+	struct open_listener listeners[DOORS_MAX];
+	size_t listener_count;
 	int log, record;
 	struct buf lines; /* of the record, not yet written: see run_write */
 	uint64_t log_len;

@@ -26,8 +26,8 @@
 #define TOKEN_LEN 32
 #define EAR_TRIES 16
 
-enum ear { EAR_TCP4, EAR_TCP6, EAR_UDP4, EAR_UNIX, EAR_ABSTRACT, EAR_COUNT };
-static const char *const ear_names[EAR_COUNT] = {
+enum listener { EAR_TCP4, EAR_TCP6, EAR_UDP4, EAR_UNIX, EAR_ABSTRACT, EAR_COUNT };
+static const char *const listener_names[EAR_COUNT] = {
 	[EAR_TCP4] = "TCP 127.0.0.1",
 	[EAR_TCP6] = "TCP ::1",
 	[EAR_UDP4] = "UDP 127.0.0.1",
@@ -39,7 +39,7 @@ struct scene {
 	char *folder, *program, *canary, *socket, *abstract;
 	char token[TOKEN_LEN + 1], hex[2 * TOKEN_LEN + 1], base64[3][64]; /* base64: at each of three alignments */
 	struct stat canary_was;
-	int lock, canary_fd, root_fd, ears[EAR_COUNT], shm;
+	int lock, canary_fd, root_fd, listeners[EAR_COUNT], shm;
 	char *shm_at;
 	uint16_t port;
 	pid_t owner, victim; /* owner: ourselves */
@@ -113,7 +113,7 @@ static int victim_start(struct scene *scene, struct err *err)
 
 /* ---- sockets ---- */
 
-static int ear_inet(int family, int kind, uint16_t *port, struct err *err)
+static int listener_inet(int family, int kind, uint16_t *port, struct err *err)
 {
 	struct sockaddr_in6 six = {.sin6_family = AF_INET6, .sin6_addr = IN6ADDR_LOOPBACK_INIT, .sin6_port = htons(*port)};
 	struct sockaddr_in four = {
@@ -132,7 +132,7 @@ static int ear_inet(int family, int kind, uint16_t *port, struct err *err)
 	return fd_take(&fd);
 }
 
-static int ear_unix(const char *path, bool abstract, struct err *err)
+static int listener_unix(const char *path, bool abstract, struct err *err)
 {
 	struct sockaddr_un address = {.sun_family = AF_UNIX};
 	size_t len = strlen(path);
@@ -149,40 +149,40 @@ static int ear_unix(const char *path, bool abstract, struct err *err)
 	return fd_take(&fd);
 }
 
-static void ears_close(struct scene *scene)
+static void listeners_close(struct scene *scene)
 {
 	for (size_t i = 0; i < EAR_COUNT; i++)
-		fd_close(&scene->ears[i]);
+		fd_close(&scene->listeners[i]);
 }
 
 /* One port for all three; where another has it already, a new one. */
-static int ears_inet(struct scene *scene, struct err *err)
+static int listeners_inet(struct scene *scene, struct err *err)
 {
 	for (int tries = 0; tries < EAR_TRIES; tries++) {
-		ears_close(scene);
+		listeners_close(scene);
 		scene->port = 0;
-		scene->ears[EAR_TCP4] = ear_inet(AF_INET, SOCK_STREAM, &scene->port, err);
-		if (scene->ears[EAR_TCP4] < 0)
+		scene->listeners[EAR_TCP4] = listener_inet(AF_INET, SOCK_STREAM, &scene->port, err);
+		if (scene->listeners[EAR_TCP4] < 0)
 			return -1;
-		scene->ears[EAR_TCP6] = ear_inet(AF_INET6, SOCK_STREAM, &scene->port, err);
-		scene->ears[EAR_UDP4] = ear_inet(AF_INET, SOCK_DGRAM, &scene->port, err);
-		if (scene->ears[EAR_UDP4] >= 0)
+		scene->listeners[EAR_TCP6] = listener_inet(AF_INET6, SOCK_STREAM, &scene->port, err);
+		scene->listeners[EAR_UDP4] = listener_inet(AF_INET, SOCK_DGRAM, &scene->port, err);
+		if (scene->listeners[EAR_UDP4] >= 0)
 			return 0;
 	}
 	return -1;
 }
 
-static int ears_open(struct scene *scene, struct err *err)
+static int listeners_open(struct scene *scene, struct err *err)
 {
-	if (ears_inet(scene, err) < 0)
+	if (listeners_inet(scene, err) < 0)
 		return -1;
-	scene->ears[EAR_UNIX] = ear_unix(scene->socket, false, err);
-	scene->ears[EAR_ABSTRACT] = ear_unix(scene->abstract, true, err);
-	return scene->ears[EAR_UNIX] < 0 || scene->ears[EAR_ABSTRACT] < 0 ? -1 : 0;
+	scene->listeners[EAR_UNIX] = listener_unix(scene->socket, false, err);
+	scene->listeners[EAR_ABSTRACT] = listener_unix(scene->abstract, true, err);
+	return scene->listeners[EAR_UNIX] < 0 || scene->listeners[EAR_ABSTRACT] < 0 ? -1 : 0;
 }
 
 /* Who came is sent away: whether somebody came. */
-static bool ear_heard(int fd, bool datagrams)
+static bool listener_heard(int fd, bool datagrams)
 {
 	bool heard = false;
 	char byte;
@@ -287,10 +287,10 @@ struct scene *scene_open(const struct review_options *options, struct err *err)
 	scene->owner = getpid();
 	scene->lock = scene->canary_fd = scene->root_fd = scene->shm = -1;
 	for (size_t i = 0; i < EAR_COUNT; i++)
-		scene->ears[i] = -1;
+		scene->listeners[i] = -1;
 	random_text(scene->token, TOKEN_LEN);
 	token_spell(scene);
-	if (folder_make(scene, options, err) < 0 || canary_write(scene, err) < 0 || ears_open(scene, err) < 0 ||
+	if (folder_make(scene, options, err) < 0 || canary_write(scene, err) < 0 || listeners_open(scene, err) < 0 ||
 		shm_make(scene, err) < 0 || victim_start(scene, err) < 0)
 		return NULL;
 	scene->canary_fd = open(scene->canary, O_RDONLY | O_CLOEXEC);
@@ -312,7 +312,7 @@ struct scene *scene_free(struct scene *scene)
 		(void)kill(scene->victim, SIGKILL);
 		(void)waitpid(scene->victim, NULL, 0);
 	}
-	ears_close(scene);
+	listeners_close(scene);
 	fd_close(&scene->canary_fd);
 	fd_close(&scene->root_fd);
 	if (scene->shm_at)
@@ -480,7 +480,7 @@ void scene_look(struct scene *scene, struct review_try *try)
 		try_escaped_for(try, "private-tmp hidden-files pid-namespace ipc-namespace", "the canary's token was read: it is in what the attack printed");
 	victim_look(scene, try);
 	for (size_t i = 0; i < EAR_COUNT; i++) {
-		if (scene->ears[i] >= 0 && ear_heard(scene->ears[i], i == EAR_UDP4))
-			try_escaped_for(try, i == EAR_UNIX ? "private-tmp" : "net-namespace", "it reached a socket of the host: %s", ear_names[i]);
+		if (scene->listeners[i] >= 0 && listener_heard(scene->listeners[i], i == EAR_UDP4))
+			try_escaped_for(try, i == EAR_UNIX ? "private-tmp" : "net-namespace", "it reached a socket of the host: %s", listener_names[i]);
 	}
 }

@@ -1,6 +1,6 @@
 /* hotcell status: how far a campaign is, and which functions are fuzzed, once or until it is over.
  *
- * Everything shown is in the campaign's own row and in the one its supervisor overwrites at each pulse, so the
+ * Everything shown is in the campaign's own row and in the one its supervisor overwrites at each heartbeat, so the
  * answer costs the same for ten runs and for a million. Only --grid looks at runs. Function fuzzers are no campaigns: each
  * leaves its figures in a file (function_status.h). Where a campaign is named, they are left out. */
 #include <errno.h>
