@@ -178,7 +178,7 @@ void fuzz_put_findings(const struct findings *findings, struct buf *out)
 		return;
 	buf_char(out, '\n');
 	findings_write(findings, FINDINGS_TABLE, out);
-	buf_str(out, "\nTo see one again:\n");
+	buf_str(out, "\nTo reproduce one:\n");
 	for (size_t i = 0; i < findings->count; i++) {
 		buf_str(out, "  ");
 		finding_command(findings->list[i], findings->capsule_folder, out);

@@ -45,16 +45,13 @@ void finding_state_text(const struct finding *finding, int64_t now, struct buf *
 		buf_fmt(out, ": %s", finding->reason);
 }
 
-void finding_sure(const struct finding *finding, struct buf *out)
+void finding_reproduced(const struct finding *finding, struct buf *out)
 {
-	struct interval rate = rate_interval(finding->seen, finding->tried);
-
 	if (finding->tried == 0) {
-		buf_str(out, "it was not replayed");
+		buf_str(out, "not tried");
 		return;
 	}
-	buf_fmt(out, "%u of %u replays did it again: %.0f %% to %.0f %% of the time, with 95 %% confidence", finding->seen, finding->tried,
-		rate.low * 100, rate.high * 100);
+	buf_fmt(out, "%u of %u times", finding->seen, finding->tried);
 	if (finding_is_flaky(finding))
 		buf_str(out, " (flaky)");
 }
@@ -112,7 +109,7 @@ void findings_summary(const struct findings *findings, struct buf *out)
 		buf_fmt(out, "; %zu fixed", counts.fixed);
 }
 
-/* ---- how to do it again ---- */
+/* ---- how to reproduce it ---- */
 
 static void put_word(const char *word, struct buf *out)
 {

@@ -25,8 +25,8 @@ void findings_count(const struct findings *findings, struct finding_counts *ret)
 /* "3 findings: 1 critical, 2 high; 1 suppressed" */
 void findings_summary(const struct findings *findings, struct buf *out);
 
-/* "5 of 5 replays did it again: 57 % to 100 % of the time" */
-void finding_sure(const struct finding *finding, struct buf *out);
+/* "5 of 5 times" */
+void finding_reproduced(const struct finding *finding, struct buf *out);
 /* "suppressed until 2027-01-31 00:00 UTC: REASON" */
 void finding_state_text(const struct finding *finding, int64_t now, struct buf *out);
 /* "python3 server.py": a list of words as a shell wants them typed. Bytes are as they are. */

@@ -76,7 +76,7 @@ static void put_facts(const struct findings *findings, const struct finding *fin
 {
 	const struct finding_rule *rule = finding_rule(finding->oracle);
 	struct finding_weakness weakness = finding_weakness(finding);
-	own(buf_done) struct buf sure = {0}, state = {0}, seen = {0};
+	own(buf_done) struct buf reproduced = {0}, state = {0}, seen = {0};
 	own(freep) char *where = !finding->file ? NULL : finding->line ? xfmt("%s:%u", finding->file, finding->line) : xstrdup(finding->file);
 
 	buf_str(out, "<dl>");
@@ -89,8 +89,8 @@ static void put_facts(const struct findings *findings, const struct finding *fin
 	fact_code(out, "Subject", finding->subject);
 	fact_code(out, "Target", finding->target);
 	fact_code(out, "Where", where);
-	finding_sure(finding, &sure);
-	fact(out, "How sure", buf_text(&sure));
+	finding_reproduced(finding, &reproduced);
+	fact(out, "Reproduced", buf_text(&reproduced));
 	finding_state_text(finding, findings->now, &state);
 	fact(out, "State", buf_text(&state));
 	buf_str(&seen, "first ");
@@ -99,7 +99,7 @@ static void put_facts(const struct findings *findings, const struct finding *fin
 	finding_date(finding->last_seen, &seen);
 	buf_fmt(&seen, ", in %llu campaign%s", (unsigned long long)finding->times, finding->times == 1 ? "" : "s");
 	fact(out, "Seen", buf_text(&seen));
-	fact(out, "What to do", rule ? rule->help : NULL);
+	fact(out, "Remediation", rule ? rule->help : NULL);
 	buf_str(out, "</dl>\n");
 }
 
@@ -115,9 +115,9 @@ static void put_input(const char *what, const struct finding *finding, const cha
 static void put_inputs(const struct finding *finding, struct buf *out)
 {
 	buf_str(out, "<div class=two>\n");
-	put_input(finding->unfinished ? "Input, not fully shrunk" : finding->found ? "Input, shrunk" : "Input", finding, finding->input, out);
+	put_input(finding->unfinished ? "Input, not fully minimised" : finding->found ? "Minimised input" : "Input", finding, finding->input, out);
 	if (finding->found)
-		put_input("Input, as it was found", finding, finding->found, out);
+		put_input("Original input", finding, finding->found, out);
 	buf_str(out, "</div>\n");
 }
 
@@ -131,7 +131,7 @@ static void put_again(const struct findings *findings, const struct finding *fin
 	finding_words(&finding->flags, &flags);
 	finding_words(&finding->environment, &names);
 	buf_fmt(&seed, "%llu", (unsigned long long)finding->seed);
-	buf_str(out, "<p>To do it again</p>\n<pre class=line>");
+	buf_str(out, "<p>Reproduce</p>\n<pre class=line>");
 	html_text(out, buf_text(&again));
 	buf_str(out, "</pre>\n<dl>");
 	fact_code(out, "Kind", finding->kind);

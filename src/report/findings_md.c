@@ -120,7 +120,7 @@ static void put_facts(const struct findings *findings, const struct finding *fin
 {
 	struct finding_weakness weakness = finding_weakness(finding);
 	own(freep) char *where = !finding->file ? NULL : finding->line ? xfmt("%s:%u", finding->file, finding->line) : xstrdup(finding->file);
-	own(buf_done) struct buf sure = {0}, command = {0}, again = {0};
+	own(buf_done) struct buf reproduced = {0}, command = {0}, again = {0};
 
 	buf_fmt(out, "- Severity: **%s** (%s)%s%s\n", severity_name(weakness.severity), severity_score(weakness.severity),
 		*weakness.why ? ": " : "", weakness.why);
@@ -131,12 +131,12 @@ static void put_facts(const struct findings *findings, const struct finding *fin
 	put_item(out, "Where", where);
 	put_item(out, "Id", finding->id);
 	put_state(findings, finding, out);
-	finding_sure(finding, &sure);
-	buf_fmt(out, "- How sure: %s\n", buf_text(&sure));
+	finding_reproduced(finding, &reproduced);
+	buf_fmt(out, "- Reproduced: %s\n", buf_text(&reproduced));
 	finding_words(&finding->command, &command);
 	put_item(out, "Command", buf_text(&command));
 	finding_command(finding, findings->capsule_folder, &again);
-	put_item(out, "To do it again", buf_text(&again));
+	put_item(out, "Reproduce", buf_text(&again));
 	buf_char(out, '\n');
 }
 
@@ -150,9 +150,9 @@ static void put_finding(const struct findings *findings, const struct finding *f
 	put_facts(findings, finding, out);
 	put_lines(out, "Evidence", &finding->evidence);
 	put_lines(out, "Frames", &finding->frames);
-	put_input(out, finding->unfinished ? "Input, not fully shrunk" : finding->found ? "Input, shrunk" : "Input", finding, finding->input);
+	put_input(out, finding->unfinished ? "Input, not fully minimised" : finding->found ? "Minimised input" : "Input", finding, finding->input);
 	if (finding->found)
-		put_input(out, "Input as it was found", finding, finding->found);
+		put_input(out, "Original input", finding, finding->found);
 }
 
 /* ---- all ---- */

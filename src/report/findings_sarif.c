@@ -49,15 +49,15 @@ static void end_sentence(struct buf *out)
 /* The first sentence is what a list of results shows. */
 static void message_text(const struct finding *finding, struct buf *out)
 {
-	own(buf_done) struct buf again = {0}, sure = {0};
+	own(buf_done) struct buf again = {0}, reproduced = {0};
 
 	put_plain(out, finding->subject, MESSAGE_MAX / 4);
 	buf_str(out, ": ");
 	put_plain(out, finding->message, MESSAGE_MAX);
 	end_sentence(out);
-	finding_sure(finding, &sure);
+	finding_reproduced(finding, &reproduced);
 	finding_command(finding, NULL, &again);
-	buf_fmt(out, " How sure: %s. To do it again: '%s'.", buf_text(&sure), buf_text(&again));
+	buf_fmt(out, " Reproduced %s. To reproduce it: '%s'.", buf_text(&reproduced), buf_text(&again));
 }
 
 /* ---- places ---- */
@@ -109,10 +109,10 @@ static void rule_make(const struct finding_rule *from, struct rule_texts *texts,
 	texts->id = xfmt("hotcell/%s", from->oracle);
 	texts->name = sarif_name(from->oracle);
 	texts->summary = xfmt("%s.", from->title);
-	texts->help = xfmt("%s Severity: %s, since %s. 'hotcell findings show ID' tells all of one; 'hotcell findings repro ID' does it again.",
+	texts->help = xfmt("%s Severity: %s, since %s. 'hotcell findings show ID' prints all of one; 'hotcell findings repro ID' reproduces it.",
 		from->help, severity_name(from->severity), from->why);
 	texts->markdown = xfmt("%s\n\n**Severity:** %s, since %s.\n\n- `hotcell findings show ID` tells all of one.\n"
-			       "- `hotcell findings repro ID` does it again.\n- `hotcell findings suppress ID --reason TEXT` says why it may stay.\n",
+			       "- `hotcell findings repro ID` reproduces it.\n- `hotcell findings suppress ID --reason TEXT` says why it may stay.\n",
 		from->help, severity_name(from->severity), from->why);
 	texts->uri = from->cwe ? xfmt("https://cwe.mitre.org/data/definitions/%d.html", from->cwe) : NULL;
 	texts->cwe = from->cwe ? xfmt("external/cwe/cwe-%03d", from->cwe) : NULL;

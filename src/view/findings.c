@@ -10,7 +10,7 @@
 #define MESSAGE_WIDTH 96
 #define LINE_SHOWN 4000
 #define INPUT_SHOWN 16000
-#define LABEL_WIDTH 15
+#define LABEL_WIDTH 17
 
 /* ---- many ---- */
 
@@ -48,17 +48,17 @@ static void put_row(const struct findings *findings, const struct finding *findi
 	enum severity severity = finding_severity(finding);
 	const char *color = findings->color ? colors[severity] : "";
 	own(buf_done) struct buf subject = {0};
-	char sure[32];
+	char repro[32];
 
 	subject_text(finding, &subject);
-	(void)snprintf(sure, sizeof(sure), "%u/%u", finding->seen, finding->tried);
+	(void)snprintf(repro, sizeof(repro), "%u/%u", finding->seen, finding->tried);
 	buf_str(out, color);
 	put_cell(out, severity_name(severity), strlen("SEVERITY"));
 	buf_str(out, *color ? "\033[0m" : "");
 	put_cell(out, finding->oracle, strlen("output-schema"));
 	put_cell(out, buf_text(&subject), width);
 	put_cell(out, finding->id, FINDING_ID_LEN);
-	put_cell(out, sure, strlen("SURE") + 1);
+	put_cell(out, repro, strlen("REPRO"));
 	put_cell(out, finding_state_now(finding, findings->now), strlen("suppressed"));
 	term_line(finding->message, strlen(finding->message), MESSAGE_WIDTH, out);
 	buf_char(out, '\n');
@@ -82,7 +82,7 @@ void findings_table(const struct findings *findings, struct buf *out)
 	size_t width = subject_width(findings);
 
 	if (findings->count > 0)
-		buf_fmt(out, "%-8s  %-13s  %-*s  %-16s  %-5s  %-10s  %s\n", "SEVERITY", "ORACLE", (int)width, "SUBJECT", "ID", "SURE",
+		buf_fmt(out, "%-8s  %-13s  %-*s  %-16s  %-5s  %-10s  %s\n", "SEVERITY", "ORACLE", (int)width, "SUBJECT", "ID", "REPRO",
 			"STATE", "MESSAGE");
 	for (size_t i = 0; i < findings->count; i++)
 		put_row(findings, findings->list[i], width, out);
@@ -143,7 +143,7 @@ static void put_what(const struct finding *finding, struct buf *out)
 
 static void put_history(const struct finding *finding, int64_t now, struct buf *out)
 {
-	own(buf_done) struct buf state = {0}, sure = {0};
+	own(buf_done) struct buf state = {0}, reproduced = {0};
 
 	finding_state_text(finding, now, &state);
 	put_line(out, "state", buf_text(&state), LINE_SHOWN);
@@ -153,8 +153,8 @@ static void put_history(const struct finding *finding, int64_t now, struct buf *
 	buf_str(out, ", last ");
 	finding_date(finding->last_seen, out);
 	buf_fmt(out, ", in %llu campaign%s\n", (unsigned long long)finding->times, finding->times == 1 ? "" : "s");
-	finding_sure(finding, &sure);
-	put_line(out, "sure", buf_text(&sure), LINE_SHOWN);
+	finding_reproduced(finding, &reproduced);
+	put_line(out, "reproduced", buf_text(&reproduced), LINE_SHOWN);
 }
 
 static void put_again(const struct finding *finding, const char *folder, struct buf *out)
@@ -187,7 +187,7 @@ static void put_again(const struct finding *finding, const char *folder, struct 
 		}
 	}
 	finding_command(finding, folder, &again);
-	put_line(out, "again", buf_text(&again), LINE_SHOWN);
+	put_line(out, "reproduce", buf_text(&again), LINE_SHOWN);
 }
 
 void finding_write(const struct finding *finding, const char *capsule_folder, int64_t now, struct buf *out)
@@ -200,12 +200,12 @@ void finding_write(const struct finding *finding, const char *capsule_folder, in
 	put_list(out, "frames", &finding->frames);
 	put_line(out, finding->binary ? "input, base64" : "input", finding->input, INPUT_SHOWN);
 	if (finding->found)
-		put_line(out, finding->binary ? "found, base64" : "found", finding->found, INPUT_SHOWN);
+		put_line(out, finding->binary ? "original, base64" : "original input", finding->found, INPUT_SHOWN);
 	if (finding->unfinished) {
-		own(freep) char *more = xfmt("there was no time to make it as small as can be: hotcell findings minimise %s", finding->id);
-		put_line(out, "unfinished", more, LINE_SHOWN);
+		own(freep) char *more = xfmt("time ran out while minimising; continue with: hotcell findings minimise %s", finding->id);
+		put_line(out, "limitation", more, LINE_SHOWN);
 	}
 	put_again(finding, capsule_folder, out);
 	if (rule)
-		put_line(out, "what to do", rule->help, LINE_SHOWN);
+		put_line(out, "remediation", rule->help, LINE_SHOWN);
 }

@@ -5,7 +5,7 @@
 #include "finding/words.h"
 
 void findings_table(const struct findings *findings, struct buf *out);
-/* One, whole: what, evidence, input, shrunk input, how sure, how to do it again. For a terminal. Without a
+/* One, whole: what, evidence, input, shrunk input, how often it was reproduced, and how to. For a terminal. Without a
  * folder, it is in none, and nothing is said of that. */
 void finding_write(const struct finding *finding, const char *capsule_folder, int64_t now, struct buf *out);
 

@@ -105,7 +105,7 @@ def test_sarif_is_valid_and_names_the_file(place):
     tool(place, FAULTY)
     ran = fuzz_tool(place, "--export-sarif", "-")
     log = json.loads(ran.out)  # and nothing else is there: what is for people is on stderr
-    assert b"To see one again:" in ran.err
+    assert b"To reproduce one:" in ran.err
     jsonschema.Draft202012Validator(json.loads(SARIF.read_text())).validate(log)
     result, = log["runs"][0]["results"]
     assert result["locations"][0]["physicalLocation"]["artifactLocation"]["uri"] == "schema.json", result

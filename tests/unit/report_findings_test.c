@@ -186,7 +186,7 @@ static void one_finding_is_told_whole(void **state)
 	finding.line = 7;
 	finding_write(&finding, ".hotcell/examples", NOW, &out);
 	static const char *const parts[] = {"Something outside of its reach was read", "read of files", "critical (9.5): the token is nowhere",
-		"CWE-22", "server.py:7", "5 of 5 replays did it again: 57 % to 100 %", "the token is in the answer", "{\"path\": \"..\"}",
+		"CWE-22", "server.py:7", "5 of 5 times", "the token is in the answer", "{\"path\": \"..\"}",
 		"{\"path\": \"a/../..\"}", "python3 'my server.py'", "API_KEY", "18446744073709551615", "hotcell findings repro "};
 	for (size_t i = 0; i < ARRAY_LEN(parts); i++)
 		assert_has(&out, parts[i]);
