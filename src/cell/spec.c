@@ -483,8 +483,8 @@ int cell_require_check(uint32_t required, const struct cell_receipt *receipt, st
 		if (!(required & (UINT32_C(1) << i)) || receipt->grade[i] == CELL_ON)
 			continue;
 		const char *note = receipt->note[i];
-		return err_set(err, ERR_MISSING, "%s is required but %s here%s%s%s; 'hotcell doctor' says how to "
-						 "mend it", cell_protection_name(i),
+		return err_set(err, ERR_MISSING, "%s is required but %s here%s%s%s; 'hotcell doctor' shows the "
+						 "fix", cell_protection_name(i),
 			receipt->grade[i] == CELL_WEAKER ? "weaker" : "off", note[0] ? " (" : "", note,
 			note[0] ? ")" : "");
 	}

@@ -298,7 +298,7 @@ static const struct {
 	{"hide", FLAG_TAKEN}, {"forbid", FLAG_TAKEN}, {"workdir", FLAG_TAKEN}, {"require", FLAG_TAKEN},
 	{"mode", FLAG_TAKEN}, {"http", FLAG_TAKEN}, {"call-timeout", FLAG_TIME}, {"start-timeout", FLAG_TIME},
 	{"allow-write", FLAG_TAKEN}, {"allow-spawn", FLAG_TAKEN}, {"allow-net", FLAG_TAKEN}, {"no-canaries", FLAG_TAKEN},
-	{"oracles", FLAG_TAKEN}, {"name", FLAG_TAKEN}, {"declared", FLAG_TAKEN}, {"expect", FLAG_TAKEN}, {"sanitizer", FLAG_TAKEN}, {"cflag", FLAG_TAKEN},
+	{"oracles", FLAG_TAKEN}, {"name", FLAG_TAKEN}, {"source-file", FLAG_TAKEN}, {"expect", FLAG_TAKEN}, {"sanitizer", FLAG_TAKEN}, {"cflag", FLAG_TAKEN},
 	{"fuzzer", FLAG_TAKEN},
 	{"input-timeout", FLAG_TIME},
 	{"schema", FLAG_FILE_HERE}, {"output-schema", FLAG_FILE_HERE}, {"venv", FLAG_FILE_HERE}, {"root", FLAG_FILE_HERE}, {"engine", FLAG_TRUSTED},

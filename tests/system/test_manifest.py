@@ -74,14 +74,14 @@ def test_a_folder_changed_with_its_manifest_is_found_by_a_sum_kept_elsewhere(tar
     made = hotcell("manifest", "create", target)
     kept = json.loads((target / NAME).read_bytes())["manifest_sha256"]
     assert made.out.decode().endswith(f", manifest_sha256 {kept}\n"), made
-    same = hotcell("manifest", "verify", "--sum", kept, target)
+    same = hotcell("manifest", "verify", "--sha256", kept, target)
     assert same.code == 0 and same.err == b"" and kept.encode() in same.out, same
     assert run("--manifest", f"{target}@sha256:{kept}", "--", "/bin/true").code == 0
     (target / "src/a.c").write_text("int evil;\n")
     create(target, "--force")
     assert verify(target, 0) == {}
     for words in ([], ["--json"]):
-        other = hotcell("manifest", "verify", *words, "--sum", kept, target)
+        other = hotcell("manifest", "verify", *words, "--sha256", kept, target)
         assert other.code == 1 and b"is not the one that was meant" in other.err, other
     told = json.loads(other.out)
     assert told["same"] is False and told["manifest_sha256"] != kept and told["differences"] == []
@@ -91,7 +91,7 @@ def test_a_folder_changed_with_its_manifest_is_found_by_a_sum_kept_elsewhere(tar
 @pytest.mark.parametrize("sum_of", ["", "0" * 63, "G" * 64, "0" * 65, "é" * 32])
 def test_what_is_no_sum_is_refused(target, sum_of):
     create(target)
-    assert hotcell("manifest", "verify", "--sum", sum_of, target).code == 2
+    assert hotcell("manifest", "verify", "--sha256", sum_of, target).code == 2
     refused(run("--manifest", f"{target}@sha256:{sum_of}", "--", "/bin/true"), codes=(2,))
 
 

@@ -38,7 +38,7 @@ static const char *why_not(const struct explorer *explorer, const struct finding
 /* Options that say nothing of what a target does. */
 static bool is_idle(const char *flag)
 {
-	static const char *const names[] = {"--oracles=", "--name=", "--declared=", "--start-timeout=", "--require="};
+	static const char *const names[] = {"--oracles=", "--name=", "--source-file=", "--start-timeout=", "--require="};
 
 	for (size_t i = 0; i < ARRAY_LEN(names); i++)
 		if (strncmp(flag, names[i], strlen(names[i])) == 0)

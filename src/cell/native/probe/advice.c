@@ -278,7 +278,7 @@ void advice_cell(const struct machine *m, const struct err *cause, char ret[FIX_
 			"the command is not where cells look for it: give a root file system with --image DIR");
 	else
 		say(ret,
-			"mend what is missing above; then 'hotcell run -v -- true' shows what is left");
+			"fix what is missing above; then 'hotcell run -v -- true' shows what is left");
 }
 
 /* ---- cgroups ---- */

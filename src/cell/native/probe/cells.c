@@ -270,7 +270,7 @@ static void put_lacking(const struct cell_receipt *receipt, struct cell_probe *r
 		if (receipt->grade[i] != CELL_ON)
 			buf_fmt(&text, " %s", cell_protection_name((enum cell_protection)i));
 	detail(ret, CELL_WEAKER, buf_text(&text));
-	(void)snprintf(ret->fix, sizeof(ret->fix), "mend the lines above");
+	(void)snprintf(ret->fix, sizeof(ret->fix), "fix the lines above");
 }
 
 void lab_whole(struct lab *lab, const struct machine *machine, struct cell_probe *ret)

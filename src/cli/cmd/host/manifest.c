@@ -215,7 +215,7 @@ static int sum_set(void *data, const char *value, struct err *err)
 	unsigned char sum[SHA256_SIZE];
 
 	options->sum = value;
-	return sha256_parse(value, sum) ? 0 : err_set(err, ERR_USAGE, "--sum takes a manifest_sha256: 64 hexadecimal digits in lower case");
+	return sha256_parse(value, sum) ? 0 : err_set(err, ERR_USAGE, "--sha256 takes a manifest_sha256: 64 hexadecimal digits in lower case");
 }
 
 /* ---- the tables ---- */
@@ -227,7 +227,7 @@ static const struct cli_option create_table[] = {
 };
 
 static const struct cli_option verify_table[] = {
-	{.name = "sum", .value = "SHA256", .kind = CLI_OTHER, .set = sum_set,
+	{.name = "sha256", .value = "SHA256", .kind = CLI_OTHER, .set = sum_set,
 		.help = "the manifest_sha256 that was printed earlier and kept elsewhere: the manifest must have it"},
 	{.name = "json", .kind = CLI_FLAG, CLI_INTO(struct verify_options, json), .help = "print a JSON object"},
 	{0},
@@ -251,7 +251,7 @@ const struct cli_verb verb_manifest_verify = {
 	.name = "manifest verify",
 	.summary = "name what changed in a folder since its manifest was written",
 	.usage = "[options] DIR",
-	.details = "Exit code: 0 nothing changed; 1 something did, or the manifest is not the one of --sum; 2 there is no manifest,\n"
+	.details = "Exit code: 0 nothing changed; 1 something did, or the manifest is not the one of --sha256; 2 there is no manifest,\n"
 		   "or it cannot be understood.\n",
 	.options = verify_table,
 	.options_size = sizeof(struct verify_options),

@@ -94,7 +94,7 @@ static void say_verdict(struct run *run, const struct cell_result *result)
 		say_buf(&doors);
 	if (!quiet && ran && cell_backend_can(run->backend, CELL_ISOLATES) &&
 		verdict_weaker(&result->receipt, &weaker)) {
-		buf_str(&weaker, "; what the machine lacks, 'hotcell doctor' says how to mend");
+		buf_str(&weaker, "; 'hotcell doctor' shows the fix");
 		say_buf(&weaker);
 	}
 	if (run->options->verbose) {
