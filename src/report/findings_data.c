@@ -33,7 +33,7 @@ void findings_json(const struct findings *findings, struct buf *out)
 	for (size_t i = 0; i < findings->count; i++)
 		capsule_write(findings->list[i], &json);
 	json_close(&json, ']');
-	json_key(&json, "gaps");
+	json_key(&json, "limitations");
 	json_open(&json, '[');
 	for (size_t i = 0; findings->gaps && i < findings->gaps->count; i++)
 		json_string(&json, findings->gaps->items[i]);

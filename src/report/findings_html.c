@@ -200,7 +200,7 @@ static void put_gaps(const struct findings *findings, struct buf *out)
 {
 	if (!findings->gaps || !findings->gaps->count)
 		return;
-	buf_str(out, "<section id=gaps><h2>Not fuzzed</h2>\n<ul>\n");
+	buf_str(out, "<section id=limitations><h2>Limitations</h2>\n<ul>\n");
 	for (size_t i = 0; i < findings->gaps->count; i++) {
 		buf_str(out, "<li>");
 		put_cut(out, findings->gaps->items[i], LINE_SHOWN, false);

@@ -171,7 +171,7 @@ void findings_md(const struct findings *findings, struct buf *out)
 	for (size_t i = 0; i < findings->count; i++)
 		put_finding(findings, findings->list[i], out);
 	if (findings->gaps && findings->gaps->count)
-		buf_str(out, "## Not fuzzed\n\n");
+		buf_str(out, "## Limitations\n\n");
 	for (size_t i = 0; findings->gaps && i < findings->gaps->count; i++) {
 		buf_str(out, "- ");
 		put_span(out, findings->gaps->items[i]);

@@ -199,7 +199,7 @@ static void put_end(const struct findings *findings, size_t left, struct json *j
 		notes[count++] = xfmt("%zu findings are left out, the least severe: there is no room for them in one upload.", left);
 	for (size_t i = 0; i < gaps && count < NOTES_MAX; i++) {
 		own(buf_done) struct buf note = {0};
-		buf_str(&note, "Not fuzzed: ");
+		buf_str(&note, "Limitation: ");
 		put_plain(&note, findings->gaps->items[i], NOTE_MAX);
 		end_sentence(&note);
 		notes[count++] = buf_take(&note);

@@ -89,7 +89,7 @@ void findings_table(const struct findings *findings, struct buf *out)
 	findings_summary(findings, out);
 	buf_char(out, '\n');
 	for (size_t i = 0; findings->gaps && i < findings->gaps->count; i++) {
-		buf_str(out, "not fuzzed: ");
+		buf_str(out, "limitation: ");
 		term_line(findings->gaps->items[i], strlen(findings->gaps->items[i]), LINE_SHOWN, out);
 		buf_char(out, '\n');
 	}

@@ -156,11 +156,11 @@ def test_what_is_known_is_tried_first_and_what_is_gone_is_fixed(tmp_path):
     third = fuzz(tmp_path, "t.py:f", "--max-execs", "10", code=1)
     assert len(third["findings"]) == 2 and third["fixed"] == [] and {each["state"] for each in third["findings"]} == {"open"}
     other = fuzz(tmp_path, "t.py:f", "--expect", "LookupError", "--max-execs", "10")
-    assert other["fixed"] == [] and any("other options" in each for each in other["gaps"])
+    assert other["fixed"] == [] and any("other options" in each for each in other["limitations"])
     assert hotcell("findings", "suppress", found["KeyError: 'three'"], "--reason", "known", cwd=tmp_path).code == 0
     target.write_text(KEY_PY.replace("== 3", "== -3"))
     last = fuzz(tmp_path, "t.py:f", "--max-execs", "10", code=1)
-    assert last["gone"] == [found["KeyError: 'three'"]] and last["fixed"] == []
+    assert last["resolved_suppressed"] == [found["KeyError: 'three'"]] and last["fixed"] == []
     states = {each["id"]: each["state"] for each in run(tmp_path, "findings", "list", "--all")["findings"]}
     assert states[found["KeyError: 'three'"]] == "suppressed"
 
@@ -192,7 +192,7 @@ def test_seeds_that_are_none_are_told(tmp_path):
     (given / "locked").write_bytes(b"1")
     (given / "locked").chmod(0)
     result = fuzz(tmp_path, "t.c:f", "--max-execs", "100", "--seed-corpus", given)
-    (gap,) = [each for each in result["gaps"] if each.startswith("--seed-corpus")]
+    (gap,) = [each for each in result["limitations"] if each.startswith("--seed-corpus")]
     for each in ("'pipe' is a FIFO", "'link' is a symbolic link", "'huge' is larger than 1 MB"):
         assert each in gap, gap
     assert IS_ROOT or "'locked' cannot be read (Permission denied)" in gap
@@ -237,4 +237,4 @@ def test_a_target_that_changes_meanwhile_is_told(tmp_path):
     changing.start()
     result = fuzz(tmp_path, "t.py:f", "--duration", "5s", "--fail-on", "none")
     changing.join()
-    assert "t.py:f changed while it was fuzzed; what was found before that is of the older one" in result["gaps"]
+    assert "t.py:f changed while it was fuzzed; what was found before that is of the older one" in result["limitations"]

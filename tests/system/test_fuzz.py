@@ -70,7 +70,7 @@ def test_the_object_is_complete(place):
     told = said(ran)
     assert ran.code == told["exit"] == 1
     assert told["target"] == "tally" and told["kind"] == "tool-lines" and told["seed"] == "7" and told["end"] == "done"
-    assert told["calls"] == 12 and told["confirm_calls"] > 0 and told["over"] == 1 and told["gate"] == "warning"
+    assert told["calls"] == 12 and told["confirm_calls"] > 0 and told["above_threshold"] == 1 and told["gate"] == "warning"
     row, = told["tools"]
     assert row["calls"] == 12 == sum(row[kind] for kind in ("ok", "rejected", "failed", "ended", "late", "broken")), row
     finding, = told["findings"]
@@ -147,7 +147,7 @@ def test_a_hang_of_the_baseline_does_not_make_it_fuzzed(place):
     ran = fuzz_tool(place, "--export-sarif", "before.sarif", "--call-timeout", "200ms", calls=2)
     assert ran.code == 1 and b"no call was answered" in ran.out, ran
     ran = fuzz_tool(place, "--baseline", "before.sarif", "--call-timeout", "200ms", "--json", calls=2)
-    assert ran.code == 3 and said(ran)["end"] == "nothing" and said(ran)["over"] == 0, ran
+    assert ran.code == 3 and said(ran)["end"] == "nothing" and said(ran)["above_threshold"] == 0, ran
 
 
 def test_what_is_known_does_not_end_it_before_the_first_call(place):
@@ -243,7 +243,7 @@ def test_without_a_sandbox_it_works_and_says_what_is_missing(place):
     tool(place, FAULTY)
     ran = fuzz_tool(place, "--no-sandbox", "--json")
     assert b"NO SANDBOX" in ran.err and ran.code == 1, ran
-    assert any("no sandbox" in gap for gap in said(ran)["gaps"]), ran
+    assert any("no sandbox" in gap for gap in said(ran)["limitations"]), ran
 
 
 # ---- what is kept ----
@@ -275,7 +275,7 @@ def test_what_could_not_have_been_seen_is_not_called_fixed(place, body, found_wi
     (place / "output.json").chmod(0o644)
     id = said(fuzz_tool(place, "--json", *found_with))["findings"][0]["id"]
     ran = fuzz_tool(place, "--json", *then)
-    assert said(ran)["fixed"] == [] and any(id in gap and reason in gap for gap in said(ran)["gaps"]), ran
+    assert said(ran)["fixed"] == [] and any(id in gap and reason in gap for gap in said(ran)["limitations"]), ran
     assert json.loads(capsules(place)[0].read_text())["state"] == "open"
     assert hotcell("findings", "repro", id, "--times", "1", cwd=place).out.startswith(b"reproduced")
 
@@ -312,7 +312,7 @@ def test_a_suppressed_one_that_is_gone_is_told_and_stays_suppressed(place):
     assert hotcell("findings", "suppress", id, "--reason", "known", cwd=place).code == 0
     tool(place, FINE)
     ran = fuzz_tool(place, "--json")
-    assert ran.code == 0 and said(ran)["fixed"] == [] and said(ran)["gone"] == [id], ran
+    assert ran.code == 0 and said(ran)["fixed"] == [] and said(ran)["resolved_suppressed"] == [id], ran
     ran = fuzz_tool(place)
     assert f"gone, and still suppressed: {id}" in ran.out.decode() and b"Nothing found; 12 calls" in ran.out, ran
     assert json.loads(capsules(place)[0].read_text())["state"] == "suppressed"

@@ -149,7 +149,7 @@ atheris.Fuzz()
 """)
     ran = fuzz(tmp_path, "fuzz_t.py", "--duration", "5s")
     assert ran.code == 4 and said(ran)["findings"] == [], ran
-    assert any("its process ended in the middle of its work" in gap for gap in said(ran)["gaps"]), ran
+    assert any("its process ended in the middle of its work" in gap for gap in said(ran)["limitations"]), ran
 
 
 def test_gigabytes_of_words_are_read_and_thrown_away(tmp_path):
@@ -192,7 +192,7 @@ def test_a_target_that_changes_while_it_is_fuzzed_is_told(tmp_path):
         wait_until(lambda: fuzzed(tmp_path))
         (tmp_path / "t.py").write_text("def f(x: str): return 1\n")
         out, _ = process.communicate(timeout=60)
-    assert any("changed while it was fuzzed" in each for each in json.loads(out)["gaps"]), out
+    assert any("changed while it was fuzzed" in each for each in json.loads(out)["limitations"]), out
 
 
 def test_seeds_that_cannot_be_read_are_refused(tmp_path):

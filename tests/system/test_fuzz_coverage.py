@@ -76,7 +76,7 @@ def fuzz(folder, *words, seeds=(), execs="400", more=("--json",), env=None):
 def told(ran):
     assert ran.code in (0, 1), ran
     result = json.loads(ran.out)
-    assert not any("overage" in each for each in result["gaps"]), result["gaps"]
+    assert not any("overage" in each for each in result["limitations"]), result["limitations"]
     return result
 
 
@@ -205,10 +205,10 @@ def f(data: bytes):
 """)
     result = json.loads(fuzz(tmp_path, "t.py:f", execs="50").out)
     assert result["exit"] == 0 and result["coverage"]["files"] == []
-    assert result["gaps"] == ["the coverage of t.py:f tells of no source of it"]
+    assert result["limitations"] == ["the coverage of t.py:f tells of no source of it"]
     (tmp_path / "link").touch()
     result = json.loads(fuzz(tmp_path, "t.py:f", execs="50").out)
-    assert result["exit"] == 0 and result["gaps"][0].startswith("the coverage of t.py:f was measured, and nothing, or more")
+    assert result["exit"] == 0 and result["limitations"][0].startswith("the coverage of t.py:f was measured, and nothing, or more")
     page = hotcell("report", "-o", "-", cwd=tmp_path).out.decode()
     assert "Which lines it reaches was not measured" in page and "6f1c" not in page and "root:" not in page
 
@@ -252,16 +252,16 @@ def f(data: bytes):
 """)
     ran = hotcell("fuzz", "function", "t.py:f", *VENV, "--quiet", "--json", "--max-execs", "50", cwd=tmp_path, timeout=120)
     result = json.loads(ran.out)
-    assert result["exit"] == 0 and result["gaps"] == ["the coverage of t.py:f was only partly measured within 10 s; --coverage takes longer"]
+    assert result["exit"] == 0 and result["limitations"] == ["the coverage of t.py:f was only partly measured within 10 s; --coverage takes longer"]
     assert (result["coverage"]["lines"], result["coverage"]["lines_hit"]) == (2, 1)
 
 
 def test_what_cannot_be_measured_is_a_remark_and_what_is_not_wanted_is_not_done(tmp_path):
     (tmp_path / "w.c").write_text(C)
     ran = fuzz(tmp_path, "w.c:check", execs="50", more=("--json", "--forbid", "llvm-cov"))
-    assert ran.code == 0 and "the coverage of w.c:check was not measured" in json.loads(ran.out)["gaps"][0]
+    assert ran.code == 0 and "the coverage of w.c:check was not measured" in json.loads(ran.out)["limitations"][0]
     result = told(fuzz(tmp_path, "w.c:check", execs="50", more=("--json", "--no-coverage")))
-    assert result["coverage"]["files"] == [] and result["gaps"] == []
+    assert result["coverage"]["files"] == [] and result["limitations"] == []
     for words in (("--coverage",), ("--coverage-file", "x")):
         ran = hotcell("fuzz", "function", "w.c:check", "--no-coverage", *words, cwd=tmp_path)
         assert ran.code == 2 and b"--no-coverage contradicts" in ran.err

@@ -130,7 +130,7 @@ def area(kind, sizes):
     ran = hotcell("repro", "--trust", "--json", capsule, cwd=tmp_path, timeout=100)
     assert ran.code == 0 and json.loads(ran.out)["verdict"] == "fixed" and json.loads(ran.out)["changed"], ran
     ran = fuzz(tmp_path, "t.py:area", "--schema", "s.json", "--max-execs", "20", "--seed", "5")
-    assert ran.code == 0 and said(ran)["fixed"] == [] and "without --expect=ValueError" in said(ran)["gaps"][0], ran
+    assert ran.code == 0 and said(ran)["fixed"] == [] and "without --expect=ValueError" in said(ran)["limitations"][0], ran
     ran = fuzz(tmp_path, "t.py:area", "--schema", "s.json", "--expect", "ValueError", "--max-execs", "20", "--seed", "6")
     assert ran.code == 0 and said(ran)["fixed"] == [finding["id"]], ran
     assert list((tmp_path / ".hotcell" / "fuzz").iterdir()) == []

@@ -114,7 +114,7 @@ def good_goes_on(ran):
     assert ran.code == 1, (ran.code, ran.err)
     assert [each["target"] for each in ran.said["findings"]] == ["good.c:g"], ran.said
     assert not ran.problems(1) and ran.said["targets"][1]["execs"] > 0, ran.said
-    assert not any("nearly full" in gap for gap in ran.said["gaps"]), ran.said
+    assert not any("nearly full" in gap for gap in ran.said["limitations"]), ran.said
 
 
 @pytest.mark.parametrize("way", WAYS)
@@ -226,7 +226,7 @@ def test_a_disk_that_others_fill_ends_the_run_with_a_sentence(tmp_path):
     (tmp_path / "state").mkdir()
     ran = hotcell("fuzz", "function", "t.c:f", "--duration", "60s", "--state", tmp_path / "state" / "s", "--json", "--quiet", "--no-coverage",
                   cwd=tmp_path, timeout=100, preexec_fn=prepare)
-    assert ran.code == 4 and any("the disk of the state folder is nearly full" in gap for gap in json.loads(ran.out)["gaps"]), ran
+    assert ran.code == 4 and any("the disk of the state folder is nearly full" in gap for gap in json.loads(ran.out)["limitations"]), ran
 
 
 def test_seeds_that_do_not_fit_are_told_with_the_option_that_gives_more(tmp_path):

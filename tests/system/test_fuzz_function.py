@@ -70,7 +70,7 @@ def parse(data: bytes):
         return [][0]
 """)
     result = said(fuzz(tmp_path, "t.py:parse", "--expect", "ValueError", "--duration", "8s", "--core"))
-    assert "t.py:parse: there are no cores of Python; the report of a finding has its trace" in result["gaps"]
+    assert "t.py:parse: there are no cores of Python; the report of a finding has its trace" in result["limitations"]
     assert sorted(each["message"] for each in result["findings"]) == ["IndexError: list index out of range", "KeyError: 'one'"]
 
 
@@ -709,8 +709,8 @@ def test_what_means_nothing_to_a_language_is_a_remark(place):
     make(place, "t.c", "int f(int n) { return n == 3; }\n")
     ran = fuzz(place, "t.c:f", "--max-execs", "1000", "--expect", "out_of_range")
     assert ran.code == 0, ran
-    assert said(ran)["gaps"] == ["t.c:f: --expect means nothing to C, and was passed over"]
+    assert said(ran)["limitations"] == ["t.c:f: --expect means nothing to C, and was passed over"]
     make(place, "t.py", "def f(text: str):\n    return len(text)\n")
     ran = fuzz(place, "t.py:f", "--max-execs", "1000", "--sanitizer", "memory", "--fuzzer", "afl++")
     assert ran.code == 0, ran
-    assert said(ran)["gaps"] == [f"t.py:f: {option} means nothing to Python, and was passed over" for option in ("--sanitizer", "--fuzzer afl++")]
+    assert said(ran)["limitations"] == [f"t.py:f: {option} means nothing to Python, and was passed over" for option in ("--sanitizer", "--fuzzer afl++")]

@@ -124,7 +124,7 @@ def test_a_program_is_seen_behind_many_files(place):
     tool(place, MANY.format(what='open(f"/tmp/{i}", "w").close()'))
     ran = fuzz_tool(place, "--json", "--allow-write", "/tmp", calls=2)
     assert any(oracle == "spawn" for oracle, _ in found(ran)), ran
-    assert any("too many to be looked at" in gap for gap in said(ran)["gaps"]), ran
+    assert any("too many to be looked at" in gap for gap in said(ran)["limitations"]), ran
 
 
 def test_a_program_is_seen_behind_one_file_written_often(place):
@@ -136,7 +136,7 @@ def test_a_program_is_seen_behind_one_file_written_often(place):
 def test_it_is_said_that_more_programs_were_started_than_can_be_looked_at(place):
     tool(place, MANY.format(what='os.spawnv(os.P_WAIT, "/bin/true", ["true", str(i)])'))
     ran = fuzz_tool(place, "--json", "--allow-spawn", "true", "--call-timeout", "20s", calls=2)
-    assert any("too many to be looked at" in gap for gap in said(ran)["gaps"]), ran
+    assert any("too many to be looked at" in gap for gap in said(ran)["limitations"]), ran
 
 
 HUNGRY = {

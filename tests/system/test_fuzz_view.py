@@ -169,7 +169,7 @@ def bare(tmp_path, language, name, *more):
     result = json.loads(ran.out)
     (finding,) = result["findings"]
     assert result["nice"] == (0 if CPUS > 1 else 5)  # one engine, one processor
-    assert result["backend"] == "none" and any("no sandbox" in each for each in result["gaps"])
+    assert result["backend"] == "none" and any("no sandbox" in each for each in result["limitations"])
     assert base64.b64decode(finding["input"]).startswith(b"hotcell")
     assert finding["file"] == name and finding["line"] > 0
     assert "found without a sandbox" in finding["evidence"] and "--no-sandbox" in finding["flags"]

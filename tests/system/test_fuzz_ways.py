@@ -74,7 +74,7 @@ def fuzz_http(folder, kind, *options, **more):
 def test_a_server_that_listens_is_fuzzed_and_its_finding_done_again(place, kind):
     ran = fuzz_http(place, kind, "--oracles", "canary", "--max-findings", "1", calls=400)
     assert ran.code == 1 and found(ran) == {("canary", "read")} and said(ran)["kind"] == "mcp-http", ran
-    assert said(ran)["says"] == "listens 1", ran
+    assert said(ran)["server_version"] == "listens 1", ran
     capsule, = capsules(place)
     ran = hotcell("findings", "repro", capsule.stem, "--times", "2", cwd=place)
     assert ran.code == 1 and ran.out.startswith(b"reproduced: ") and b"seen 2 of 2 times" in ran.out, ran
@@ -133,7 +133,7 @@ def test_where_a_mount_is_nothing_is_planted_and_that_is_said(place):
     over = [word for folder in ("/home", "/srv") for word in ("--mount", f"{empty}:{folder}")]
     ran = fuzz_tool(place, "--mount", f"{place}:/app", *over, "--json", "--export-sarif", "log.sarif", calls=5, command=("python3", "/app/tool.py"))
     gaps = {f"nothing is planted in {path}: a mount is there" for path in ("/home/backup/.ssh/id_ed25519", "/srv/backup/credentials.json")}
-    assert gaps == {gap for gap in said(ran)["gaps"] if "planted" in gap}, ran
+    assert gaps == {gap for gap in said(ran)["limitations"] if "planted" in gap}, ran
     assert all(gap in (place / "log.sarif").read_text() for gap in gaps)
 
 
@@ -162,7 +162,7 @@ def test_a_prompt_that_is_called_like_a_tool_is_fuzzed_too(place):
     program(place, NAMES)
     ran = fuzz_mcp(place, "--json", *PATIENT, calls=10, command=["tool.py"])
     assert found(ran) == {("exception", "fetch"), ("exception", "fetch (prompt)")} and ran.code == 1, ran
-    assert said(ran)["remarks"] == ["'half\\xed\\xa0\\x80' was left out: its name is no text of Unicode"], ran
+    assert said(ran)["limitations"] == ["'half\\xed\\xa0\\x80' was left out: its name is no text of Unicode"], ran
     for capsule in capsules(place):
         ran = hotcell("findings", "repro", capsule.stem, "--times", "1", cwd=place)
         assert ran.code == 1 and ran.out.startswith(b"reproduced: "), ran

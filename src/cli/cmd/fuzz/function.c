@@ -268,12 +268,12 @@ static int print_json(const struct outcome *outcome)
 	strings_json(&it->kept.fresh, &json);
 	json_key(&json, "fixed");
 	strings_json(&outcome->result->fixed, &json);
-	json_key(&json, "gone");
+	json_key(&json, "resolved_suppressed");
 	strings_json(&outcome->result->gone, &json);
-	json_key(&json, "gaps");
+	json_key(&json, "limitations");
 	strings_json(&outcome->result->gaps, &json);
 	json_put_string(&json, "gate", it->cli->fail_on);
-	json_put_uint(&json, "over", outcome->over);
+	json_put_uint(&json, "above_threshold", outcome->over);
 	json_put_int(&json, "exit", outcome->code);
 	json_close(&json, '}');
 	buf_char(&json.out, '\n');
@@ -299,9 +299,9 @@ static void put_problems(const struct outcome *outcome, struct buf *out)
 	for (size_t i = 0; i < outcome->result->fixed.count; i++)
 		buf_fmt(out, "%sfixed: %s\n", i ? "" : "\n", outcome->result->fixed.items[i]);
 	for (size_t i = 0; i < outcome->result->gone.count; i++)
-		buf_fmt(out, "gone, and still suppressed: %s\n", outcome->result->gone.items[i]);
+		buf_fmt(out, "resolved, and still suppressed: %s\n", outcome->result->gone.items[i]);
 	for (size_t i = 0; i < outcome->result->gaps.count; i++) {
-		buf_str(out, "remark: ");
+		buf_str(out, "limitation: ");
 		term_line(outcome->result->gaps.items[i], strlen(outcome->result->gaps.items[i]), LINE_SHOWN, out);
 		buf_char(out, '\n');
 	}

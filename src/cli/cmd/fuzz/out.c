@@ -37,14 +37,14 @@ static const struct strings *remarks_of(const struct fuzz_outcome *outcome)
 	return target_remarks(outcome->setup->target);
 }
 
-/* What was not fuzzed, without what the target's own remarks say. */
-static void gaps_of(const struct fuzz_outcome *outcome, struct strings *ret)
+/* What was not fuzzed, or not as it could be: each once. */
+static void limitations_of(const struct fuzz_outcome *outcome, struct strings *ret)
 {
-	const struct strings *const lists[] = {&outcome->setup->gaps, &outcome->result->gaps};
+	const struct strings *const lists[] = {&outcome->setup->gaps, &outcome->result->gaps, remarks_of(outcome)};
 
 	for (size_t at = 0; at < ARRAY_LEN(lists); at++)
 		for (size_t i = 0; i < lists[at]->count; i++)
-			if (!strings_have(remarks_of(outcome), lists[at]->items[i]))
+			if (!strings_have(ret, lists[at]->items[i]))
 				strings_add(ret, lists[at]->items[i]);
 }
 
@@ -85,15 +85,13 @@ static void put_totals(const struct fuzz_outcome *outcome, struct json *json)
 	json_close(json, ']');
 }
 
-static void put_gaps(const struct fuzz_outcome *outcome, struct json *json)
+static void put_limitations(const struct fuzz_outcome *outcome, struct json *json)
 {
-	own(strings_done) struct strings gaps = {0};
+	own(strings_done) struct strings limitations = {0};
 
-	gaps_of(outcome, &gaps);
-	json_key(json, "gaps");
-	strings_json(&gaps, json);
-	json_key(json, "remarks");
-	strings_json(remarks_of(outcome), json);
+	limitations_of(outcome, &limitations);
+	json_key(json, "limitations");
+	strings_json(&limitations, json);
 }
 
 static int print_json(const struct fuzz_outcome *outcome)
@@ -105,7 +103,7 @@ static int print_json(const struct fuzz_outcome *outcome)
 	json_open(&json, '{');
 	json_put_string(&json, "version", HOTCELL_VERSION);
 	json_put_string(&json, "target", target_name(setup->target));
-	json_put_string(&json, "says", target_version(setup->target));
+	json_put_string(&json, "server_version", target_version(setup->target));
 	json_put_string(&json, "kind", setup->kind);
 	json_put_string(&json, "backend", setup->backend);
 	json_put_string(&json, "seed", seed);
@@ -122,11 +120,11 @@ static int print_json(const struct fuzz_outcome *outcome)
 	strings_json(outcome->fresh, &json);
 	json_key(&json, "fixed");
 	strings_json(&outcome->result->fixed, &json);
-	json_key(&json, "gone");
+	json_key(&json, "resolved_suppressed");
 	strings_json(&outcome->result->gone, &json);
-	put_gaps(outcome, &json);
+	put_limitations(outcome, &json);
 	json_put_string(&json, "gate", setup->cli->fail_on);
-	json_put_uint(&json, "over", outcome->over);
+	json_put_uint(&json, "above_threshold", outcome->over);
 	json_put_int(&json, "exit", outcome->code);
 	json_close(&json, '}');
 	buf_char(&json.out, '\n');
@@ -185,18 +183,17 @@ static int print_text(const struct fuzz_outcome *outcome)
 {
 	own(freep) char *folder = fuzz_store_shown(outcome->setup->store_folder);
 	const struct findings findings = fuzz_findings(outcome->list, outcome->count, "hotcell fuzz", NULL, folder);
-	own(strings_done) struct strings gaps = {0};
+	own(strings_done) struct strings limitations = {0};
 	own(buf_done) struct buf out = {0};
 
-	gaps_of(outcome, &gaps);
+	limitations_of(outcome, &limitations);
 	fuzz_view_subjects(&outcome->result->totals, 0, 0, &out);
 	fuzz_put_findings(&findings, &out);
 	if (outcome->result->fixed.count + outcome->result->gone.count)
 		buf_char(&out, '\n');
 	put_lines("fixed: ", &outcome->result->fixed, &out);
-	put_lines("gone, and still suppressed: ", &outcome->result->gone, &out);
-	put_lines("not fuzzed: ", &gaps, &out);
-	put_lines("remark: ", remarks_of(outcome), &out);
+	put_lines("resolved, and still suppressed: ", &outcome->result->gone, &out);
+	put_lines("limitation: ", &limitations, &out);
 	put_verdict(outcome, &out);
 	return fuzz_print(&out, outcome->setup->cli->sarif, NULL);
 }
@@ -205,11 +202,10 @@ static int write_sarif(const struct fuzz_outcome *outcome)
 {
 	own(freep) char *folder = fuzz_store_shown(outcome->setup->store_folder);
 	own(freep) char *title = xfmt("hotcell fuzz: %s", target_name(outcome->setup->target));
-	own(strings_done) struct strings gaps = {0};
+	own(strings_done) struct strings limitations = {0};
 
-	strings_copy(&gaps, &outcome->setup->gaps, SIZE_MAX);
-	strings_copy(&gaps, &outcome->result->gaps, SIZE_MAX);
-	const struct findings findings = fuzz_findings(outcome->list, outcome->count, title, &gaps, folder);
+	limitations_of(outcome, &limitations);
+	const struct findings findings = fuzz_findings(outcome->list, outcome->count, title, &limitations, folder);
 	return fuzz_write_sarif(&findings, outcome->setup->cli->sarif);
 }
 
