@@ -24,7 +24,7 @@
 #define DICT_MAX ((size_t)4 << 20)
 #define MARGIN_MS UINT64_C(3600000) /* of a cell's life beyond the exploring: what was found is replayed and made small */
 #define DAY_MS UINT64_C(86400000)
-#define STORE_NAME "examples"
+#define STORE_NAME "findings"
 #define SHOWN_ELSE "/srv/project"
 
 void fuzz_setup_done(struct fuzz_setup *it)

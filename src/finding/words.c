@@ -145,7 +145,7 @@ void finding_capsule(const struct finding *finding, const char *folder, struct b
 
 void finding_command(const struct finding *finding, const char *capsule_folder, struct buf *out)
 {
-	static const char own_folder[] = "/examples";
+	static const char own_folder[] = "/findings";
 	size_t len = capsule_folder ? strlen(capsule_folder) : 0, tail = sizeof(own_folder) - 1;
 
 	buf_str(out, "hotcell findings repro ");

@@ -4,7 +4,7 @@
 
 #include "finding/store.h"
 
-#define FINDING_FOLDER ".hotcell/examples" /* in a project, if nobody says otherwise */
+#define FINDING_FOLDER ".hotcell/findings" /* in a project, if nobody says otherwise */
 
 struct findings {
 	const struct finding *const *list; /* by severity, then id */
@@ -12,7 +12,7 @@ struct findings {
 	const char *title; /* "hotcell fuzz mcp: server-git"; for HTML and Markdown */
 	const char *version; /* of hotcell */
 	const struct strings *gaps; /* what was not fuzzed; may be NULL */
-	const char *capsule_folder; /* how a capsule is named in commands: ".hotcell/examples" */
+	const char *capsule_folder; /* how a capsule is named in commands: ".hotcell/findings" */
 	int64_t now;
 	bool color; /* of the table: it goes to a terminal */
 };

@@ -78,7 +78,7 @@ struct fuzz_progress {
 	uint64_t unseen; /* effects that were too many to be looked at */
 	unsigned findings, fresh, flaky, unconfirmed; /* unconfirmed: surprises that never came again */
 	unsigned counted; /* findings that max_findings is about */
-	const char *doing; /* "retrying known examples", "exploring", "making smaller", ... */
+	const char *doing; /* "reproducing known findings", "exploring", "minimising", ... */
 };
 
 enum fuzz_end {

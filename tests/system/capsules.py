@@ -27,10 +27,10 @@ def make(oracle="canary", subject="read_file", frame="read (server.py)", **more)
 
 def put(folder, *capsules):
     """Into the findings of the state folder, which is made; returns their ids."""
-    examples = folder / "examples"
-    examples.mkdir(parents=True, exist_ok=True)
+    findings = folder / "findings"
+    findings.mkdir(parents=True, exist_ok=True)
     os.chmod(folder, 0o700)
     for capsule in capsules:
-        (examples / f"{capsule['id']}.json").write_text(json.dumps(capsule))
+        (findings / f"{capsule['id']}.json").write_text(json.dumps(capsule))
     trust(folder)
     return [capsule["id"] for capsule in capsules]

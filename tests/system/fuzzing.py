@@ -68,12 +68,12 @@ def found(ran):
 
 
 def capsules(folder):
-    return sorted((folder / ".hotcell" / "examples").glob("*.json"))
+    return sorted((folder / ".hotcell" / "findings").glob("*.json"))
 
 
 def core_shows(state, finding):
     """The frames of the core that is kept beside a finding, as gdb has them."""
-    folder = state / "examples" / finding["id"]
+    folder = state / "findings" / finding["id"]
     assert finding["core"] and (folder / "core").stat().st_mode & 0o777 == 0o600, finding
     assert (folder / "core").stat().st_blocks * 512 < 64 << 20  # and not all that a sanitizer reserves
     return subprocess.run(["gdb", "-nx", "-batch", "-ex", "bt", folder / "program", folder / "core"], stdout=subprocess.PIPE,

@@ -168,12 +168,12 @@ def test_what_is_known_is_tried_first_and_what_is_gone_is_fixed(tmp_path):
 def test_a_finding_has_files_and_is_made_smaller_later(tmp_path):
     (tmp_path / "t.py").write_text("def f(data: bytes):\n    if b'!' in data:\n        raise KeyError('mark')\n")
     (finding,) = fuzz(tmp_path, "t.py:f", "--max-execs", "20000", code=1)["findings"]
-    folder = tmp_path / ".hotcell" / "examples" / finding["id"]
+    folder = tmp_path / ".hotcell" / "findings" / finding["id"]
     assert (folder / "input").read_bytes() == base64.b64decode(finding["input"])
     assert "KeyError: 'mark'" in (folder / "report.txt").read_text()
     shown = hotcell("findings", "show", finding["id"], cwd=tmp_path)
-    assert f"files          .hotcell/examples/{finding['id']}: input".encode() in shown.out
-    assert run(tmp_path, "findings", "list")["files"] == {finding["id"]: f".hotcell/examples/{finding['id']}"}
+    assert f"files          .hotcell/findings/{finding['id']}: input".encode() in shown.out
+    assert run(tmp_path, "findings", "list")["files"] == {finding["id"]: f".hotcell/findings/{finding['id']}"}
     capsule = folder.with_suffix(".json")
     large = {**finding, "found": None, "input": base64.b64encode(b"x" * 300 + b"!" + b"y" * 300).decode()}
     capsule.write_text(json.dumps(large))

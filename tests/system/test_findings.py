@@ -103,16 +103,16 @@ def test_show_tells_all_of_one(project):
     text = findings(folder, "show", by["canary"][:5]).out.decode()
     for part in (by["canary"], "critical (9.5): ", "CWE-22", "server.py:17", "5 of 5 times", "token 6f1c",
                  '{"path": "../../etc/passwd"}', '{"path": "....//', "python3 server.py", "--memory=64M", "API_KEY", "18446744073709551615",
-                 f"hotcell findings repro {by['canary']}\n", f".hotcell/examples/{by['canary']}.json"):
+                 f"hotcell findings repro {by['canary']}\n", f".hotcell/findings/{by['canary']}.json"):
         assert part in text
     for name, each in by.items():
         shown = findings(folder, "show", each).out.decode()
         assert not re.search(r"[\x00-\x09\x0b-\x1f\x7f-\x9f]", shown), name
-        kept = json.loads((folder / ".hotcell" / "examples" / f"{each}.json").read_text())
+        kept = json.loads((folder / ".hotcell" / "findings" / f"{each}.json").read_text())
         told = json.loads(findings(folder, "show", "--json", each).out)
         assert {key: told[key] for key in kept} == kept
     file = folder / "mailed.json"
-    file.write_bytes((folder / ".hotcell" / "examples" / f"{by['canary']}.json").read_bytes())
+    file.write_bytes((folder / ".hotcell" / "findings" / f"{by['canary']}.json").read_bytes())
     for word in (file, "mailed.json", "./mailed.json"):
         text = findings(folder, "show", word).out.decode()
         assert by["canary"] in text and text.endswith(f"capsule        {word}\nagain          'hotcell repro' with that file\n")
@@ -124,7 +124,7 @@ def test_the_folder_below_finds_the_same(project):
     assert ids(folder / "src") == ids(folder)
     assert f"--state {folder}/.hotcell {by['canary']}" in findings(folder / "src", "show", by["canary"]).out.decode()
     log = json.loads(findings(folder / "src", "export").out)
-    assert {place_of(each) for each in log["runs"][0]["results"]} >= {"server.py", f".hotcell/examples/{by['crash']}.json"}
+    assert {place_of(each) for each in log["runs"][0]["results"]} >= {"server.py", f".hotcell/findings/{by['crash']}.json"}
 
 
 # ---- formats ----
@@ -144,7 +144,7 @@ def test_sarif_is_what_the_schema_and_a_code_host_want(project):
     assert set(results) == set(by.values()) - {by["fixed"]}
     assert place_of(results[by["canary"]]) == "server.py"
     for name in ("crash", "suppressed"):
-        assert place_of(results[by[name]]) == f".hotcell/examples/{by[name]}.json"
+        assert place_of(results[by[name]]) == f".hotcell/findings/{by[name]}.json"
     assert not any(re.match(r"[a-z]+:|/|\.\./", place_of(each)) for each in results.values())
     assert results[by["suppressed"]]["suppressions"][0]["status"] == "accepted" and results[by["ended"]]["suppressions"] == []
     assert len({each["partialFingerprints"]["primaryLocationLineHash"] for each in results.values()}) == 5
@@ -262,7 +262,7 @@ def test_what_is_in_the_baseline_stops_nothing(project, format):
     capsules.put(folder / ".hotcell", capsules.make("command", "shell"))
     ran = findings(folder, "export", "--out", "x", "--fail-on", "any", "--baseline", "before", code=1)
     assert "hotcell: 1 finding is at or above 'any' and not in the baseline" in ran.own
-    one = folder / ".hotcell" / "examples" / f"{by['crash']}.json"
+    one = folder / ".hotcell" / "findings" / f"{by['crash']}.json"
     assert "hotcell: 2 findings are" in findings(folder, "export", "--out", "x", "--fail-on", "error", "--baseline", one, code=1).err.decode()
 
 
@@ -310,10 +310,10 @@ def test_a_suppression_ends_on_its_day(project):
 
 def test_a_suppression_without_a_reason_is_none(project):
     folder, by = project
-    before = (folder / ".hotcell" / "examples" / f"{by['canary']}.json").read_bytes()
+    before = (folder / ".hotcell" / "findings" / f"{by['canary']}.json").read_bytes()
     for words in ((), ("--reason", " \t"), ("--reason", "x" * 1001), ("--undo", "--reason", "x"), ("--undo", "--until", "1d"), ("--undo",)):
         refused(hotcell("findings", "suppress", by["canary"], *words, cwd=folder), (2,))
-    assert (folder / ".hotcell" / "examples" / f"{by['canary']}.json").read_bytes() == before
+    assert (folder / ".hotcell" / "findings" / f"{by['canary']}.json").read_bytes() == before
 
 
 # ---- what can go wrong ----
@@ -341,36 +341,36 @@ def test_bad_words_are_refused(project):
 
 def test_what_is_no_finding_is_left_alone_and_told(project):
     folder, by = project
-    examples = folder / ".hotcell" / "examples"
+    findings = folder / ".hotcell" / "findings"
     names = [f"{i:016x}.json" for i in range(6)]
-    os.mkfifo(examples / names[0])
-    (examples / names[1]).symlink_to(f"{by['canary']}.json")
-    (examples / names[2]).mkdir()
-    (examples / names[3]).write_bytes(b"\x1b[31m{")
-    (examples / names[4]).write_bytes((examples / f"{by['canary']}.json").read_bytes())
-    (examples / names[5]).write_text(json.dumps({**capsules.make(), "subject": "another"}))
-    (examples / "notes.txt").write_text("of somebody else")
+    os.mkfifo(findings / names[0])
+    (findings / names[1]).symlink_to(f"{by['canary']}.json")
+    (findings / names[2]).mkdir()
+    (findings / names[3]).write_bytes(b"\x1b[31m{")
+    (findings / names[4]).write_bytes((findings / f"{by['canary']}.json").read_bytes())
+    (findings / names[5]).write_text(json.dumps({**capsules.make(), "subject": "another"}))
+    (findings / "notes.txt").write_text("of somebody else")
     before = ids(folder)
     ran = findings(folder, "list")
     assert len(before) == 4 and sum(line.startswith("hotcell: left alone: ") for line in ran.own) == 6, ran
     assert not re.search(rb"[\x00-\x09\x0b-\x1f]", ran.err)
-    assert sorted(each.name for each in examples.iterdir() if each.name in names) == names
+    assert sorted(each.name for each in findings.iterdir() if each.name in names) == names
     for name in set(names) - {names[4]}: # which is whole, and only has the wrong name
-        refused(hotcell("findings", "show", examples / name, cwd=folder), (2,))
+        refused(hotcell("findings", "show", findings / name, cwd=folder), (2,))
 
 
 def test_a_folder_that_cannot_be_read_is_an_error(place):
     state = place / ".hotcell"
     state.mkdir(mode=0o700)
     harness.trust(state)
-    (state / "examples").write_text("")
+    (state / "findings").write_text("")
     refused(hotcell("findings", "list", cwd=place), (2,))
-    (state / "examples").unlink()
+    (state / "findings").unlink()
     (place / "elsewhere").mkdir()
-    (state / "examples").symlink_to(place / "elsewhere")
+    (state / "findings").symlink_to(place / "elsewhere")
     assert "is a symbolic link" in refused(hotcell("findings", "list", cwd=place), (2,))
-    (state / "examples").unlink()
-    (state / "examples").mkdir(mode=0)
+    (state / "findings").unlink()
+    (state / "findings").mkdir(mode=0)
     if not IS_ROOT:
         refused(hotcell("findings", "list", cwd=place), (125,))
     state.chmod(0o777)
@@ -387,7 +387,7 @@ import capsules
 from pathlib import Path
 state = Path(sys.argv[3])
 id, = capsules.put(state, capsules.make())
-kept = (state / "examples" / f"{id}.json").read_bytes()
+kept = (state / "findings" / f"{id}.json").read_bytes()
 with open(state / "filler", "wb", 0) as filler:
     try:
         while True:
@@ -397,8 +397,8 @@ with open(state / "filler", "wb", 0) as filler:
 for words in (("suppress", id, "--reason", "r"), ("export", "--out", str(state / "x.sarif"))):
     ran = subprocess.run([sys.argv[1], "findings", *words, "--state", str(state)], capture_output=True)
     assert ran.returncode == 125 and b"No space left" in ran.stderr, ran
-assert (state / "examples" / f"{id}.json").read_bytes() == kept
-assert sorted(os.listdir(state)) == ["examples", "filler"] and os.listdir(state / "examples") == [f"{id}.json"]
+assert (state / "findings" / f"{id}.json").read_bytes() == kept
+assert sorted(os.listdir(state)) == ["filler", "findings"] and os.listdir(state / "findings") == [f"{id}.json"]
 """
     done = subprocess.run(["python3", "-c", script, harness.HOTCELL, harness.ROOT / "tests" / "system", state], capture_output=True,
                           preexec_fn=small_disk(state))
@@ -434,7 +434,7 @@ def test_the_report_of_a_campaign_has_the_findings_of_the_project(project):
         assert part in page.text
     assert ("href", "#findings") in page.attributes and by["fixed"] not in page.text
     for each in by.values():
-        (folder / ".hotcell" / "examples" / f"{each}.json").unlink()
+        (folder / ".hotcell" / "findings" / f"{each}.json").unlink()
     page = check_page(hotcell("report", "-o", "-", "night", cwd=folder).out.decode())
     assert "Findings" not in page.text
 

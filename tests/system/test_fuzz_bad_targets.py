@@ -242,14 +242,14 @@ def test_two_runs_at_once_share_a_state_and_do_not_disturb_each_other(tmp_path):
     assert [process.returncode for process in both] == [1, 1], results
     ids = {finding["id"] for result in results for finding in result["findings"]}
     assert len(ids) == 1 and all(len(result["findings"]) == 1 for result in results)
-    assert [each.name for each in (tmp_path / ".hotcell" / "examples").glob("*.json")] == [f"{ids.pop()}.json"]
+    assert [each.name for each in (tmp_path / ".hotcell" / "findings").glob("*.json")] == [f"{ids.pop()}.json"]
     assert runs(tmp_path) == []
 
 
 def test_an_interrupt_ends_it_and_what_was_found_is_told_and_kept(tmp_path):
     (tmp_path / "t.py").write_text("def f(x: str):\n    if len(x) == 1:\n        raise KeyError(x)\n")
     with start(tmp_path, "t.py:f", "--json", "--quiet", "--duration", "100s") as process:
-        wait_until(lambda: list((tmp_path / ".hotcell" / "examples").glob("*.json")))
+        wait_until(lambda: list((tmp_path / ".hotcell" / "findings").glob("*.json")))
         process.send_signal(signal.SIGINT)
         out, err = process.communicate(timeout=30)
     assert process.returncode == 130, err

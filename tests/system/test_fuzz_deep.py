@@ -123,7 +123,7 @@ def area(kind, sizes):
     assert json.loads(finding["input"]) == {"kind": "square", "sizes": [0, 0, 0]}
     assert result["tools"][0]["rejected"] > 0 and result["tools"][0]["ok"] > 0
     again(tmp_path, finding)
-    capsule = tmp_path / ".hotcell" / "examples" / f"{finding['id']}.json"
+    capsule = tmp_path / ".hotcell" / "findings" / f"{finding['id']}.json"
     ran = hotcell("repro", "--trust", "--json", capsule, cwd=tmp_path, timeout=100)
     assert ran.code == 1 and json.loads(ran.out)["verdict"] == "reproduced", ran
     (tmp_path / "t.py").write_text("def area(kind, sizes): return 0\n")

@@ -182,7 +182,7 @@ def test_a_bug_found_without_a_sandbox_is_the_same_in_a_cell(tmp_path):
     finding = bare(tmp_path, "c", "waterfall.c")
     refused = hotcell("findings", "repro", finding["id"], cwd=tmp_path, timeout=60)
     assert refused.code == 2 and b"--no-sandbox" in refused.err and b"--trust" in refused.err, refused
-    (capsule,) = (tmp_path / ".hotcell" / "examples").glob("*.json")
+    (capsule,) = (tmp_path / ".hotcell" / "findings").glob("*.json")
     celled = json.loads(capsule.read_text())
     celled["flags"].remove("--no-sandbox")
     put(tmp_path, "celled.json", json.dumps(celled))

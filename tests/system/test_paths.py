@@ -273,7 +273,7 @@ def test_findings(place, state, words):
 def test_a_capsule_behind_a_link_is_not_read(place, state):
     foreign = capsules.make(message=TOKEN)
     (place / "foreign.json").write_text(json.dumps(foreign))
-    (state / ".hotcell" / "examples" / f"{foreign['id']}.json").symlink_to(place / "foreign.json")
+    (state / ".hotcell" / "findings" / f"{foreign['id']}.json").symlink_to(place / "foreign.json")
     for words in (("findings", "list"), ("findings", "list", "--json"), ("findings", "export", "--format", "sarif"), ("report", "-o", "-")):
         ran = hotcell(*words, cwd=state)
         assert TOKEN.encode() not in ran.out and foreign["id"].encode() not in ran.out, ran
@@ -299,7 +299,7 @@ def stored_or_told(place, ran, folder):
     return capsule
 
 
-@pytest.mark.parametrize("what", ["capsule", "examples"])
+@pytest.mark.parametrize("what", ["capsule", "findings"])
 def test_a_finding_that_cannot_be_stored_is_not_lost(place, monkeypatch, what):
     project, outside = place / "project", place / "outside"
     project.mkdir()
@@ -307,11 +307,11 @@ def test_a_finding_that_cannot_be_stored_is_not_lost(place, monkeypatch, what):
     fuzzing.tool(project, fuzzing.FAULTY)
     assert fuzzing.fuzz_tool(project, "--quiet").code == 1
     (capsule, *_) = fuzzing.capsules(project)
-    shutil.rmtree(project / ".hotcell" / "examples")
+    shutil.rmtree(project / ".hotcell" / "findings")
     outside.mkdir()
     before = seen(outside)
     if what == "capsule":
-        (project / ".hotcell" / "examples").mkdir()
+        (project / ".hotcell" / "findings").mkdir()
         capsule.symlink_to(outside / "nowhere")
     else:
         (project / "swap").mkdir()
@@ -321,7 +321,7 @@ def test_a_finding_that_cannot_be_stored_is_not_lost(place, monkeypatch, what):
         (project / "link.py").write_text(script)
         with Live("tool", "--schema", "schema.json", "--max-calls", "12", *fuzzing.QUICK, "--json", "--", "python3", "tool.py", verb="fuzz",
                   cwd=project) as live:
-            os.symlink(outside, project / ".hotcell" / "examples")
+            os.symlink(outside, project / ".hotcell" / "findings")
             code = live.process.wait(100)
             live.finish()
             ran = harness.Ran(code, bytes(live.out), bytes(live.err))

@@ -148,7 +148,7 @@ def test_a_folder_that_was_removed_and_made_anew_is_another_even_with_its_inode(
         shutil.rmtree(place / "fuzz")
         shutil.rmtree(state)
         state.mkdir(mode=0o700)
-        (state / "examples").mkdir()
+        (state / "findings").mkdir()
         same = state.stat().st_ino == was
         assert SAYS in refused(hotcell("findings", "list", cwd=place, env=env))
         shutil.rmtree(state)
@@ -157,9 +157,9 @@ def test_a_folder_that_was_removed_and_made_anew_is_another_even_with_its_inode(
 
 
 MAKES = {
-    "made": "mkdir -p /p/.hotcell/examples",
+    "made": "mkdir -p /p/.hotcell/findings",
     "renamed": "mkdir -p /p/x/examples; mv /p/x /p/.hotcell",
-    "below": "mkdir -p /p/sub/.hotcell/examples",
+    "below": "mkdir -p /p/sub/.hotcell/findings",
     "with links": "mkdir /p/.hotcell; ln -s /etc /p/.hotcell/cache",
 }
 
@@ -190,7 +190,7 @@ def test_no_state_is_made_where_a_live_cell_could_write_to_it(place, env):
             assert f"has '{project}' mounted read-write" in refused(campaign(folder, *one, env=env)), folder
         assert f"has '{project}' mounted read-write" in refused(campaign(place, "--state", project / "new", *one, env=env))
         (project / ".hotcell").mkdir(exist_ok=True)
-        (project / ".hotcell" / "examples").mkdir()
+        (project / ".hotcell" / "findings").mkdir()
         assert "mounted read-write" in refused(hotcell("trust", project, env=env))
         shutil.rmtree(project / ".hotcell")
         assert campaign(place, "--state", "elsewhere", *one, env=env).code == 0
@@ -364,7 +364,7 @@ def test_a_cell_cannot_make_the_record_before_hotcell_does(place, env):
 
 def test_what_cannot_be_trusted_is_refused_with_the_reason(place, env):
     project = place / "project"
-    capsules_of = project / ".hotcell" / "examples"
+    capsules_of = project / ".hotcell" / "findings"
     capsules_of.mkdir(parents=True)
     (project / ".hotcell").chmod(0o777)
     assert "written by others" in refused(hotcell("trust", project, env=env))

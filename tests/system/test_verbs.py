@@ -76,7 +76,7 @@ TABLE = {  # words after the verb, exit code, what stdout or stderr has
     "findings repro": ("FINDING", 1, ""),
     "findings minimise": ("FINDING", 0, ""),
     "findings suppress": ("FINDING --reason known", 0, ""),
-    "repro": (".hotcell/examples/FINDING.json", 1, ""),
+    "repro": (".hotcell/findings/FINDING.json", 1, ""),
     "status": ("", 0, "three"),
     "report": ("three --output page.html", 0, ""),
     "metrics": ("", 0, "hotcell_"),

@@ -184,7 +184,7 @@ static void one_finding_is_told_whole(void **state)
 	finding.found = xstrdup("{\"path\": \"a/../..\"}");
 	finding.file = xstrdup("server.py");
 	finding.line = 7;
-	finding_write(&finding, ".hotcell/examples", NOW, &out);
+	finding_write(&finding, ".hotcell/findings", NOW, &out);
 	static const char *const parts[] = {"Something outside of its reach was read", "read of files", "critical (9.5): the token is nowhere",
 		"CWE-22", "server.py:7", "5 of 5 times", "the token is in the answer", "{\"path\": \"..\"}",
 		"{\"path\": \"a/../..\"}", "python3 'my server.py'", "API_KEY", "18446744073709551615", "hotcell findings repro "};
@@ -199,7 +199,7 @@ static void the_command_names_the_state_folder_where_that_is_needed(void **state
 		const char *folder, *words;
 	} cases[] = {
 		{NULL, "hotcell findings repro "},
-		{".hotcell/examples", "hotcell findings repro "},
+		{".hotcell/findings", "hotcell findings repro "},
 		{"/srv/it/examples", "hotcell findings repro --state /srv/it "},
 		{"my own/examples", "hotcell findings repro --state 'my own' "},
 	};
@@ -374,7 +374,7 @@ static void a_place_is_inside_of_the_project(void **state)
 		own(finding_done) struct finding finding = example("canary", "read", "m");
 		own(value_done) struct value top = {0};
 		own(buf_done) struct buf out = {0};
-		own(freep) char *fallback = xfmt(".hotcell/examples/%s.json", finding.id);
+		own(freep) char *fallback = xfmt(".hotcell/findings/%s.json", finding.id);
 		finding.file = cases[i].file ? xstrdup(cases[i].file) : NULL;
 		finding.line = cases[i].line;
 		write_one(&finding, FINDINGS_SARIF, &out);

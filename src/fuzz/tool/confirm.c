@@ -553,7 +553,7 @@ void confirm_pending(struct explorer *explorer)
 	while (explorer->pending_count && !explorer_is_over(explorer) && !explorer_is_enough(explorer) && is_due(explorer)) {
 		own(surprise_done) struct surprise surprise = pending_take(explorer);
 		uint64_t began = clock_now();
-		(void)explorer_tick(explorer, "making smaller");
+		(void)explorer_tick(explorer, "minimising");
 		confirm_one(explorer, &surprise);
 		explorer->again_ns += clock_now() - began;
 	}

@@ -216,7 +216,7 @@ void confirm_known(struct explorer *explorer)
 			const struct finding *finding = &known->items[i];
 			if (!is_of(explorer, finding) || (strcmp(finding->oracle, "hang") == 0) != hangs)
 				continue;
-			if (explorer_tick(explorer, "retrying known examples") || explorer_is_enough(explorer) || explorer_open_again(explorer) < 0)
+			if (explorer_tick(explorer, "reproducing known findings") || explorer_is_enough(explorer) || explorer_open_again(explorer) < 0)
 				return;
 			if (tried++ && is_over(&it))
 				it.late++;

@@ -137,6 +137,6 @@ int fuzz_minimise(const struct fuzz_options *options, struct finding *finding, b
 	*ret_smaller = false;
 	explorer_init(&explorer, options, &result, err);
 	explorer.grace_ns = options->duration_ns ? options->duration_ns : explorer.grace_ns;
-	result.totals.doing = "making smaller";
+	result.totals.doing = "minimising";
 	return minimise(&explorer, finding, ret_smaller);
 }

@@ -104,7 +104,7 @@ static int attack_control(int argc, char **argv)
 /* state FOLDER: to leave a state folder there for whoever comes next, as hotcell makes them */
 static int attack_state(int argc, char **argv)
 {
-	if (argc != 1 || chdir(argv[0]) < 0 || mkdir(".hotcell", 0700) < 0 || mkdir(".hotcell/examples", 0700) < 0)
+	if (argc != 1 || chdir(argv[0]) < 0 || mkdir(".hotcell", 0700) < 0 || mkdir(".hotcell/findings", 0700) < 0)
 		return 99;
 	got_text("left", "all");
 	return 0;

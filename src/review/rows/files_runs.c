@@ -256,14 +256,14 @@ void files_state(struct review_try *try)
 	const char *const trust[] = {try->options->hotcell, "trust", state, NULL};
 	own(buf_done) struct buf said = {0};
 
-	props_file(try, "kept/examples/capsule.json", "{token}", 0644);
+	props_file(try, "kept/findings/capsule.json", "{token}", 0644);
 	try->enter = props_record;
 	if (try_host(try, trust, &said) != 0) {
 		try_failed(try, "the state folder could not be recorded: %.200s", buf_text(&try->err));
 		return;
 	}
-	attempt(try, "paths read {shown}/kept/examples/capsule.json", "--mount {dir}:/shown:rw");
-	attempt(try, "paths read {shown}/kept/examples/capsule.json", "--mount {dir}:/shown:rw --no-default-hide");
+	attempt(try, "paths read {shown}/kept/findings/capsule.json", "--mount {dir}:/shown:rw");
+	attempt(try, "paths read {shown}/kept/findings/capsule.json", "--mount {dir}:/shown:rw --no-default-hide");
 	attempt(try, "paths read /shown/states", "--mount {dir}/hotcell:/shown");
 	at_least(try, 3);
 }

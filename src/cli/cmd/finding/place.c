@@ -10,7 +10,7 @@
 #include "cli/core/cli.h"
 #include "report/findings.h"
 
-#define FOLDER "examples"
+#define FOLDER "findings"
 #define TOLD_MAX 10
 #define TEXT_SHOWN 300
 

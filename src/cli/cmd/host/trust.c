@@ -29,7 +29,7 @@ struct trust_options {
 
 /* What hotcell puts into a state folder; the first two no project has. */
 static const char *const contents[] = {"ledger.db", "audit.jsonl", "audit.head", "campaigns",
-	"examples", "corpus", "functions", "fuzz", "cache", "engines", ".gitignore", ".", "..",
+	"findings", "corpus", "functions", "fuzz", "cache", "engines", ".gitignore", ".", "..",
 	NULL};
 #define CONTENTS_SURE 2
 #define CONTENTS_ANY 10 /* those that say something: each project has a .gitignore */
@@ -44,7 +44,7 @@ static size_t content_at(const char *name)
 }
 
 /* Whatever it is called: by a name that is sure, or if there is nothing else in it. A project, too,
- * may have examples and a cache. */
+ * may have findings and a cache. */
 static bool is_state(int folder)
 {
 	int again = openat(folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -141,7 +141,7 @@ static uint64_t count_in(int folder, const char *name)
 		return 0;
 	fd = -1;
 	for (struct dirent *entry; (entry = readdir(dir)) != NULL;)
-		count += entry->d_name[0] != '.' && (strcmp(name, "examples") != 0 || strstr(entry->d_name, ".json"));
+		count += entry->d_name[0] != '.' && (strcmp(name, "findings") != 0 || strstr(entry->d_name, ".json"));
 	(void)closedir(dir);
 	return count;
 }
@@ -252,7 +252,7 @@ static int show_state(int folder, const char *path, struct shown *shown, struct 
 {
 	static const struct {
 		const char *name, *what;
-	} counted[] = {{"examples", "findings, which 'hotcell repro' tries again in cells"}, {"corpus", "corpora"},
+	} counted[] = {{"findings", "findings, which 'hotcell repro' tries again in cells"}, {"corpus", "corpora"},
 		{"functions", "histories of coverage"}, {"cache", "caches of builds, which cells that build can write"},
 		{"engines", "engines, which are not taken from here: --engine names one"}};
 
