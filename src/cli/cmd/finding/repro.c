@@ -93,7 +93,7 @@ static int take_flags(struct again *it, struct err *err)
 	for (size_t i = 0; i < finding->flags.count; i++) {
 		if (flag_take(finding->flags.items[i]) == FLAG_NOT_KEPT) {
 			term_line(finding->flags.items[i], strlen(finding->flags.items[i]), 120, &shown);
-			return err_set(err, ERR_USAGE, "the capsule has an option that none can have: '%s'", buf_text(&shown));
+			return err_set(err, ERR_USAGE, "the capsule sets '%s', which no capsule may set, not even with --trust", buf_text(&shown));
 		}
 		take(it, finding->flags.items[i], flag_is_safe(finding->flags.items[i]));
 	}
@@ -165,7 +165,7 @@ static int refuse(const struct again *it, const char *word)
 		missing += gone;
 		term_line(it->refused.items[i], strlen(it->refused.items[i]), LINE_SHOWN, &flag);
 		cli_say(gone ? "it needs %s, which is not there from here: be in the folder that it was found in"
-			     : "it needs %s, which opens the cell and is not taken from a file",
+			     : "it needs %s, which opens the cell, so a capsule alone may not choose it",
 			buf_text(&flag));
 	}
 	if (missing) {
