@@ -108,7 +108,7 @@ static int unicode_read(struct reader *reader, struct buf *out)
 	if (code < 0)
 		return fail(reader, "\\u is not followed by four hexadecimal digits");
 	if (code == 0 && !reader->limits->any_text)
-		return fail(reader, "a text cannot hold the character \\u0000");
+		return fail(reader, "a string cannot hold the character \\u0000");
 	if (code >= 0xd800 && code < 0xe000) {
 		const char *behind = reader->at;
 		long low = -1;
@@ -173,9 +173,9 @@ static int string_read(struct reader *reader, char **ret, size_t *ret_len)
 			return fail(reader, "a quote is opened but not closed");
 		char c = *reader->at;
 		if ((unsigned char)c >= 0x80)
-			return fail(reader, "a text is not UTF-8");
+			return fail(reader, "a string is not UTF-8");
 		if ((unsigned char)c < ' ')
-			return fail(reader, "a text holds the control character 0x%02x; write it as \\u%04x",
+			return fail(reader, "a string holds the control character 0x%02x; write it as \\u%04x",
 				(unsigned)c, (unsigned)c);
 		reader->at++;
 		if (c == '"')

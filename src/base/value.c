@@ -52,9 +52,9 @@ const char *value_kind_name(enum value_kind kind)
 		[VALUE_NULL] = "nothing",
 		[VALUE_BOOL] = "true or false",
 		[VALUE_NUMBER] = "a number",
-		[VALUE_TEXT] = "text",
-		[VALUE_LIST] = "a list",
-		[VALUE_MAP] = "a map",
+		[VALUE_TEXT] = "a string",
+		[VALUE_LIST] = "an array",
+		[VALUE_MAP] = "an object",
 	};
 	return names[kind];
 }

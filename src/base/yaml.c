@@ -153,7 +153,7 @@ static int count_one(struct reader *reader, size_t line)
 static int text_copy(struct reader *reader, size_t line, const char *text, size_t len, char **ret)
 {
 	if (memchr(text, '\0', len))
-		return fail(reader, line, "a text cannot hold the character \\0");
+		return fail(reader, line, "a string cannot hold the character \\0");
 	reader->bytes += len;
 	if (reader->bytes > MAX_TEXT)
 		return fail(reader, line,
@@ -343,8 +343,8 @@ static int key_read(struct reader *reader, const yaml_event_t *event, struct val
 		return fail(reader, line_of(reader, event),
 			"a key must be a plain or quoted word, not %s",
 			event->type == YAML_ALIAS_EVENT                   ? "an alias"
-				: event->type == YAML_MAPPING_START_EVENT ? "a map"
-									  : "a list");
+				: event->type == YAML_MAPPING_START_EVENT ? "an object"
+									  : "an array");
 	if (scalar_read(reader, event, &key) < 0)
 		return -1;
 	for (size_t i = 0; i < map->count; i++) {

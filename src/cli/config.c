@@ -41,7 +41,7 @@ static const char *kind_wanted(const struct cli_option *option)
 {
 	switch (option->kind) {
 	case CLI_FLAG: return "true or false";
-	case CLI_LIST: return "text or a list of text";
+	case CLI_LIST: return "a string or an array of strings";
 	case CLI_SIZE: return "a size such as 512M";
 	case CLI_DURATION: return "a duration such as 15m";
 	case CLI_COUNT:
@@ -49,16 +49,16 @@ static const char *kind_wanted(const struct cli_option *option)
 	case CLI_TEXT:
 	case CLI_OTHER: break;
 	}
-	return "text";
+	return "a string";
 }
 
 static int wrong_kind(
 	struct config *config, const char *key, const struct value *value, const char *wanted)
 {
-	bool quotes = value->kind == VALUE_BOOL && strncmp(wanted, "text", 4) == 0;
+	bool quotes = value->kind == VALUE_BOOL && strncmp(wanted, "a string", 8) == 0;
 	return fail(config, value->line, "'%s' must be %s, not %s%s", key, wanted,
 		value_kind_name(value->kind),
-		quotes ? "; put it in quotes to have it as text" : "");
+		quotes ? "; put it in quotes to have it as a string" : "");
 }
 
 /* ---- words ---- */
@@ -118,7 +118,7 @@ static int pairs_add(struct config *config, const struct form *form,
 			return fail(config, map->key_lines[i],
 				"'%s' cannot be the name of a variable", buf_text(&shown));
 		if (!value->text)
-			return wrong_kind(config, buf_text(&shown), value, "text");
+			return wrong_kind(config, buf_text(&shown), value, "a string");
 		if (value->kind == VALUE_NULL)
 			return fail(config, value->line,
 				"'%s' has no value; write \"\" to set it to nothing",
@@ -152,7 +152,7 @@ static int alert_add(struct config *config, const struct form *form,
 				buf_text(&shown));
 		}
 		if (!is_text(&map->items[i]))
-			return wrong_kind(config, config_alert_keys[at], &map->items[i], "text");
+			return wrong_kind(config, config_alert_keys[at], &map->items[i], "a string");
 		texts[at] = map->items[i].text;
 	}
 	for (size_t i = 0; i < CONFIG_ALERT_REQUIRED; i++) {
@@ -242,7 +242,7 @@ static int command_set(struct config *config, const struct value *value)
 	size_t count = value->kind == VALUE_LIST ? value->count : 1, at = 0;
 
 	if (value->kind == VALUE_MAP)
-		return wrong_kind(config, "command", value, "a list of text, or one text");
+		return wrong_kind(config, "command", value, "an array of strings, or one string");
 	if (count == 0 || (items[0].text && !items[0].text[strspn(items[0].text, " \t\n")]))
 		return fail(config, value->line,
 			"the command is empty: give the name or path of a program");
@@ -253,7 +253,7 @@ static int command_set(struct config *config, const struct value *value)
 	for (size_t i = 0; i < count; i++) {
 		if (!items[i].text)
 			return fail(config, items[i].line,
-				"an item of 'command' must be text, not %s",
+				"an item of 'command' must be a string, not %s",
 				value_kind_name(items[i].kind));
 		if (items[i].kind == VALUE_NULL && !*items[i].text)
 			return fail(config, items[i].line,
@@ -327,7 +327,7 @@ static int keys_take(struct config *config, const struct value *root)
 		return 0;
 	if (root->kind != VALUE_MAP)
 		return fail(config, root->line,
-			"this must be a map of options (name: value), not %s",
+			"this must be an object of options (name: value), not %s",
 			value_kind_name(root->kind));
 	for (size_t i = 0; i < root->count; i++) {
 		if (key_take(config, root, i) < 0)

@@ -162,7 +162,7 @@ static void put_alerts(struct json *json)
 static void put_command(struct json *json)
 {
 	json_put_string(json, "title", "command");
-	json_put_string(json, "description", "what is run: a list of words, or one text for /bin/sh -c");
+	json_put_string(json, "description", "what is run: an array of words, or one string for /bin/sh -c");
 	put_words(json, "type", WORD_TYPES " array");
 	json_put_string(json, "pattern", WORD_PATTERN);
 	json_put_uint(json, "minItems", 1);

@@ -72,7 +72,7 @@ static int add_results(const struct reading *reading, const struct value *run)
 	const struct value *results = run->kind == VALUE_MAP ? value_get(run, "results") : NULL;
 
 	if (!results || results->kind != VALUE_LIST)
-		return results && results->kind != VALUE_NULL ? wrong(reading, results, "'results' is no list") : 0;
+		return results && results->kind != VALUE_NULL ? wrong(reading, results, "'results' is not an array") : 0;
 	for (size_t i = 0; i < results->count; i++) {
 		const struct value *item = &results->items[i];
 		const struct value *prints = item->kind == VALUE_MAP ? value_get(item, "partialFingerprints") : NULL;
@@ -86,7 +86,7 @@ static int add_results(const struct reading *reading, const struct value *run)
 static int add_runs(const struct reading *reading, const struct value *runs)
 {
 	if (runs->kind != VALUE_LIST)
-		return wrong(reading, runs, "'runs' is no list");
+		return wrong(reading, runs, "'runs' is not an array");
 	for (size_t i = 0; i < runs->count; i++)
 		if (add_results(reading, &runs->items[i]) < 0)
 			return -1;

@@ -214,7 +214,7 @@ static int path_read(const struct reading *reading, const struct value *map, con
 static int entry_read(const struct reading *reading, const struct value *map, const char *before, struct manifest_entry *entry)
 {
 	if (map->kind != VALUE_MAP)
-		return fail(reading, map, "an entry must be a map");
+		return fail(reading, map, "an entry must be an object");
 	if (path_read(reading, map, before, entry) < 0 || kind_read(reading, map, entry) < 0)
 		return -1;
 	if (shapes[entry->kind].mode && mode_read(reading, map, entry) < 0)
@@ -245,7 +245,7 @@ static int whole_read(const struct reading *reading, const struct value *top, st
 	char sum[SHA256_HEX];
 
 	if (top->kind != VALUE_MAP || top->count != 3 || !list || list->kind != VALUE_LIST)
-		return fail(reading, top, "it must be a map of 'format', 'entries', which is a list, and 'manifest_sha256'");
+		return fail(reading, top, "it must be an object of 'format', 'entries', which is an array, and 'manifest_sha256'");
 	const char *format = text_of(reading, top, "format", VALUE_TEXT);
 	if (!format)
 		return -1;

@@ -98,7 +98,7 @@ static int each(struct reader *reader, const struct value *value, const char *pa
 		return fail(reader, value->line, "'%s' has %zu items; at most %d are taken", path, count, PROFILE_MAX_ITEMS);
 	for (size_t i = 0; i < count; i++) {
 		if (!is_text(&items[i]))
-			return wrong_kind(reader, &items[i], path, items == value ? "text or a list of text" : "a list of text");
+			return wrong_kind(reader, &items[i], path, items == value ? "a string or an array of strings" : "an array of strings");
 		if (!items[i].text[0] || strlen(items[i].text) > PROFILE_MAX_TEXT)
 			return fail(reader, items[i].line, "an item of '%s' is empty or longer than %d bytes", path, PROFILE_MAX_TEXT);
 		if (fn(reader, &items[i], path, data) < 0)
@@ -187,7 +187,7 @@ static int take_calls(struct reader *reader, const struct value *map)
 	const struct value *deny = value_get(map, "deny"), *allow = value_get(map, "allow");
 
 	if (map->kind != VALUE_MAP)
-		return wrong_kind(reader, map, "syscalls", "a map with 'allow' and 'deny'");
+		return wrong_kind(reader, map, "syscalls", "an object with 'allow' and 'deny'");
 	for (size_t i = 0; i < map->count; i++)
 		if (&map->items[i] != deny && &map->items[i] != allow)
 			return unknown_key(reader, map, i, "syscalls", "'allow' or 'deny'");
@@ -263,7 +263,7 @@ static int take_path(struct reader *reader, const struct value *map)
 	uint32_t bits = 0;
 
 	if (map->kind != VALUE_MAP)
-		return wrong_kind(reader, map, "paths", "a list of maps with 'path' and 'rights'");
+		return wrong_kind(reader, map, "paths", "an array of objects with 'path' and 'rights'");
 	for (size_t i = 0; i < map->count; i++)
 		if (&map->items[i] != path && &map->items[i] != rights)
 			return unknown_key(reader, map, i, "paths", "'path' and 'rights'");
@@ -299,7 +299,7 @@ static int take_paths(struct reader *reader, const struct value *list)
 {
 	profile_paths_done(reader->profile); /* what it extends does not add to it */
 	if (list->kind != VALUE_LIST)
-		return wrong_kind(reader, list, "paths", "a list of maps with 'path' and 'rights'");
+		return wrong_kind(reader, list, "paths", "an array of objects with 'path' and 'rights'");
 	if (list->count == 0)
 		return fail(reader, list->line,
 			"'paths' is empty, and would rule nothing: leave it out, or name what may be written; /dev/null alone is nowhere");
@@ -335,7 +335,7 @@ static int check_capability(struct reader *reader, const struct value *item, con
 static int take_capabilities(struct reader *reader, const struct value *map)
 {
 	if (map->kind != VALUE_MAP)
-		return wrong_kind(reader, map, "capabilities", "a map with 'drop'");
+		return wrong_kind(reader, map, "capabilities", "an object with 'drop'");
 	for (size_t i = 0; i < map->count; i++) {
 		if (strcmp(map->keys[i], "drop") != 0) {
 			own(freep) char *key = shown(map->keys[i]);
@@ -375,7 +375,7 @@ static int take_limit(struct reader *reader, const struct value *value, size_t a
 static int take_limits(struct reader *reader, const struct value *map)
 {
 	if (map->kind != VALUE_MAP)
-		return wrong_kind(reader, map, "limits", "a map, such as {memory: 1G}");
+		return wrong_kind(reader, map, "limits", "an object, such as {memory: 1G}");
 	for (size_t i = 0; i < map->count; i++) {
 		own(buf_done) struct buf names = {0};
 		size_t at = 0;
@@ -394,7 +394,7 @@ static int take_limits(struct reader *reader, const struct value *map)
 static int take_doors(struct reader *reader, const struct value *map)
 {
 	if (map->kind != VALUE_MAP)
-		return wrong_kind(reader, map, "doors", "a map with 'allow', 'service' and 'secret-door'");
+		return wrong_kind(reader, map, "doors", "an object with 'allow', 'service' and 'secret-door'");
 	for (size_t i = 0; i < map->count; i++) {
 		size_t at = PROFILE_ALLOW;
 		while (at <= PROFILE_SECRET && strcmp(profile_list_names[at], map->keys[i]) != 0)
@@ -411,7 +411,7 @@ static int take_doors(struct reader *reader, const struct value *map)
 static int take_description(struct reader *reader, const struct value *value)
 {
 	if (!is_text(value) || strlen(value->text) > PROFILE_MAX_TEXT)
-		return fail(reader, value->line, "'description' must be text of at most %d bytes", PROFILE_MAX_TEXT);
+		return fail(reader, value->line, "'description' must be a string of at most %d bytes", PROFILE_MAX_TEXT);
 	free(reader->profile->description);
 	reader->profile->description = xstrdup(value->text);
 	return 0;
@@ -545,7 +545,7 @@ static int parse_into(struct profile *profile, const char *text, size_t len, con
 	if (yaml_parse(text, len, name, &root, err) < 0)
 		return -1;
 	if (root.kind != VALUE_MAP && root.kind != VALUE_NULL)
-		return fail(&reader, root.line, "a profile must be a map (key: value), not %s", value_kind_name(root.kind));
+		return fail(&reader, root.line, "a profile must be an object (key: value), not %s", value_kind_name(root.kind));
 	if (!nested && take_base(&reader, &root) < 0)
 		return -1;
 	for (size_t i = 0; i < root.count; i++)

@@ -172,7 +172,7 @@ static int job_do(struct compiler *compiler, struct job *job)
 		return 0;
 	}
 	if (value->kind != VALUE_MAP)
-		return compile_fail(compiler, job->node, NULL, "it must be a schema: a map, true or false");
+		return compile_fail(compiler, job->node, NULL, "it must be a schema: an object, true or false");
 	for (size_t i = 0; i < value->count; i++) {
 		enum keyword_id id = keyword_find(value->keys[i], value->key_lens[i], dialect->draft);
 		if (id == KEYWORD_COUNT || (only_ref && id != KEYWORD_REF) ||

@@ -23,7 +23,7 @@ static bool list_length(struct generator *generator, const struct list_plan *pla
 	uint64_t high = plan->min > plan->prefix ? plan->min : plan->prefix;
 
 	if (plan->min > MADE_ITEMS_MAX) {
-		generator->why = "a list has to have more items than any that is made";
+		generator->why = "an array has to have more items than any that is made";
 		return false;
 	}
 	*ret = (size_t)plan->min;
@@ -308,7 +308,7 @@ bool make_map(struct generator *generator, struct shape *shape, unsigned depth, 
 	struct arena *arena = &generator->arena;
 
 	if (plan->min > MADE_ITEMS_MAX) {
-		generator->why = "a map has to have more members than any that is made";
+		generator->why = "an object has to have more members than any that is made";
 		return false;
 	}
 	if (!make_spend(generator, plan->count + plan->min))

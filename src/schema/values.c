@@ -170,7 +170,7 @@ void types_write(unsigned types, struct buf *out)
 		const char *name;
 	} names[] = {
 		{TYPE_NULL, "null"}, {TYPE_BOOL, "true or false"}, {TYPE_NUMBER, "a number"}, {TYPE_WHOLE, "a whole number"},
-		{TYPE_FRACTION, "a number with a fraction"}, {TYPE_TEXT, "a text"}, {TYPE_LIST, "a list"}, {TYPE_MAP, "a map"},
+		{TYPE_FRACTION, "a number with a fraction"}, {TYPE_TEXT, "a string"}, {TYPE_LIST, "an array"}, {TYPE_MAP, "an object"},
 	};
 	bool first = true;
 

@@ -140,21 +140,21 @@ static void what_is_no_json_is_refused_with_its_line(void **state)
 		{"\"abc", "f:1: a quote is opened but not closed"},
 		{"\"abc\\", "f:1: the text ends where the letter of an escape should be"},
 		{"\"\\x\"", "f:1: 'x' stands where the letter of an escape should be"},
-		{"\"a\nb\"", "f:1: a text holds the control character 0x0a; write it as \\u000a"},
-		{"\"a\tb\"", "f:1: a text holds the control character 0x09; write it as \\u0009"},
+		{"\"a\nb\"", "f:1: a string holds the control character 0x0a; write it as \\u000a"},
+		{"\"a\tb\"", "f:1: a string holds the control character 0x09; write it as \\u0009"},
 		{"\"\\u00\"", "f:1: \\u is not followed by four hexadecimal digits"},
 		{"\"\\u00g0\"", "f:1: \\u is not followed by four hexadecimal digits"},
 		{"\"\\u12", "f:1: \\u is not followed by four hexadecimal digits"},
-		{"\"\\u0000\"", "f:1: a text cannot hold the character \\u0000"},
-		{"{\"a\\u0000b\":1}", "f:1: a text cannot hold the character \\u0000"},
+		{"\"\\u0000\"", "f:1: a string cannot hold the character \\u0000"},
+		{"{\"a\\u0000b\":1}", "f:1: a string cannot hold the character \\u0000"},
 		{"\"\\ud83d\"", "f:1: \\ud83d is half a character"},
 		{"\"\\ud83dx\"", "f:1: \\ud83d is half a character"},
 		{"\"\\ud83d\\u0041\"", "f:1: \\ud83d is half a character"},
 		{"\"\\ude00\\ud83d\"", "f:1: \\ude00 is half a character"},
-		{"\"\xff\"", "f:1: a text is not UTF-8"},
-		{"\"\xed\xa0\xbd\"", "f:1: a text is not UTF-8"},
-		{"\"\xc0\xaf\"", "f:1: a text is not UTF-8"},
-		{"\"\xc3", "f:1: a text is not UTF-8"},
+		{"\"\xff\"", "f:1: a string is not UTF-8"},
+		{"\"\xed\xa0\xbd\"", "f:1: a string is not UTF-8"},
+		{"\"\xc0\xaf\"", "f:1: a string is not UTF-8"},
+		{"\"\xc3", "f:1: a string is not UTF-8"},
 		{"\xff", "f:1: '\\xff' stands where a value should be"},
 		{"\x1b[31m", "f:1: '\\x1b' stands where a value should be"},
 		{"[[[[[[]]]]]]", "f:1: values are nested deeper than 5 levels"},
@@ -166,7 +166,7 @@ static void what_is_no_json_is_refused_with_its_line(void **state)
 	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(rows); i++)
 		refused(rows[i].text, strlen(rows[i].text), rows[i].says);
-	refused("\"a\0b\"", 5, "f:1: a text holds the control character 0x00; write it as \\u0000");
+	refused("\"a\0b\"", 5, "f:1: a string holds the control character 0x00; write it as \\u0000");
 	refused("1\0", 2, "f:1: '\\x00' stands where the end should be");
 }
 

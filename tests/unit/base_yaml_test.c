@@ -139,7 +139,7 @@ static void values_know_their_lines(void **state)
 	assert_int_equal(value_get(&value, "again")->line, 8);
 	assert_null(value_get(&value, "b"));
 	assert_null(value_get(list, "k"));
-	assert_string_equal(value_kind_name(value.kind), "a map");
+	assert_string_equal(value_kind_name(value.kind), "an object");
 }
 
 static void what_is_refused_is_told_with_its_line_and_the_way_out(void **state)
@@ -151,8 +151,8 @@ static void what_is_refused_is_told_with_its_line_and_the_way_out(void **state)
 		{"x: {a: 1, 'a': 2}", "f.yaml:1: the key 'a' is given twice (first on line 1)"},
 		{"a: 1\n---\nb: 2\n", "f.yaml:2: a second document begins here; a file holds only one"},
 		{"a: 1\n...\n---\n", "f.yaml:3: a second document begins here; a file holds only one"},
-		{"a: 1\n? [x, y]\n: 2\n", "f.yaml:2: a key must be a plain or quoted word, not a list"},
-		{"{a: 1}: 2\n", "f.yaml:1: a key must be a plain or quoted word, not a map"},
+		{"a: 1\n? [x, y]\n: 2\n", "f.yaml:2: a key must be a plain or quoted word, not an array"},
+		{"{a: 1}: 2\n", "f.yaml:1: a key must be a plain or quoted word, not an object"},
 		{"a: &x b\n*x : 2\n", "f.yaml:2: a key must be a plain or quoted word, not an alias"},
 		{"a: !!python/object x\n", "f.yaml:1: the tag 'tag:yaml.org,2002:python/object' is not taken; leave it out"},
 		{"a: !x [1]\n", "f.yaml:1: the tag '!x' is not taken; leave it out"},
@@ -168,7 +168,7 @@ static void what_is_refused_is_told_with_its_line_and_the_way_out(void **state)
 			"f.yaml:2: this line is indented with a tab, and tabs cannot indent YAML; use spaces"},
 		{"a:\n-\t- x: 1\n",
 			"f.yaml:2: this line is indented with a tab, and tabs cannot indent YAML; use spaces"},
-		{"a: \"x\\0y\"\n", "f.yaml:1: a text cannot hold the character \\0"},
+		{"a: \"x\\0y\"\n", "f.yaml:1: a string cannot hold the character \\0"},
 		{"a: b\n\x1b[2J: c\n",
 			"f.yaml:2: this line holds the control character 0x1b; inside double quotes it can be written as \\x1b"},
 		{"a: \xc2\x9b\n",

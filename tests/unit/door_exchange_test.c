@@ -130,17 +130,17 @@ static void what_is_no_exchange_is_refused(void **state)
 		const char *line, *says;
 	} rows[] = {
 		{"", "the text ends where a value should be"},
-		{"[]", "an exchange must be a map, not a list"},
-		{"{}", "'request' is not there and must be a map"},
+		{"[]", "an exchange must be an object, not an array"},
+		{"{}", "'request' is not there and must be an object"},
 		{"{" HEAD "\"request\":{\"headers\":{},\"body\":\"\"}}", "'status' is not there and must be a number"},
-		{"{" HEAD REQUEST "\"status\":\"200\"}", "'status' is text and must be a number"},
-		{"{" REQUEST "\"status\":200}", "'door' is not there and must be text"},
+		{"{" HEAD REQUEST "\"status\":\"200\"}", "'status' is a string and must be a number"},
+		{"{" REQUEST "\"status\":200}", "'door' is not there and must be a string"},
 		{"{\"door\":\"\"," REQUEST "\"status\":200}", "'door' is empty"},
 		{"{\"door\":\"d\",\"method\":\"GET /\"," REQUEST "\"status\":200}",
 			"'method' holds a blank or a control character"},
 		{"{\"door\":\"d\",\"method\":\"GET\",\"path\":\"/\\r\\n\"," REQUEST "\"status\":200}",
 			"'path' holds a blank or a control character"},
-		{"{" HEAD "\"request\":{\"headers\":[],\"body\":\"\"},\"status\":200}", "'headers' is a list and must be a map"},
+		{"{" HEAD "\"request\":{\"headers\":[],\"body\":\"\"},\"status\":200}", "'headers' is an array and must be an object"},
 		{"{" HEAD "\"request\":{\"headers\":{}},\"status\":200}", "'body' is not there"},
 		{"{" HEAD REQUEST "\"status\":200,\"headers\":{\"a b\":\"c\"}}", "'headers' has a name that is none"},
 		{"{" HEAD REQUEST "\"status\":200,\"headers\":{\"\":\"c\"}}", "'headers' has a name that is none"},
@@ -151,12 +151,12 @@ static void what_is_no_exchange_is_refused(void **state)
 			"'headers' has a value with control characters or blanks around it"},
 		{"{" HEAD REQUEST "\"status\":200,\"headers\":{\"a\":[\"b\",\" c\"]}}",
 			"'headers' has a value with control characters or blanks around it"},
-		{"{" HEAD REQUEST "\"status\":200,\"headers\":{\"a\":7}}", "'headers' must be text or {\"base64\":\"...\"}"},
-		{"{" HEAD REQUEST "\"status\":200,\"headers\":{},\"body\":null}", "'body' must be text or {\"base64\":\"...\"}"},
+		{"{" HEAD REQUEST "\"status\":200,\"headers\":{\"a\":7}}", "'headers' must be a string or {\"base64\":\"...\"}"},
+		{"{" HEAD REQUEST "\"status\":200,\"headers\":{},\"body\":null}", "'body' must be a string or {\"base64\":\"...\"}"},
 		{"{" HEAD REQUEST "\"status\":200,\"headers\":{},\"body\":{\"base64\":\"x\"}}",
-			"'body' must be text or {\"base64\":\"...\"}"},
+			"'body' must be a string or {\"base64\":\"...\"}"},
 		{"{" HEAD REQUEST "\"status\":200,\"headers\":{},\"body\":{\"base64\":\"\",\"x\":1}}",
-			"'body' must be text or {\"base64\":\"...\"}"},
+			"'body' must be a string or {\"base64\":\"...\"}"},
 		{"{" HEAD REQUEST "\"status\":200,\"headers\":{},\"body\":\"x\"," TAIL "}",
 			"'pieces' are not those of a body of 1 bytes"},
 		{"{" HEAD REQUEST "\"status\":200,\"headers\":{},\"body\":\"x\",\"delays_ms\":[0],\"pieces\":[2]}",
@@ -290,7 +290,7 @@ static void a_line_that_was_being_written_is_left_out_and_any_other_must_be_whol
 	}
 	buf_str(&file, "{}\n");
 	assert_int_equal(book_read(&bad, file.data, file.len, "a\x1b", &err), -1);
-	assert_string_equal(err.text, "a\\x1b:3: 'request' is not there and must be a map");
+	assert_string_equal(err.text, "a\\x1b:3: 'request' is not there and must be an object");
 	assert_int_equal(bad.count, 0);
 	assert_int_equal(book_read(&none, NULL, 0, "f", &err), 0);
 	ask(&none, "/a", "1", NULL, false);

@@ -144,7 +144,7 @@ static void read_into(struct answer *answer, const char *text)
 static void an_error_of_the_protocol_is_judged_by_its_code(void **state)
 {
 	static const struct row rows[] = {
-		{"{\"code\": -32602, \"message\": \"a must be a text\"}", REPLY_REJECTED, "a must be a text"},
+		{"{\"code\": -32602, \"message\": \"a must be text\"}", REPLY_REJECTED, "a must be text"},
 		{"{\"code\": -32602, \"message\": \"" TRACE "\"}", REPLY_FAILED, NULL},
 		{"{\"code\": -32002, \"message\": \"not there\"}", REPLY_REJECTED, "not there"},
 		{"{\"code\": -32603, \"message\": \"oops\"}", REPLY_FAILED, "oops"},
@@ -182,13 +182,13 @@ static void a_result_of_a_call_has_its_structure(void **state)
 		{SUBJECT_TOOL, {"{\"content\": [{\"type\": \"image\", \"data\": \"\"}, {\"type\": \"resource\", \"resource\": {}}, {\"type\": \"resource_link\", \"uri\": \"a:b\"}]}", REPLY_OK, ""}, false},
 		{SUBJECT_TOOL, {"{\"content\": [{\"type\": \"text\"}]}", REPLY_BROKEN, "an item of its content lacks what its type must have"}, false},
 		{SUBJECT_TOOL, {"{\"content\": [{\"type\": \"smell\"}]}", REPLY_BROKEN, "an item of its content has a type that the protocol does not know"}, false},
-		{SUBJECT_TOOL, {"{\"content\": [7]}", REPLY_BROKEN, "an item of its content is not a map with a text 'type'"}, false},
+		{SUBJECT_TOOL, {"{\"content\": [7]}", REPLY_BROKEN, "an item of its content is not an object with a string 'type'"}, false},
 		{SUBJECT_TOOL, {"{\"content\": [], \"isError\": 1}", REPLY_BROKEN, "its 'isError' is neither true nor false"}, false},
-		{SUBJECT_TOOL, {"{\"content\": [], \"structuredContent\": 1}", REPLY_BROKEN, "its 'structuredContent' is not a map"}, false},
-		{SUBJECT_TOOL, {"{}", REPLY_BROKEN, "its result is not a map with a list 'content'"}, false},
-		{SUBJECT_TOOL, {"7", REPLY_BROKEN, "its result is not a map with a list 'content'"}, false},
+		{SUBJECT_TOOL, {"{\"content\": [], \"structuredContent\": 1}", REPLY_BROKEN, "its 'structuredContent' is not an object"}, false},
+		{SUBJECT_TOOL, {"{}", REPLY_BROKEN, "its result is not an object with an array 'content'"}, false},
+		{SUBJECT_TOOL, {"7", REPLY_BROKEN, "its result is not an object with an array 'content'"}, false},
 		{SUBJECT_RESOURCE, {"{\"contents\": []}", REPLY_OK, ""}, false},
-		{SUBJECT_RESOURCE, {"{\"content\": []}", REPLY_BROKEN, "its result is not a map with a list 'contents'"}, false},
+		{SUBJECT_RESOURCE, {"{\"content\": []}", REPLY_BROKEN, "its result is not an object with an array 'contents'"}, false},
 		{SUBJECT_PROMPT, {"{\"messages\": []}", REPLY_OK, ""}, false},
 	};
 

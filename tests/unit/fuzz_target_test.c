@@ -637,7 +637,7 @@ static void an_mcp_answer_is_of_its_kind(void **state)
 		{"{\"a\": \"params\"}", REPLY_REJECTED, "a is wrong"},
 		{"{\"a\": \"internal\"}", REPLY_FAILED, "oops"},
 		{"{\"a\": \"method\"}", REPLY_BROKEN, "error -32601: oops"},
-		{"{\"a\": \"content\"}", REPLY_BROKEN, "a list 'content'"},
+		{"{\"a\": \"content\"}", REPLY_BROKEN, "an array 'content'"},
 		{"{\"a\": \"twice\"}", REPLY_BROKEN, "twice"},
 		{"{\"a\": \"x\"}", REPLY_OK, ""},
 		{"{\"a\": \"wrong\"}", REPLY_BROKEN, "it answered id 7777, which was not asked"},

@@ -246,13 +246,13 @@ static void what_is_no_manifest_is_refused_with_a_reason(void **state)
 		const char *text, *says;
 	} rows[] = {
 		{"", "m:1: "},
-		{"[]", "must be a map of"},
-		{"{}", "must be a map of"},
+		{"[]", "must be an object of"},
+		{"{}", "must be an object of"},
 		{"{\"format\":\"x\",\"entries\":[],\"manifest_sha256\":\"x\"}", "'format' is not"},
 		{"{\"format\":1,\"entries\":[],\"manifest_sha256\":\"x\"}", "'format' must be"},
-		{"{\"format\":\"hotcell-manifest-1\",\"entries\":{},\"manifest_sha256\":\"x\"}", "must be a map of"},
+		{"{\"format\":\"hotcell-manifest-1\",\"entries\":{},\"manifest_sha256\":\"x\"}", "must be an object of"},
 		{HEAD TAIL, "has been edited"},
-		{HEAD "1" TAIL, "an entry must be a map"},
+		{HEAD "1" TAIL, "an entry must be an object"},
 		{ENTRY(""), "the path ''"},
 		{ENTRY("/etc"), "the path '/etc'"},
 		{ENTRY("."), "the path '.'"},

@@ -200,8 +200,8 @@ static void the_command_names_the_state_folder_where_that_is_needed(void **state
 	} cases[] = {
 		{NULL, "hotcell findings repro "},
 		{".hotcell/findings", "hotcell findings repro "},
-		{"/srv/it/examples", "hotcell findings repro --state /srv/it "},
-		{"my own/examples", "hotcell findings repro --state 'my own' "},
+		{"/srv/it/findings", "hotcell findings repro --state /srv/it "},
+		{"my own/findings", "hotcell findings repro --state 'my own' "},
 	};
 
 	(void)state;
@@ -548,8 +548,8 @@ static void a_baseline_that_is_none_is_refused_with_a_sentence(void **state)
 		{"{}", "neither SARIF"},
 		{"{\"format\": \"hotcell-findings-2\", \"findings\": []}", "neither SARIF"},
 		{"{\"format\": \"hotcell-findings-1\", \"findings\": 1}", "neither SARIF"},
-		{"{\"runs\": {}}", "'runs' is no list"},
-		{"{\"runs\": [{\"results\": \"\"}]}", "'results' is no list"},
+		{"{\"runs\": {}}", "'runs' is not an array"},
+		{"{\"runs\": [{\"results\": \"\"}]}", "'results' is not an array"},
 		{"{\"runs\": [{\"results\": [{\"partialFingerprints\": {\"hotcell/v1\": 1}}]}]}", "no id"},
 		{"[1]", "no finding"},
 		{"[{\"format\": \"hotcell-finding-1\"}]", "no id"},

@@ -48,7 +48,7 @@ static const char *errors_of(const char *schema_text, const char *value_text, st
 static void errors_say_where_and_what_was_expected(void **state)
 {
 	static const char *const cases[][3] = {
-		{"{\"type\":\"integer\"}", "\"a\"", "it must be a whole number, not a text (/type)"},
+		{"{\"type\":\"integer\"}", "\"a\"", "it must be a whole number, not a string (/type)"},
 		{"{\"properties\":{\"a\":{\"minimum\":3}}}", "{\"a\":2}", "/a: it must be at least 3 (/properties/a/minimum)"},
 		{"{\"required\":[\"a\",\"b\"]}", "{}", "there must be a 'a' in it (/required); there must be a 'b' in it (/required)"},
 		{"{\"additionalProperties\":false}", "{\"x\\u001b\":1}", "there must be no 'x\\x1b' in it (/additionalProperties)"},
@@ -118,14 +118,14 @@ static void a_schema_that_cannot_be_used_is_refused_with_its_place(void **state)
 	static const char *const cases[][2] = {
 		{"{\"properties\":{\"a\":{\"type\":\"text\"}}}", "#/properties/a/type: it must be null, boolean, integer, number, string, array or object"},
 		{"{\"minLength\":-1}", "#/minLength: it must be a whole number that is not negative"},
-		{"{\"allOf\":{}}", "#/allOf: it must be a list of schemas"},
+		{"{\"allOf\":{}}", "#/allOf: it must be an array of schemas"},
 		{"{\"items\":{\"pattern\":\"a(\"}}", "#/items/pattern: it is no regular expression that can be matched here: a '(' is not closed"},
 		{"{\"$ref\":\"#/nowhere\"}", "#/$ref: the reference '#/nowhere' leads nowhere"},
 		{"{\"$ref\":\"http://example.org/a\"}", "#/$ref: there is no document 'http://example.org/a' at hand; references are never fetched"},
 		{"{\"$ref\":\"#\"}", "#: it refers to itself without going into the value, so no check of it would ever end"},
 		{"{\"$ref\":\"#/$defs/a\",\"$defs\":{\"a\":{\"anyOf\":[{\"$ref\":\"#/$defs/b\"}]},\"b\":{\"not\":{\"$ref\":\"#/$defs/a\"}}}}",
 			"#/$ref: it refers to itself without going into the value, so no check of it would ever end"},
-		{"[1]", "#: it must be a schema: a map, true or false"},
+		{"[1]", "#: it must be a schema: an object, true or false"},
 		{"{\"multipleOf\":0}", "#/multipleOf: it must be a number above 0, of at most 18 digits"},
 	};
 	(void)state;

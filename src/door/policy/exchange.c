@@ -225,7 +225,7 @@ static int bytes_read(const struct value *value, const char *key, size_t max, st
 		good = base64_read(encoded->text, strlen(encoded->text), ret);
 	}
 	if (!good)
-		return err_set(err, ERR_USAGE, "'%s' must be text or {\"base64\":\"...\"}", key);
+		return err_set(err, ERR_USAGE, "'%s' must be a string or {\"base64\":\"...\"}", key);
 	if (ret->len > max)
 		return err_set(err, ERR_USAGE, "'%s' is longer than %zu bytes", key, max);
 	return 0;
@@ -340,7 +340,7 @@ static int cut_read(struct exchange *ret, const struct value *map, struct err *e
 static int map_read(struct exchange *ret, const struct value *map, struct err *err)
 {
 	if (map->kind != VALUE_MAP)
-		return err_set(err, ERR_USAGE, "an exchange must be a map, not %s", value_kind_name(map->kind));
+		return err_set(err, ERR_USAGE, "an exchange must be an object, not %s", value_kind_name(map->kind));
 	const struct value *request = member(map, "request", VALUE_MAP, err);
 	const struct value *status = request ? member(map, "status", VALUE_NUMBER, err) : NULL;
 	uint64_t number;

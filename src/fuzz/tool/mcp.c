@@ -294,7 +294,7 @@ static void list_take(struct talk *talk, const struct value *list)
 		if (list->items[i].kind == VALUE_MAP)
 			lists[talk->mcp.list].take(talk, &list->items[i]);
 		else
-			remark_add(talk->remarks, "an item of %s is %s instead of a map", lists[talk->mcp.list].method,
+			remark_add(talk->remarks, "an item of %s is %s instead of an object", lists[talk->mcp.list].method,
 				value_kind_name(list->items[i].kind));
 	}
 }
@@ -314,7 +314,7 @@ static enum talk_event list_answer(struct talk *talk, const struct value *result
 		const struct value *message = error ? value_get(error, "message") : NULL;
 		if (message && message->kind == VALUE_TEXT)
 			term_line(message->text, message->len, 200, &shown);
-		remark_add(talk->remarks, "%s was not answered with a list '%s'%s%s", method, lists[mcp->list].member,
+		remark_add(talk->remarks, "%s was not answered with an array '%s'%s%s", method, lists[mcp->list].member,
 			shown.len ? ": " : "", buf_text(&shown));
 	}
 	if (cursor && cursor->kind == VALUE_TEXT && list)
@@ -368,7 +368,7 @@ static enum talk_event greet_answer(struct talk *talk, const struct value *resul
 	if (!result || result->kind != VALUE_MAP || !version || version->kind != VALUE_TEXT || !capabilities ||
 		capabilities->kind != VALUE_MAP) {
 		answer_broken(&talk->answer, true,
-			"its answer to 'initialize' is not a result with a text 'protocolVersion' and a map 'capabilities'");
+			"its answer to 'initialize' is not a result with a string 'protocolVersion' and an object 'capabilities'");
 		return TALK_ANSWERED;
 	}
 	if (!revision_known(version)) {

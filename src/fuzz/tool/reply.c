@@ -268,7 +268,7 @@ void answer_rpc_error(struct answer *answer, const struct value *error)
 
 	if (error->kind != VALUE_MAP || !message || message->kind != VALUE_TEXT ||
 		!code_read(value_get(error, "code"), &answer->code)) {
-		answer_broken(answer, false, "its error is not a map with a whole number 'code' and a text 'message'");
+		answer_broken(answer, false, "its error is not an object with a whole number 'code' and a string 'message'");
 		return;
 	}
 	message_value(answer, message);
@@ -298,7 +298,7 @@ static const char *content_wrong(const struct value *item)
 	const struct value *type = value_get(item, "type");
 
 	if (item->kind != VALUE_MAP || !type || type->kind != VALUE_TEXT)
-		return "an item of its content is not a map with a text 'type'";
+		return "an item of its content is not an object with a string 'type'";
 	for (size_t i = 0; i < ARRAY_LEN(contents); i++) {
 		if (strcmp(contents[i].type, type->text) != 0)
 			continue;
@@ -334,7 +334,7 @@ static void answer_tool_result(struct answer *answer, const struct value *result
 	}
 	if ((is_error && is_error->kind != VALUE_BOOL) || (structured && structured->kind != VALUE_MAP)) {
 		answer_broken(answer, false, is_error && is_error->kind != VALUE_BOOL ?
-			"its 'isError' is neither true nor false" : "its 'structuredContent' is not a map");
+			"its 'isError' is neither true nor false" : "its 'structuredContent' is not an object");
 		return;
 	}
 	answer->output = structured;
@@ -356,7 +356,7 @@ void answer_mcp_result(struct answer *answer, unsigned subject_kind, const struc
 	answer->kind = REPLY_OK;
 	/* content may be left out beside structuredContent in drafts of the protocol only: it must be there. */
 	if (result->kind != VALUE_MAP || !list || list->kind != VALUE_LIST)
-		answer_broken(answer, false, "its result is not a map with a list '%s'", lists[subject_kind]);
+		answer_broken(answer, false, "its result is not an object with an array '%s'", lists[subject_kind]);
 	else if (subject_kind == SUBJECT_TOOL)
 		answer_tool_result(answer, result, list);
 }
