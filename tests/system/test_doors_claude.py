@@ -290,7 +290,7 @@ def test_the_example_with_this_agent_is_right_but_for_where_its_model_is(place, 
                    .replace("  - .:/project", f"  - .:/project\n  - {NPM}:/npm"))
         assert changed.count(CLAUDE) == changed.count(door) == changed.count(str(NPM)) == 1
         file.write_text(changed)
-        ran = campaign(place, file, "--runs", "2", "--workers", "1", env={"ANTHROPIC_API_KEY": key}, timeout=120)
+        ran = campaign(place, file, "--runs", "2", "--workers", "1", "--trust", env={"ANTHROPIC_API_KEY": key}, timeout=120)
     assert ran.code == 0 and b"doors: " in ran.out, ran
     for folder in sessions(place).values():
         assert (folder / "stdout.log").read_text() == ANSWER + "\n"

@@ -41,9 +41,11 @@ static int fresh(void) { return open(next(), O_RDWR | O_CREAT, 0600); }
 int f(const char *data, size_t len)
 {
 	memset(block, 1 + made % 100, sizeof(block));
-	for (int i = 0; i < 200000; i++) {
+	for (int i = 0; i < 200000 && errno != ENOSPC; i++) { /* once it is full, more would only take time */
+		errno = 0;
 BODY
 	}
+	errno = 0;
 	return 0;
 }
 """
