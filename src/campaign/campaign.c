@@ -510,6 +510,11 @@ static void make_room(struct campaign *campaign)
 	memset(campaign->grid, RUN_NOT_BEGUN, campaign->grid_count);
 }
 
+static void on_warning(void *data, const char *sentence)
+{
+	campaign_say(data, "%s", sentence);
+}
+
 static int open_all(struct campaign *campaign, const struct campaign_setup *setup, struct err *err)
 {
 	struct campaign_record *record = &campaign->status.campaign;
@@ -522,6 +527,7 @@ static int open_all(struct campaign *campaign, const struct campaign_setup *setu
 	campaign->pool = cell_pool_open(setup->backend, campaign->loop, err);
 	if (campaign->pool == NULL)
 		return -1;
+	cell_pool_warn(campaign->pool, on_warning, campaign);
 	campaign->ledger = ledger_open(path, LEDGER_WRITE, err);
 	if (campaign->ledger == NULL || ledger_campaign_get(campaign->ledger, setup->name, record, err) < 0)
 		return -1;

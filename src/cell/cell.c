@@ -18,6 +18,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/term.h"
 #include "base/weaken.h"
 #include "cell/backend.h"
 #include "cell/collect.h"
@@ -26,6 +27,7 @@
 #define SETUP_EXTRA_NS (10 * NS_PER_S) /* making the place may take as long as the run, and this */
 #define FLUSH_NS NS_PER_S /* for a sink, when we ended the cell: whoever set a clock expects it to hold */
 #define FREE_NS (10 * NS_PER_S) /* a backend ends a cell within one second */
+#define NAME_SHOWN 200 /* bytes of a forbidden name in a sentence */
 
 static const struct cell_backend *const backends[] = {&cell_native, &cell_none};
 const char *const cell_backends[] = {"native", "none", NULL};
@@ -48,6 +50,8 @@ struct cell_pool {
 	bool closing;
 	cell_watch_fn *watch; /* NULL: nobody */
 	void *watch_data;
+	cell_warn_fn *warn; /* NULL: nobody, or it was told */
+	void *warn_data;
 };
 
 struct cell {
@@ -66,7 +70,6 @@ struct cell {
 	struct collect collect;
 	bool flushed; /* the sinks have everything */
 	void (*listening)(void *data, const int *fds, size_t count); /* of its io */
-	void (*forbidden)(void *data, const char *list, size_t len); /* likewise */
 	void (*effect)(void *data, const struct cell_effect *effect); /* likewise */
 	bool effects; /* they are asked for; and, as far as is known, told */
 	uint64_t effects_dropped;
@@ -192,6 +195,12 @@ void cell_pool_watch(struct cell_pool *pool, cell_watch_fn *fn, void *data)
 {
 	pool->watch = fn;
 	pool->watch_data = data;
+}
+
+void cell_pool_warn(struct cell_pool *pool, cell_warn_fn *fn, void *data)
+{
+	pool->warn = fn;
+	pool->warn_data = data;
 }
 
 int cell_pool_warm(struct cell_pool *pool, const struct cell_spec *spec, unsigned count, struct err *err)
@@ -382,6 +391,25 @@ static void on_effect(void *data, const struct cell_effect *effect, uint64_t dro
 		cell->effect(cell->data, effect);
 }
 
+/* Once: the cells of a pool are alike. */
+static void warn_forbidden(struct cell_pool *pool, const char *list, size_t len)
+{
+	cell_warn_fn *warn = pool->warn;
+	own(buf_done) struct buf sentence = {0};
+	const char *name, *path;
+
+	pool->warn = NULL;
+	for (size_t at = 0; warn && cell_forbidden_next(list, len, &at, &name, &path);) {
+		if (*path)
+			continue;
+		sentence.len = 0;
+		buf_str(&sentence, "--forbid '");
+		term_line(name, strlen(name), NAME_SHOWN, &sentence);
+		buf_str(&sentence, "' matches no program in this cell: check the spelling");
+		warn(pool->warn_data, buf_text(&sentence));
+	}
+}
+
 static void on_forbidden(void *data, const char *list, size_t len)
 {
 	struct cell *cell = data;
@@ -389,8 +417,7 @@ static void on_forbidden(void *data, const char *list, size_t len)
 	cell->result.forbidden = xrealloc(cell->result.forbidden, len, 1);
 	memcpy(cell->result.forbidden, list, len);
 	cell->result.forbidden_len = len;
-	if (cell->forbidden)
-		cell->forbidden(cell->data, list, len);
+	warn_forbidden(cell->pool, list, len);
 }
 
 static void on_started(void *data, uint64_t at_ns, int tty_master)
@@ -505,7 +532,6 @@ static int cell_launch(struct cell *cell, const struct cell_spec *spec, const st
 		.forbidden = on_forbidden, .started = on_started, .ended = on_ended, .failed = on_failed, .data = cell};
 	int ends[3];
 	cell->listening = io->listening;
-	cell->forbidden = io->forbidden;
 	cell->effect = io->effect;
 	cell->effects = spec->effects && pool->backend->effects;
 	const struct cell_io nothing = {.in = -1, .out = -1, .err = -1};

@@ -273,8 +273,6 @@ struct cell_io {
 	 * program runs; never for a cell without any, or one that does not get so far. They are closed after the
 	 * call: copy what is to stay. It may cancel the cell, not free it. May be NULL. */
 	void (*listening)(void *data, const int *fds, size_t count);
-	/* With spec->forbid: what was covered, as in the result, as soon as it is known to run. May be NULL. */
-	void (*forbidden)(void *data, const char *list, size_t len);
 	/* Changes what was printed, with the data of cell_start: adds to *out what is to be kept, and passed on. `stream` is 0
 	 * for stdout, 1 for stderr. It may hold bytes back, and gets no bytes once, at the stream's end. What is counted is
 	 * what was printed. May be NULL. */
@@ -298,6 +296,10 @@ uint64_t cell_pool_cleanup_failures(const struct cell_pool *pool); /* cells that
  * neither cancels nor frees. */
 typedef void cell_watch_fn(void *data, const struct cell *cell, const struct cell_result *result);
 void cell_pool_watch(struct cell_pool *pool, cell_watch_fn *fn, void *data);
+/* Who is told, in a sentence for the user, of each name of spec->forbid that matches no program: a misspelt one must not look like
+ * protection. For the first cell of the pool alone, before its program runs. */
+typedef void cell_warn_fn(void *data, const char *sentence);
+void cell_pool_warn(struct cell_pool *pool, cell_warn_fn *fn, void *data);
 /* Keep `count` cells of this spec ready beforehand; they are refilled as they are used. Optional. */
 MUST_CHECK int cell_pool_warm(struct cell_pool *pool, const struct cell_spec *spec, unsigned count, struct err *err);
 

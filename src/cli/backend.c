@@ -47,3 +47,14 @@ int backend_choose(const struct run_options *options, const char **ret, struct e
 		*ret = "none";
 	return 0;
 }
+
+static void on_warning(void *data, const char *sentence)
+{
+	(void)data;
+	cli_say("%s", sentence);
+}
+
+void backend_say_warnings(struct cell_pool *pool)
+{
+	cell_pool_warn(pool, on_warning, NULL);
+}

@@ -8,5 +8,6 @@
 MUST_CHECK int backend_choose(const struct run_options *options, const char **ret, struct err *err);
 bool backend_is_off(void); /* by the environment: FUZZING_DISABLE_SANDBOX */
 void backend_warn_none(void); /* on stderr: there is no sandbox, and it cannot be missed */
+void backend_say_warnings(struct cell_pool *pool); /* on stderr: what cell_pool_warn tells */
 
 #endif

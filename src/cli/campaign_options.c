@@ -131,7 +131,7 @@ static int refuse_reach(const char *file, const char *word, struct err *err)
 	term_line(file, strlen(file), 120, &shown);
 	term_line(word + 2, strlen(word + 2), 120, &what);
 	return err_set(err, ERR_USAGE,
-		"'%s' sets '%s', which reaches outside the sandbox: check the file, then add --trust, or pass the option yourself",
+		"'%s' sets '%s', which reaches outside the sandbox or opens it: check the file, then add --trust, or pass the option yourself",
 		buf_text(&shown), buf_text(&what));
 }
 
@@ -181,7 +181,7 @@ static int check_profile(const struct campaign_words *words, const char *file,
 	if (!file || !words->options.run.used || is_typed(typed, "--trust") ||
 		profile_chosen(NULL) || is_typed(typed, "--profile="))
 		return 0;
-	for (int i = 0; i < words->profile_words; i++)
+	for (int i = 0; !words->options.run.used->builtin && i < words->profile_words; i++)
 		if (campaign_reach(words->argv[i]) == REACH_OUT)
 			return refuse_reach(words->options.run.used->name, words->argv[i], err);
 	return 0;

@@ -8,8 +8,9 @@
 #include "cell/cell.h"
 #include "cli/fuzz_options.h"
 
-/* How an option is judged. */
+/* How an option is judged. One without a row may be anything, and is out. */
 enum rule {
+	RULE_CELL, /* never: it limits the cell, or says how the campaign goes about it */
 	RULE_OUT, /* always */
 	RULE_SAID,
 	RULE_NONE_BACKEND, /* "none" */
@@ -29,6 +30,37 @@ static const struct {
 	enum rule rule;
 	bool access; /* what a cell gets, and not what runs in none */
 } rules[] = {
+	{"runs", RULE_CELL, false},
+	{"workers", RULE_CELL, false},
+	{"name", RULE_CELL, false},
+	{"seed", RULE_CELL, false},
+	{"retries", RULE_CELL, false},
+	{"rate", RULE_CELL, false},
+	{"stop-after-failures", RULE_CELL, false},
+	{"run-budget", RULE_CELL, false},
+	{"budget", RULE_CELL, false},
+	{"on-budget", RULE_CELL, false},
+	{"alert", RULE_CELL, false},
+	{"timeout", RULE_CELL, false},
+	{"memory", RULE_CELL, false},
+	{"cpus", RULE_CELL, false},
+	{"processes", RULE_CELL, false},
+	{"tmp-size", RULE_CELL, false},
+	{"disk", RULE_CELL, false},
+	{"shm", RULE_CELL, false},
+	{"file-size", RULE_CELL, false},
+	{"open-files", RULE_CELL, false},
+	{"max-output", RULE_CELL, false},
+	{"max-collect", RULE_CELL, false},
+	{"max-collect-files", RULE_CELL, false},
+	{"hide", RULE_CELL, false},
+	{"forbid", RULE_CELL, false},
+	{"require", RULE_CELL, false},
+	{"manifest", RULE_CELL, false}, /* its folder is compared, and shown to nobody */
+	{"env", RULE_CELL, false},
+	{"workdir", RULE_CELL, false},
+	{"network-record", RULE_CELL, false},
+	{"tmp-exec", RULE_OUT, false}, /* as in capsules */
 	{"on-alert", RULE_OUT, false},
 	{"no-sandbox", RULE_OUT, false},
 	{"backend", RULE_NONE_BACKEND, false},
@@ -99,6 +131,7 @@ static bool is_out(enum rule rule, const char *value)
 {
 	switch (rule) {
 	case RULE_OUT: return true;
+	case RULE_CELL:
 	case RULE_SAID: return false;
 	case RULE_NONE_BACKEND: return strcmp(value, "none") == 0;
 	case RULE_UID: return strcmp(value, "1000") != 0 && strcmp(value, "1000:1000") != 0;
@@ -126,7 +159,15 @@ enum campaign_reach campaign_reach(const char *word)
 			? REACH_SAID
 			: REACH_CELL;
 	}
-	return REACH_CELL;
+	return REACH_OUT;
+}
+
+bool campaign_reach_known(const char *name)
+{
+	for (size_t i = 0; i < ARRAY_LEN(rules); i++)
+		if (strcmp(rules[i].name, name) == 0)
+			return true;
+	return false;
 }
 
 bool campaign_is_access(const char *word)

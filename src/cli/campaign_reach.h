@@ -8,10 +8,11 @@
 enum campaign_reach {
 	REACH_CELL, /* nothing but the cell, and the project that the current folder is */
 	REACH_SAID, /* the network, or a built-in profile: said, and taken */
-	REACH_OUT, /* something of this machine or of the user's: needs --trust */
+	REACH_OUT, /* something of this machine or of the user's, or an option that has no row: needs --trust */
 };
 /* Of one option as "--NAME=VALUE" or "--NAME", seen from the current folder. */
 enum campaign_reach campaign_reach(const char *word);
+bool campaign_reach_known(const char *name); /* whether the option "NAME" has a row */
 
 /* Whether it names anything of this machine at all, in whichever folder: for who looks at it from
  * elsewhere. */

@@ -433,6 +433,7 @@ int function_setup_open(struct function_setup *it, struct err *err)
 	it->pool = cell_pool_open(it->backend, it->loop, err);
 	if (!it->pool)
 		return -1;
+	backend_say_warnings(it->pool);
 	fuzz_cells_watch(&it->cells, &it->audit, it->pool);
 	return 0;
 }

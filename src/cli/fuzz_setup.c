@@ -317,6 +317,7 @@ int fuzz_setup_open(struct fuzz_setup *it, struct err *err)
 	it->pool = cell_pool_open(it->backend, it->loop, err);
 	if (!it->pool || plant(it, err) < 0)
 		return -1;
+	backend_say_warnings(it->pool);
 	fuzz_cells_watch(&it->cells, &it->audit, it->pool);
 	merge_words(it);
 	/* "python3" would be the name of many */

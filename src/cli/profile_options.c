@@ -102,7 +102,8 @@ int profile_load(struct profile *ret, const char *text, struct err *err)
 
 /* What is named may have come with a clone, and to name it is not to have read it. That it lets a
  * name on the network through is what everybody expects; that it speaks to a socket of this
- * machine, or sends a variable somewhere, is not. Who gives its sum has seen it. */
+ * machine, or sends a variable somewhere, is not; what runs from /tmp stays in the cell. Who gives its
+ * sum has seen it. */
 int profile_check_reach(const struct profile *profile, const char *text, struct err *err)
 {
 	own(freep) char *name = xstrdup(text);
@@ -113,7 +114,7 @@ int profile_check_reach(const struct profile *profile, const char *text, struct 
 		return 0;
 	char **words = profile_words(profile, &count);
 	for (size_t i = 0; i < count && !what.len; i++)
-		if (campaign_reach(words[i]) == REACH_OUT)
+		if (campaign_reach(words[i]) == REACH_OUT && strcmp(words[i], "--tmp-exec") != 0)
 			term_line(words[i] + 2, strlen(words[i] + 2), 100, &what);
 	profile_words_free(words);
 	if (!what.len)

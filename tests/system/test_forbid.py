@@ -5,7 +5,9 @@ import shutil
 
 import pytest
 
-from harness import IS_ROOT, refused, run
+from campaigns import campaign
+from fuzzing import FINE, fuzz_tool, tool
+from harness import IS_ROOT, hotcell, refused, run
 
 
 @pytest.fixture
@@ -216,6 +218,38 @@ def test_the_run_cannot_lift_what_is_forbidden_in_a_writable_mount(tools):
 def test_a_forbidden_name_that_is_nowhere_is_fine():
     ran = run("--forbid", "no-such-program-at-all", "--", "/bin/true")
     assert ran.code == 0 and b"matches no program in this cell" in ran.err
+
+
+UNMATCHED = b"--forbid 'no-such-program' matches no program in this cell"
+MISSPELT = ["--forbid", "no-such-program", "--forbid", "sh"]
+
+
+def is_said_once(ran):
+    return ran.err.count(UNMATCHED) == 1 and ran.err.count(b"matches no program") == 1
+
+
+@pytest.mark.parametrize("quiet", [[], ["--quiet"]])
+def test_a_campaign_says_once_that_a_forbidden_name_is_nowhere(place, quiet):
+    ran = campaign(place, "-n", "4", "-j", "2", *quiet, *MISSPELT, "--", "/bin/true")
+    assert b"4 succeeded" in ran.out and is_said_once(ran), ran  # a busy machine is an alert, and its code
+
+
+@pytest.mark.parametrize("quiet", [[], ["--quiet"]])
+def test_fuzzing_a_tool_says_once_that_a_forbidden_name_is_nowhere(place, quiet):
+    tool(place, FINE)
+    ran = fuzz_tool(place, "--call-timeout", "30s", *quiet, *MISSPELT)  # which covers making the cell
+    assert is_said_once(ran), ran
+
+
+def test_fuzzing_a_function_says_once_that_a_forbidden_name_is_nowhere(place):
+    (place / "target.c").write_text("int LLVMFuzzerTestOneInput(const unsigned char *data, unsigned long size) { return 0; }\n")
+    ran = hotcell("fuzz", "function", "target.c", "--quiet", "--duration", "2s", "--forbid", "no-such-program", cwd=place, timeout=120)
+    assert is_said_once(ran), ran
+
+
+def test_learning_a_profile_says_once_that_a_forbidden_name_is_nowhere(place):
+    ran = hotcell("profile", "learn", "--quiet", *MISSPELT, "--", "/bin/true", cwd=place, timeout=60)
+    assert ran.code == 0 and is_said_once(ran), ran
 
 
 def test_what_cannot_be_forbidden_is_said(place):

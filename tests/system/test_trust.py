@@ -750,6 +750,9 @@ FILES = [
     ("profile: ./out.yaml@sha256:SUM", False),
     ("profile: ./in.yaml", True),
     ("profile: strict", True),
+    ("profile: build", True),
+    ("profile: ./tmp.yaml", False),
+    ("tmp-exec: true", False),
     ("no-default-hide: true", False),
 ]
 
@@ -764,6 +767,7 @@ def test_a_campaign_file_reaches_outside_of_cells_only_with_trust(place, line, t
     (project / "link").symlink_to(place)
     (project / "out.yaml").write_text("doors: {service: ['docker:80=unix:/run/docker.sock']}\n")
     (project / "in.yaml").write_text("limits: {memory: 64M}\n")
+    (project / "tmp.yaml").write_text("tmp-exec: true\n")
     line = line.replace("SUM", hashlib.sha256((project / "out.yaml").read_bytes()).hexdigest())
     (project / "c.yaml").write_text(f"runs: 1\n{line}\ncommand: ['true']\n")
     ran = campaign(project, "c.yaml", "--quiet", verb="run")

@@ -791,6 +791,52 @@ static void a_link_that_is_put_beside_it_meanwhile_is_not_followed(void **state)
 	assert_int_equal(lstat(kept, &st), -1);
 }
 
+static void it_keeps_no_temporary_files(void **state)
+{
+	struct world *world = *state;
+	own(ledger_freep) struct ledger *reader = ledger_open(world->path, LEDGER_READ, &world->err);
+	struct ledger *both[] = {world->ledger, reader};
+
+	assert_non_null(reader);
+	for (size_t i = 0; i < ARRAY_LEN(both); i++) {
+		int64_t store = 0;
+		assert_done(world, ledger_number(both[i], "PRAGMA temp_store", &store, &world->err));
+		assert_int_equal(store, 2); /* memory */
+	}
+}
+
+static int open_elsewhere(const char *path)
+{
+	sqlite3 *db = NULL;
+	int code = sqlite3_open_v2(path, &db, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, NULL);
+
+	if (code == SQLITE_OK)
+		code = sqlite3_exec(db, "CREATE TABLE IF NOT EXISTS t (x)", NULL, NULL, NULL);
+	(void)sqlite3_close(db);
+	return code;
+}
+
+static void nothing_outside_of_its_folder_is_opened_or_removed(void **state)
+{
+	struct world *world = *state;
+	sqlite3_vfs *vfs = sqlite3_vfs_find(NULL);
+	own(freep) char *below = xfmt("%s/below", world->folder), *path = xfmt("%s/other.db", below);
+	struct stat st;
+
+	assert_int_equal(mkdir(below, 0700), 0);
+	assert_int_equal(open_elsewhere(path), SQLITE_CANTOPEN);
+	assert_int_equal(lstat(path, &st), -1);
+	(void)add_campaign(world, "night");
+	close_ledger(world);
+	assert_int_equal(open_elsewhere(path), SQLITE_OK); /* others, while none is open */
+
+	world->ledger = ledger_open(world->path, LEDGER_WRITE, &world->err);
+	assert_non_null(world->ledger);
+	assert_int_not_equal(vfs->xDelete(vfs, path, 0), SQLITE_OK);
+	assert_int_equal(lstat(path, &st), 0);
+	assert_int_equal(open_elsewhere(path), SQLITE_CANTOPEN);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -824,6 +870,8 @@ int main(void)
 		test(where_none_can_be_made_the_sentence_says_so),
 		test(its_files_are_those_of_the_folder_that_is_held),
 		test(a_link_that_is_put_beside_it_meanwhile_is_not_followed),
+		test(it_keeps_no_temporary_files),
+		test(nothing_outside_of_its_folder_is_opened_or_removed),
 	};
 	return cmocka_run_group_tests_name("campaign ledger file", tests, NULL, NULL);
 }

@@ -13,12 +13,14 @@
 
 #include "base/fs.h"
 #include "view/campaign.h"
+#include "cli/campaign_reach.h"
 #include "cli/cmd/campaign/args.h"
 #include "cli/cmd/campaign/files.h"
 #include "view/grid_read.h"
 #include "base/out_file.h"
 #include "cli/core/redraw.h"
 #include "cli/cmd/campaign/run_text.h"
+#include "cli/cmd/verbs.h"
 
 const struct cli_verb *const cli_verbs[] = {NULL};
 
@@ -65,6 +67,40 @@ static void a_campaign_or_one_of_its_runs_can_be_named(void **state)
 		assert_string_equal(target.name, rows[i].name);
 		assert_int_equal(target.run, rows[i].run);
 	}
+}
+
+/* ---- what a file may say ---- */
+
+static void every_option_that_a_file_may_have_is_judged(void **state)
+{
+	(void)state;
+	for (const struct cli_option *option = verb_campaign_run.options; option->name; option++)
+		if (!option->not_in_file && !campaign_reach_known(option->name))
+			fail_msg("'%s' has no row in campaign_reach.c: does it reach outside of cells?", option->name);
+}
+
+static void what_has_no_row_or_opens_the_cell_needs_trust(void **state)
+{
+	static const struct {
+		const char *word;
+		enum campaign_reach reach;
+	} rows[] = {
+		{"--no-such-option", REACH_OUT},
+		{"--no-such-option=1", REACH_OUT},
+		{"--run", REACH_OUT},
+		{"--runs-more=1", REACH_OUT},
+		{"--tmp-exec", REACH_OUT},
+		{"--on-alert=true", REACH_OUT},
+		{"--runs=1", REACH_CELL},
+		{"--network-record", REACH_CELL},
+		{"--forbid=sh", REACH_CELL},
+		{"--profile=strict", REACH_SAID},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++)
+		if (campaign_reach(rows[i].word) != rows[i].reach)
+			fail_msg("%s", rows[i].word);
 }
 
 /* ---- doing a run again ---- */
@@ -538,6 +574,8 @@ int main(void)
 {
 	static const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_campaign_or_one_of_its_runs_can_be_named),
+		cmocka_unit_test(every_option_that_a_file_may_have_is_judged),
+		cmocka_unit_test(what_has_no_row_or_opens_the_cell_needs_trust),
 		cmocka_unit_test(a_run_is_done_again_by_what_both_verbs_take),
 		cmocka_unit_test(words_are_quoted_only_where_a_shell_needs_it),
 		cmocka_unit_test(nothing_a_run_caused_reaches_the_terminal_as_it_is),

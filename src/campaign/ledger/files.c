@@ -4,7 +4,8 @@
  * moment, and back again: another user, when root works in that user's project. What was checked
  * would then not be what SQLite opens. So its own calls on files are replaced by ours: what lies in
  * the folder of an open ledger is opened, looked at and removed in that folder, which is held, by
- * its last name, and is no link. All else is as it was. */
+ * its last name, and is no link. As long as a ledger is open, SQLite opens and removes nothing else:
+ * no temporary file, and nothing that a hostile file names. */
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
@@ -30,14 +31,35 @@ static int folder_of(const char *path, const char **ret_name)
 	return -1;
 }
 
+/* Open for SQLite to sync, if it is the folder of an open ledger; else -1. */
+static int open_folder(const char *path)
+{
+	for (const struct ledger *at = first; at; at = at->next) {
+		size_t len = (size_t)(strrchr(at->file, '/') - at->file);
+		len = len ? len : 1; /* "/" */
+		if (strlen(path) == len && strncmp(at->file, path, len) == 0)
+			return openat(at->folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	}
+	errno = EACCES;
+	return -1;
+}
+
+/* Where it has its random bytes from, and what it puts on descriptors 0 to 2 where they are free. */
+static bool is_device(const char *path)
+{
+	return strcmp(path, "/dev/urandom") == 0 || strcmp(path, "/dev/null") == 0;
+}
+
 static int held_open(const char *path, int flags, int mode)
 {
 	const char *name;
 	int folder = folder_of(path, &name);
 	struct stat st;
 
-	if (folder < 0)
+	if (folder < 0 && (!first || is_device(path)))
 		return open(path, flags | O_CLOEXEC, mode);
+	if (folder < 0)
+		return open_folder(path);
 	own(fd_closep) int fd =
 		openat(folder, name, flags | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC, mode);
 	if (fd >= 0 && (fstat(fd, &st) < 0 || !S_ISREG(st.st_mode))) {
@@ -68,6 +90,10 @@ static int held_unlink(const char *path)
 	const char *name;
 	int folder = folder_of(path, &name);
 
+	if (folder < 0 && first) {
+		errno = EACCES;
+		return -1;
+	}
 	return folder < 0 ? unlink(path) : unlinkat(folder, name, 0);
 }
 

@@ -152,7 +152,8 @@ static int open_db(struct ledger *ledger, const char *file, int flags, struct er
 	if (code != SQLITE_OK)
 		return ledger_failed(ledger, err);
 	harden(ledger->db);
-	return ledger_run_sql(ledger, "PRAGMA cell_size_check = ON; PRAGMA mmap_size = 0;", err);
+	return ledger_run_sql(
+		ledger, "PRAGMA cell_size_check = ON; PRAGMA mmap_size = 0; PRAGMA temp_store = MEMORY;", err);
 }
 
 /* Whose file it is, and of which format; in one statement, as another process may just be making

@@ -97,6 +97,7 @@ static int on_ready(void *data, struct fuzz_setup *setup, struct err *err)
 	if (function_setup_open(&it->function, err) < 0)
 		return -1;
 	fuzz_cells_watch(&setup->cells, &setup->audit, it->function.pool); /* its own log is closed */
+	cell_pool_warn(it->function.pool, NULL, NULL); /* the setup's pool does */
 	it->serve = function_serve_open(&it->function.options, it->function.loop, it->function.pool, err);
 	it->function.pool = cell_pool_free(it->function.pool);
 	it->function.loop = loop_free(it->function.loop);

@@ -170,6 +170,8 @@ static int attempt_run(struct attempt *it, const struct run_options *options, ch
 	it->pool = cell_pool_open("native", it->loop, err);
 	if (!it->pool || run_doors_open(&it->doors, it->loop, err) < 0)
 		return -1;
+	if ((how & OBSERVED) != 0)
+		backend_say_warnings(it->pool);
 	it->cell = cell_start(it->pool, &it->built.spec, &with, on_done, it, err);
 	if (!it->cell || run_audit_start(&it->audit, cell_id(it->cell), err) < 0)
 		return -1;

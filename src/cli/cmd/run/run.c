@@ -211,17 +211,6 @@ static void on_listening(void *data, const int *fds, size_t count)
 		doors_run_listen(run->doors.run, fds, count);
 }
 
-/* A name that is misspelt must not look like protection. */
-static void on_forbidden(void *data, const char *list, size_t len)
-{
-	const struct run *run = data;
-	const char *name, *path;
-
-	for (size_t at = 0; !run->options->quiet && cell_forbidden_next(list, len, &at, &name, &path);)
-		if (!*path)
-			cli_say("--forbid '%s' matches no program in this cell: check the spelling", name);
-}
-
 static void resize(struct run *run)
 {
 	unsigned rows, columns;
@@ -319,7 +308,6 @@ static int run_cell(struct run *run, struct cell_spec *spec)
 		.filter = !run->options->raw && (isatty(STDOUT_FILENO) || isatty(err_fd)),
 		.keep = TAIL_KEPT,
 		.listening = on_listening,
-		.forbidden = on_forbidden,
 		.change = redactor_knows(hidden_redactor()) ? on_printed : NULL,
 		.pass_unchanged = !run->options->redact,
 	};
@@ -333,6 +321,8 @@ static int run_cell(struct run *run, struct cell_spec *spec)
 	run->pool = cell_pool_open(run->backend, run->loop, &err);
 	if (!run->pool || run_doors_open(&run->doors, run->loop, &err) < 0)
 		return run_refused(run, &err);
+	if (!run->options->quiet) /* the result has it, too */
+		backend_say_warnings(run->pool);
 	if (spec->tty) {
 		(void)tty_size(&spec->rows, &spec->columns);
 		(void)tty_raw();
