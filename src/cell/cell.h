@@ -14,6 +14,7 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/stat.h>
 
 #include "base/err.h"
 #include "base/fs.h"
@@ -36,6 +37,8 @@ struct cell_mount {
 /* Ties a mount to what this descriptor has open. */
 void cell_mount_pin(struct cell_mount *mount, int fd);
 int cell_mount_replaced(const struct cell_mount *mount, struct err *err); /* the error if it is not that any more: -1 */
+/* The same of an image: `now` is what is there. */
+MUST_CHECK int cell_image_compare(const char *image, struct fs_id id, const struct stat *now, struct err *err);
 
 /* A socket that listens in the cell's own loopback network, and is served from outside. */
 struct cell_listener {
@@ -75,6 +78,7 @@ struct cell_limits {
 
 struct cell_spec {
 	const char *image; /* "host", or the path of a root file system */
+	struct fs_id image_id; /* of that folder, as with mounts; 0: whatever is there when the cell is asked for */
 	const char *const *argv; /* NULL-terminated */
 	const char *const *env; /* "K=V", NULL-terminated; the whole environment */
 	const char *cwd; /* in the cell; NULL: the workspace */

@@ -167,8 +167,19 @@ static int stat_itself(const char *path, const char *what, struct stat *ret, str
 	return 0;
 }
 
-static int check_image(const char *image, struct err *err)
+int cell_image_compare(const char *image, struct fs_id id, const struct stat *now, struct err *err)
 {
+	own(buf_done) struct buf shown = {0};
+
+	if (id.inode == 0 || (id.inode == now->st_ino && id.device == now->st_dev))
+		return 0;
+	term_line(image, strlen(image), 200, &shown);
+	return err_set(err, ERR_USAGE, "image '%s' was replaced after hotcell checked it; start again", buf_text(&shown));
+}
+
+static int check_image(const struct cell_spec *spec, struct err *err)
+{
+	const char *image = spec->image;
 	struct stat st;
 	if (!image || !image[0])
 		return err_set(err, ERR_USAGE, "no image: give 'host' or the folder of a root file system");
@@ -178,7 +189,7 @@ static int check_image(const char *image, struct err *err)
 		return -1;
 	if (!S_ISDIR(st.st_mode))
 		return err_set(err, ERR_USAGE, "image '%s' is %s, not a folder", image, kind_name(st.st_mode));
-	return 0;
+	return cell_image_compare(image, spec->image_id, &st, err);
 }
 
 /* The folder where output goes: missing, or an empty folder. */
@@ -500,7 +511,7 @@ int cell_spec_check(const struct cell_spec *spec, struct err *err)
 	if (!spec->argv[0][0])
 		return err_set(err, ERR_USAGE, "the command is empty");
 	if (check_strings(spec, err) < 0 || check_limits(&spec->limits, err) < 0 ||
-		check_image(spec->image, err) < 0 || check_mounts(spec, err) < 0 ||
+		check_image(spec, err) < 0 || check_mounts(spec, err) < 0 ||
 		check_hide(spec->hide, err) < 0 ||
 		check_forbid(spec->forbid, err) < 0 || check_require(spec->require, err) < 0 ||
 		check_listeners(spec, err) < 0 || check_hosts(spec, err) < 0 || cell_rules_check(spec, err) < 0)

@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "base/beneath.h"
 #include "base/size.h"
@@ -88,12 +89,14 @@ static const char *absolute(
 
 /* A folder is the one that is there now, for all cells of this command: what is decided of it, such as what it hides, is decided
  * once. A file is looked at for each cell: editors put another in its place whenever they save. */
-static void folder_pin(struct cell_mount *mount)
+static struct fs_id folder_id(const char *path)
 {
-	own(fd_closep) int fd = open(mount->source, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	own(fd_closep) int fd = open(path, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	struct stat st;
 
-	if (fd >= 0) /* else it is for the cell to judge */
-		cell_mount_pin(mount, fd);
+	if (fd < 0 || fstat(fd, &st) < 0) /* then it is for the cell to judge */
+		return (struct fs_id){0};
+	return (struct fs_id){st.st_dev, st.st_ino};
 }
 
 /* SRC:DST[:ro|rw] */
@@ -117,7 +120,9 @@ static int mount_add(struct run_spec *run, const char *text, struct err *err)
 	mount->source = absolute(run, copy, "--mount", err);
 	if (!mount->source)
 		return -1;
-	folder_pin(mount);
+	const struct fs_id id = folder_id(mount->source);
+	mount->device = id.device;
+	mount->inode = id.inode;
 	run->spec.mount_count++;
 	return 0;
 }
@@ -140,8 +145,10 @@ static int mounts_build(struct run_spec *run, const struct run_options *options,
 static int paths_build(struct run_spec *run, const struct run_options *options, struct err *err)
 {
 	run->spec.image = options->image;
-	if (strcmp(options->image, "host") != 0)
+	if (strcmp(options->image, "host") != 0) {
 		run->spec.image = absolute(run, options->image, "--image", err);
+		run->spec.image_id = run->spec.image ? folder_id(run->spec.image) : (struct fs_id){0};
+	}
 	if (options->output)
 		run->spec.output_dir = absolute(run, options->output, "--output", err);
 	return run->spec.image && (!options->output || run->spec.output_dir) ? 0 : -1;

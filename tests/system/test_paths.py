@@ -500,6 +500,34 @@ def test_a_folder_that_is_swapped_before_the_next_kind_of_cell_is_made_is_not_mo
     assert not (shared / "stolen").exists(), ran
 
 
+def test_an_image_that_is_swapped_before_the_next_kind_of_cell_is_made_is_not_shown(place):
+    """A run may write to the way to its image, and puts another folder there; a file that it replaces makes the next a new kind."""
+    shared, project = place / "shared", place / "project"
+    for name in ("image", "other"):
+        (shared / name).mkdir(parents=True)
+        for folder in ("usr", "shared", "etc"):
+            (shared / name / folder).mkdir()
+        for link in ("bin", "lib", "lib64"):
+            if os.path.islink(f"/{link}"):
+                (shared / name / link).symlink_to(f"usr/{link}")
+        (shared / name / "file").write_text("")
+    (shared / "other" / "etc" / "secret").write_text(TOKEN)
+    (shared / "file").write_text("one")
+    project.mkdir()
+    for path in (shared, shared / "image", shared / "other"):
+        path.chmod(0o777)
+    script = ("cat /etc/secret; cd /shared; echo two > new && mv new file; if [ ! -e was ]; then mv image was && mv other image; fi; true")
+    ran = hotcell("campaign", "run", "--runs", "2", "--workers", "1", "--quiet", "--output", "out", "--image", shared / "image", "--mount",
+                  "/usr:/usr", "--mount", f"{shared}:/shared:rw", "--mount", f"{shared}/file:/file", "--", "sh", "-c", script, cwd=project,
+                  timeout=60)
+    assert (shared / "was").is_dir(), ran
+    assert (shared / "file").read_text() == "two\n", ran
+    logs = b"".join(path.read_bytes() for path in (project / "out").rglob("stdout.log"))
+    assert TOKEN.encode() not in logs, ran
+    told = b"".join(path.read_bytes() for path in (project / "out").rglob("result.json"))
+    assert b"was replaced" in told + ran.out + ran.err, (ran, told)
+
+
 def test_a_project_that_is_swapped_while_it_is_fuzzed_is_not_shown(place):
     """What is built and measured later is of the folder that the target was found in, or nothing."""
     project, other = place / "project", place / "other"

@@ -17,6 +17,7 @@
 #include "base/buf.h"
 #include "base/loop.h"
 #include "door/doors.h"
+#include "door/policy/ask.h"
 #include "door/policy/exchange.h"
 #include "tls_upstream.h"
 
@@ -806,6 +807,44 @@ static void what_tells_nothing_is_estimated_and_what_is_cut_costs_all_that_was_r
 	has_log_again(w, "\"estimated\":true");
 }
 
+static void tokens_are(const struct world *w, uint64_t in, uint64_t out)
+{
+	struct door_totals totals;
+
+	doors_totals(w->doors, &totals);
+	assert_int_equal(totals.count[COUNT_TOKENS_IN], in);
+	assert_int_equal(totals.count[COUNT_TOKENS_OUT], out);
+}
+
+#define POST_ODD "POST /odd HTTP/1.1\r\n" HEAD "Content-Length: 12\r\n\r\ntell a story"
+#define ODD_USAGE "{\"usage\":{\"input_tokens\":7,\"output_tokens\":300}}"
+
+/* It may be a model's, in a way that we do not know. */
+static void an_unknown_interface_is_reserved_and_charged_on_the_safe_side(void **state)
+{
+	struct world *w = *state;
+	own(buf_done) struct buf answer = { 0 };
+
+	w->policy.budget.limit[BUDGET_TOKENS] = 300000;
+	open_world(w, ",header=x-api-key");
+	own(fd_closep) int first = cell_ask(w, POST_ODD);
+	upstream_hear(&w->upstream, "a story");
+	tokens_are(w, 13, ASK_OUTPUT_DEFAULT);
+	upstream_say(&w->upstream, "HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nonce upon ");
+	upstream_hang_up(&w->upstream, true);
+	cell_hear_all(first, &answer);
+	tokens_are(w, 13, 11);
+	exchange(w, POST_ODD, "a story", "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n\r\n" ODD_USAGE, &answer);
+	tokens_are(w, 20, 311);
+	exchange(w, "GET /odd HTTP/1.1\r\n" HEAD "\r\n", "\r\n\r\n",
+		"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n\r\n" ODD_USAGE, &answer);
+	tokens_are(w, 27, 611);
+	exchange(w, "GET /odd HTTP/1.1\r\n" HEAD "\r\n", "\r\n\r\n", "HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nonce", &answer);
+	tokens_are(w, 27, 611);
+	exchange(w, POST_ODD, "a story", "HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nonce", &answer);
+	tokens_are(w, 40, 611 + ASK_OUTPUT_DEFAULT);
+}
+
 #define CHAT "POST /v1/chat/completions HTTP/1.1\r\n" HEAD
 #define CHAT_BODY "{\"model\":\"gpt-4o-mini\",\"stream\":true,\"max_tokens\":9}"
 #define CHAT_HEAD "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n"
@@ -1092,6 +1131,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(the_answer_that_uses_the_budget_up_comes_whole, setup, teardown),
 		cmocka_unit_test_setup_teardown(what_is_under_way_is_reserved_and_what_it_did_not_use_comes_back, setup, teardown),
 		cmocka_unit_test_setup_teardown(what_tells_nothing_is_estimated_and_what_is_cut_costs_all_that_was_reserved, setup, teardown),
+		cmocka_unit_test_setup_teardown(an_unknown_interface_is_reserved_and_charged_on_the_safe_side, setup, teardown),
 		cmocka_unit_test_setup_teardown(a_stream_is_asked_for_its_usage_and_the_cell_gets_what_it_asked_for, setup, teardown),
 		cmocka_unit_test_setup_teardown(a_cell_that_does_not_read_holds_the_upstream_back, setup, teardown),
 		cmocka_unit_test_setup_teardown(an_upstream_that_does_not_read_holds_the_cell_back, setup, teardown),

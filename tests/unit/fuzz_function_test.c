@@ -8,7 +8,9 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
+#include "base/beneath.h"
 #include "base/fs.h"
 #include "fuzz/function/core/run.h"
 
@@ -474,6 +476,64 @@ static void wrong_targets_are_told_apart(void **state)
 	}
 }
 
+/* ---- parts of the host's caches ---- */
+
+static void inode_is(const struct cell_mount *mount, const char *path)
+{
+	struct stat st;
+
+	assert_int_equal(stat(path, &st), 0);
+	assert_true(mount->inode == st.st_ino && mount->device == st.st_dev);
+}
+
+static void what_is_shown_of_caches_is_what_was_looked_at(void **state)
+{
+	const struct world *world = *state;
+	own(freep) char *source = xfmt("%s/sub", world->folder), *link = xfmt("%s/link", world->folder), *top = xfmt("%s/parts", world->folder);
+	own(freep) char *was = xfmt("%s/was", world->folder);
+	own(parts_done) struct parts parts = {.top = FUNCTION_LIBRARIES};
+	own(parts_shown_done) struct parts_shown shown = {0};
+	struct err err;
+	own(fd_closep) int dir = beneath_root(world->folder, &err);
+
+	assert_int_equal(symlink(source, link), 0);
+	parts_add_folder(&parts, "a@1", source);
+	parts_add_folder(&parts, "b@1", link);
+	assert_int_equal(parts.count, 1);
+	assert_int_equal(rename(source, was), 0);
+	assert_int_equal(mkdir(source, 0755), 0); /* another one, before it is shown */
+	assert_int_equal(parts_show(&parts, world->folder, dir, &shown, &err), 0);
+	assert_int_equal(shown.count, 2);
+	assert_string_equal(shown.mounts[0].source, top);
+	inode_is(&shown.mounts[0], top);
+	assert_string_equal(shown.mounts[1].source, source);
+	assert_string_equal(shown.mounts[1].target, FUNCTION_LIBRARIES "/a@1");
+	inode_is(&shown.mounts[1], was);
+}
+
+static void what_a_build_s_cache_begins_with_lies_beneath_the_state(void **state)
+{
+	const struct world *world = *state;
+	own(freep) char *cache = xfmt("%s/cache", world->folder), *go = xfmt("%s/go", cache), *was = xfmt("%s/was", world->folder);
+	own(parts_done) struct parts none = {0}, parts = {0}, behind = {0};
+	own(parts_shown_done) struct parts_shown shown = {0};
+	struct err err;
+	own(fd_closep) int dir = beneath_root(world->folder, &err);
+
+	parts_seed(world->folder, "go", &none);
+	assert_null(none.seed);
+	assert_true(mkdir(cache, 0755) == 0 && mkdir(go, 0755) == 0);
+	parts_seed(world->folder, "go", &parts);
+	assert_string_equal(parts.seed, go);
+	assert_true(rename(cache, was) == 0 && symlink(was, cache) == 0);
+	parts_seed(world->folder, "go", &behind);
+	assert_null(behind.seed);
+	assert_int_equal(parts_show(&parts, world->folder, dir, &shown, &err), 0);
+	assert_int_equal(shown.count, 1);
+	assert_string_equal(shown.mounts[0].target, FUNCTION_CACHE_SEED);
+	inode_is(&shown.mounts[0], go);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -497,6 +557,8 @@ int main(void)
 		TEST(the_file_of_a_word_ends_where_a_function_begins),
 		cmocka_unit_test_setup_teardown(a_function_of_cxx_is_named_whole_or_by_what_tells_it_apart, world_make, world_remove),
 		cmocka_unit_test_setup_teardown(wrong_targets_are_told_apart, world_make, world_remove),
+		cmocka_unit_test_setup_teardown(what_is_shown_of_caches_is_what_was_looked_at, world_make, world_remove),
+		cmocka_unit_test_setup_teardown(what_a_build_s_cache_begins_with_lies_beneath_the_state, world_make, world_remove),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -25,6 +25,7 @@ static const char *const some_globs[] = {".git", "*.pem", NULL};
 static struct template some_template(void)
 {
 	return (struct template){.image = "/images/small",
+		.image_id = {2049, UINT64_C(1) << 40},
 		.mounts = some_mounts,
 		.mount_count = 2,
 		.hide = some_globs,
@@ -68,6 +69,7 @@ static void a_template_comes_back_as_it_was(void **state)
 	assert_int_equal(template_decode(&back, &reader, &err), 0);
 	assert_int_equal(reader.pos, reader.len);
 	assert_string_equal(back.image, t.image);
+	assert_true(back.image_id.device == 2049 && back.image_id.inode == UINT64_C(1) << 40);
 	same_list(t.hide, back.hide);
 	assert_int_equal(back.mount_count, 2);
 	for (size_t i = 0; i < 2; i++) {
@@ -90,7 +92,7 @@ static void a_template_comes_back_as_it_was(void **state)
 	assert_false(back.user_ns || back.overlay || back.tmp_exec || back.want_workspace);
 }
 
-#define VARIATIONS 37
+#define VARIATIONS 39
 
 static void vary(struct template *t, int which)
 {
@@ -143,6 +145,8 @@ static void vary(struct template *t, int which)
 	case 34: t->effects = true; break;
 	case 35: t->nice++; break;
 	case 36: t->rule_files = false; break;
+	case 37: t->image_id.device++; break;
+	case 38: t->image_id.inode++; break;
 	default: break; /* as it is */
 	}
 }

@@ -71,6 +71,8 @@ void template_encode(const struct template *t, struct buf *buf)
 		t->tmp_exec, t->tty, t->want_workspace, t->no_exec, t->observe, t->effects, t->own_user, t->nice };
 
 	wire_put_str(buf, t->image);
+	wire_put_u64(buf, t->image_id.device);
+	wire_put_u64(buf, t->image_id.inode);
 	for (size_t i = 0; i < ARRAY_LEN(numbers); i++)
 		wire_put_u64(buf, numbers[i]);
 	wire_put_list(buf, t->hide);
@@ -166,6 +168,8 @@ static const struct cell_space *space_of(struct template *t, uint64_t id, bool *
 int template_decode(struct template *t, struct wire_reader *reader, struct err *err)
 {
 	*t = (struct template){ .image = wire_get_str(reader) };
+	t->image_id.device = wire_get_u64(reader);
+	t->image_id.inode = wire_get_u64(reader);
 	t->uid = (uint32_t)wire_get_u64(reader);
 	t->gid = (uint32_t)wire_get_u64(reader);
 	uint64_t *const sizes[] = { &t->tmp, &t->disk, &t->shm, &t->file_size, &t->open_files, &t->processes,

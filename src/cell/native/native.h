@@ -31,6 +31,7 @@ bool pretend(const char *what); /* HOTCELL_PRETEND names it: "no-cgroup", "no-la
 
 struct template {
 	const char *image;
+	struct fs_id image_id; /* of its folder; 0: the host's */
 	struct cell_mount *mounts;
 	size_t mount_count;
 	const char *const *hide;

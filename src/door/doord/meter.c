@@ -142,19 +142,19 @@ static bool is_refusal(unsigned status)
 	return status >= 300 && status != 502 && status != 504 && !(status >= 520 && status <= 527);
 }
 
-/* What an answer without figures may have cost: all that was reserved, since what was thought and not shown is in no byte of it. */
-static struct door_totals estimate(const struct meter *meter, const struct conn *conn)
+/* What an answer without figures may have cost: all that was reserved, since what was thought and not shown is in no byte of it. What
+ * asked no model in any known way, and was answered to the end: the bytes there and back. */
+static struct door_totals estimate(const struct meter *meter, const struct conn *conn, bool whole)
 {
-	if (meter->is_known)
+	if (meter->is_known || !whole)
 		return meter->most;
-	return totals_of(conn, meter, meter->most.count[COUNT_TOKENS_IN],
-		bounded(meter->received / ASK_BYTES_PER_TOKEN + 1));
+	return totals_of(conn, meter, meter->most.count[COUNT_TOKENS_IN], bounded(meter->received + 1));
 }
 
 /* Only the output is not all told, unless the model was asked more than once. */
-static void settle_early(struct meter *meter, const struct conn *conn, struct door_totals *cost)
+static void settle_early(struct meter *meter, const struct conn *conn, bool whole, struct door_totals *cost)
 {
-	struct door_totals guess = estimate(meter, conn);
+	struct door_totals guess = estimate(meter, conn, whole);
 
 	for (size_t i = 0; i < DOOR_COUNTS; i++)
 		if ((i != COUNT_TOKENS_IN || meter->partial) && guess.count[i] > cost->count[i])
@@ -172,9 +172,9 @@ static void settle(struct meter *meter, struct conn *conn, bool whole, bool told
 		cost.count[COUNT_MICRODOLLARS] = meter->microdollars;
 		estimated = !known || !whole || meter->early || meter->partial;
 		if (!whole || meter->early || meter->partial)
-			settle_early(meter, conn, &cost);
+			settle_early(meter, conn, whole, &cost);
 	} else if ((meter->sent || meter->status / 100 == 2) && !is_refusal(meter->status)) {
-		cost = estimate(meter, conn);
+		cost = estimate(meter, conn, whole);
 		estimated = true;
 	}
 	meter->tokens_in = cost.count[COUNT_TOKENS_IN];

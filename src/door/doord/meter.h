@@ -5,7 +5,7 @@
  *
  *	it was never sent whole, or refused by the upstream	nothing
  *	answered, and what it used was told		that
- *	answered, and nothing was told			an estimate: all of the input, and the bytes of the answer
+ *	answered, and nothing was told			all that was reserved; what asked no model in any known way: its bytes
  *	cut off, by whomever				all that was reserved
  *
  * Without such a budget, what answers tell is counted. */

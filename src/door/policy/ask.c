@@ -907,8 +907,8 @@ void ask_read(struct ask *ret, struct span target, const char *body, size_t len)
 		read_known(ret, form, path, body, len);
 	if (ret->fault == NULL && !ret->is_known) {
 		ret->is_known = is_media(path);
-		ret->input = len / ASK_BYTES_PER_TOKEN + 1;
-		ret->output = ret->is_known ? ASK_OUTPUT_DEFAULT : 0;
+		ret->input = len + 1;
+		ret->output = ASK_OUTPUT_DEFAULT;
 	}
 }
 

@@ -4,6 +4,7 @@
  * more for what is not in the bytes: images, tools of the provider's own, and files, pages and conversations that are
  * only named: for those the model's whole context. Tokens of the output: the limit that the request sets, in the member that
  * its interface heeds, times the answers that it wants; without one the most that the model is known to write, or
+ * ASK_OUTPUT_DEFAULT. What asks no model in any known way may ask one all the same: a byte is a token, and
  * ASK_OUTPUT_DEFAULT.
  *
  * What two readers could understand differently is refused: a member that counts given twice, in another case or
@@ -19,7 +20,6 @@
 #define ASK_OUTPUT_DEFAULT 131072
 #define ASK_CONTEXT_DEFAULT 1050000
 #define ASK_IMAGE_TOKENS 50000 /* for each, whatever its bytes: the dearest known model at its highest resolution */
-#define ASK_BYTES_PER_TOKEN 4 /* of what asks no model in any way that is known */
 
 enum ask_change { /* to a body that streams its answer, so that its usage is told */
 	ASK_AS_IT_IS,
@@ -32,7 +32,7 @@ enum ask_change { /* to a body that streams its answer, so that its usage is tol
 struct ask {
 	const char *fault; /* static: why it is refused; NULL: it is not */
 	bool is_free; /* it costs nothing: counting tokens */
-	bool is_known; /* it asks a model; else its tokens are bytes / ASK_BYTES_PER_TOKEN, whatever is answered */
+	bool is_known; /* it asks a model in a known way; else what tells no usage is charged a token for each byte, there and back */
 	bool is_later; /* the answer comes before the work is done */
 	bool is_kept; /* in a cache for longer than usual, which costs more */
 	char model[sizeof(((struct usage *)0)->model)]; /* "": not said */

@@ -283,10 +283,13 @@ static int collect_image(struct builder *b, struct err *err)
 {
 	own(fd_closep) int image = open(b->t->image, O_RDONLY | O_DIRECTORY | (weakened("mount-links") ? 0 : O_NOFOLLOW) | O_CLOEXEC);
 	struct dirent *entry;
+	struct stat now;
 	int failed = 0;
 
-	if (image < 0)
+	if (image < 0 || fstat(image, &now) < 0)
 		return err_errno(err, errno, "open the image '%s'", b->t->image);
+	if (!weakened("mount-links") && cell_image_compare(b->t->image, b->t->image_id, &now, err) < 0)
+		return -1;
 	if (root_refuse_runtime(b->t, image, b->t->image, err) < 0)
 		return -1;
 	DIR *dir = fdopendir(dup(image));

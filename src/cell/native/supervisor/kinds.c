@@ -408,6 +408,21 @@ static int mounts_pin(const struct cell_spec *spec, struct cell_mount **ret, str
 	return 0;
 }
 
+/* Likewise the image's folder. */
+static int image_pin(const struct cell_spec *spec, struct fs_id *ret, struct err *err)
+{
+	struct stat st;
+
+	*ret = (struct fs_id){ 0 };
+	if (strcmp(spec->image, "host") == 0)
+		return 0;
+	own(fd_closep) int fd = open(spec->image, O_PATH | O_DIRECTORY | O_CLOEXEC | (weakened("mount-links") ? 0 : O_NOFOLLOW));
+	if (fd < 0 || fstat(fd, &st) < 0)
+		return err_errno(err, errno, "open the image '%s'", spec->image);
+	*ret = (struct fs_id){ st.st_dev, st.st_ino };
+	return cell_image_compare(spec->image, spec->image_id, &st, err);
+}
+
 static bool is_idle(const struct kind *kind)
 {
 	for (const struct slot *slot = kind->slots; slot != NULL; slot = slot->next)
@@ -435,15 +450,18 @@ static void kinds_rest(struct cell_backend_pool *pool)
 struct kind *kind_get(struct cell_backend_pool *pool, const struct cell_spec *spec, struct err *err)
 {
 	own(freep) struct cell_mount *mounts = NULL;
+	struct fs_id image;
 	struct template t;
 	own(buf_done) struct buf key = { 0 };
 	const struct cell_limits *limits = &spec->limits;
 	const struct cell_space *spaces[CELL_MAX_SPACES];
 	size_t space_count = 0;
 
-	if (mounts_pin(spec, &mounts, err) < 0 || template_spaces(spec->mounts, spec->mount_count, spaces, &space_count, err) < 0)
+	if (image_pin(spec, &image, err) < 0 || mounts_pin(spec, &mounts, err) < 0 ||
+		template_spaces(spec->mounts, spec->mount_count, spaces, &space_count, err) < 0)
 		return NULL;
 	template_from_spec(pool, spec, &t);
+	t.image_id = image;
 	t.mounts = mounts;
 	template_keep_runtime(pool, spec, &t);
 	template_encode(&t, &key);

@@ -39,11 +39,14 @@ static struct part *part_add(struct parts *parts, const char *name)
 
 void parts_add_folder(struct parts *parts, const char *name, const char *source)
 {
+	own(fd_closep) int fd = open(source, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	struct stat st;
-	struct part *part = lstat(source, &st) == 0 && S_ISDIR(st.st_mode) ? part_add(parts, name) : NULL;
+	struct part *part = fd >= 0 && fstat(fd, &st) == 0 ? part_add(parts, name) : NULL;
 
-	if (part)
-		part->source = xstrdup(source);
+	if (!part)
+		return;
+	part->source = xstrdup(source);
+	part->id = (struct fs_id){st.st_dev, st.st_ino};
 }
 
 void parts_add_file(struct parts *parts, const char *name, const struct buf *text)
@@ -78,19 +81,18 @@ static int file_make(int dir, const struct part *part, struct err *err)
 	return 0;
 }
 
-static void mount_add(struct parts_shown *ret, const char *source, const char *target)
+static const char *keep(struct parts_shown *ret, const char *text)
 {
-	strings_add(&ret->own, source);
-	strings_add(&ret->own, target);
-	ret->count++;
+	strings_add(&ret->own, text);
+	return ret->own.items[ret->own.count - 1];
 }
 
-/* When all of them are there: the list of texts moves while it grows. */
-static void mounts_fill(struct parts_shown *ret)
+static struct cell_mount *mount_add(struct parts_shown *ret, const char *source, const char *target, struct fs_id id)
 {
-	ret->mounts = xcalloc(ret->count + 1, sizeof(*ret->mounts));
-	for (size_t i = 0; i < ret->count; i++)
-		ret->mounts[i] = (struct cell_mount){.source = ret->own.items[2 * i], .target = ret->own.items[2 * i + 1]};
+	ret->mounts = xrealloc(ret->mounts, ret->count + 1, sizeof(*ret->mounts));
+	ret->mounts[ret->count] = (struct cell_mount){
+		.source = keep(ret, source), .target = keep(ret, target), .device = id.device, .inode = id.inode};
+	return &ret->mounts[ret->count++];
 }
 
 static int folder_copy(const struct part *part, int to, struct err *err)
@@ -98,8 +100,14 @@ static int folder_copy(const struct part *part, int to, struct err *err)
 	static const struct fs_caps caps = {.bytes = COPIED_BYTES, .entries = COPIED_ENTRIES, .depth = COPIED_DEPTH};
 	own(fs_copy_report_done) struct fs_copy_report report = {0};
 	own(fd_closep) int from = open(part->source, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	const struct fs_ids ids = {&part->id, 1};
+	struct stat st;
 
-	return from < 0 ? 0 : fs_copy_tree(from, to, &caps, &report, err); /* the build says what it lacks */
+	if (from < 0)
+		return 0; /* the build says what it lacks */
+	if (fstat(from, &st) < 0 || !fs_ids_have(&ids, st.st_dev, st.st_ino))
+		return err_set(err, ERR_USAGE, "it was replaced after hotcell checked it; start again");
+	return fs_copy_tree(from, to, &caps, &report, err);
 }
 
 static int folder_show(const struct parts *parts, const struct part *part, int dir, struct parts_shown *ret, struct err *err)
@@ -110,7 +118,7 @@ static int folder_show(const struct parts *parts, const struct part *part, int d
 	if (point < 0)
 		return -1;
 	if (ret->count <= MOUNTED_MAX)
-		mount_add(ret, part->source, target);
+		(void)mount_add(ret, part->source, target, part->id);
 	else if (folder_copy(part, point, err) < 0)
 		return err_wrap(err, "copy '%.150s' for the build", part->source);
 	return 0;
@@ -121,17 +129,16 @@ int parts_show(const struct parts *parts, const char *folder, int dir, struct pa
 	own(freep) char *top = xfmt("%s/" FOLDER, folder);
 
 	if (parts->seed)
-		mount_add(ret, parts->seed, FUNCTION_CACHE_SEED);
+		(void)mount_add(ret, parts->seed, FUNCTION_CACHE_SEED, parts->seed_id);
 	own(fd_closep) int fd = parts->count ? beneath_mkdirs(dir, FOLDER, 0755, err) : -1;
 	if (parts->count && fd < 0)
 		return -1;
 	if (parts->count)
-		mount_add(ret, top, parts->top);
+		cell_mount_pin(mount_add(ret, top, parts->top, (struct fs_id){0}), fd);
 	for (size_t i = 0; i < parts->count; i++) {
 		const struct part *part = &parts->list[i];
 		if ((part->source ? folder_show(parts, part, fd, ret, err) : file_make(fd, part, err)) < 0)
 			return -1;
 	}
-	mounts_fill(ret);
 	return 0;
 }

@@ -5,12 +5,14 @@
 #define HOTCELL_FUZZ_FUNCTION_LANG_PARTS_H
 
 #include "base/buf.h"
+#include "base/fs.h"
 #include "cell/cell.h"
 #include "finding/finding.h"
 
 struct part {
 	char *name; /* below `top` */
 	char *source; /* a folder on the host; NULL: a file with these bytes */
+	struct fs_id id; /* of that folder: no other is mounted or copied */
 	char *text;
 };
 
@@ -19,6 +21,7 @@ struct parts {
 	struct part *list;
 	size_t count;
 	char *seed; /* what a build's cache begins with, on the host, seen as FUNCTION_CACHE_SEED; NULL: nothing */
+	struct fs_id seed_id;
 };
 #define FUNCTION_CACHE_SEED "/cache.seed"
 void parts_done(struct parts *parts);

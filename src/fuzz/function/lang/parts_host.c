@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "base/base64.h"
+#include "base/beneath.h"
 #include "base/fs.h"
 #include "base/sha256.h"
 #include "fuzz/function/lang/language.h"
@@ -49,11 +50,16 @@ char *parts_cache(const char *language, const char *root)
 
 void parts_seed(const char *state, const char *language, struct parts *ret)
 {
-	own(freep) char *above = state ? realpath(state, NULL) : NULL, *path = above ? xfmt("%s/cache/%s", above, language) : NULL;
-	own(freep) char *whole = path ? realpath(path, NULL) : NULL;
+	own(freep) char *name = xfmt("cache/%s", language), *above = state ? realpath(state, NULL) : NULL;
+	struct err none;
+	own(fd_closep) int dir = above ? beneath_root(state, &none) : -1;
+	own(fd_closep) int fd = dir < 0 ? -1 : beneath_try(dir, name, O_RDONLY | O_DIRECTORY, 0);
+	struct stat st;
 
-	if (whole && strcmp(path, whole) == 0 && is_folder(whole)) /* no link on the way */
-		ret->seed = ptr_take(&whole);
+	if (fd < 0 || fstat(fd, &st) < 0)
+		return;
+	ret->seed = xfmt("%s/%s", above, name);
+	ret->seed_id = (struct fs_id){st.st_dev, st.st_ino};
 }
 
 /* ---- Go ---- */
