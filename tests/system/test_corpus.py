@@ -172,7 +172,7 @@ def test_a_finding_has_files_and_is_made_smaller_later(tmp_path):
     assert (folder / "input").read_bytes() == base64.b64decode(finding["input"])
     assert "KeyError: 'mark'" in (folder / "report.txt").read_text()
     shown = hotcell("findings", "show", finding["id"], cwd=tmp_path)
-    assert f"files          .hotcell/findings/{finding['id']}: input".encode() in shown.out
+    assert f"files            .hotcell/findings/{finding['id']}: input".encode() in shown.out
     assert run(tmp_path, "findings", "list")["files"] == {finding["id"]: f".hotcell/findings/{finding['id']}"}
     capsule = folder.with_suffix(".json")
     large = {**finding, "found": None, "input": base64.b64encode(b"x" * 300 + b"!" + b"y" * 300).decode()}

@@ -115,7 +115,7 @@ def test_show_tells_all_of_one(project):
     file.write_bytes((folder / ".hotcell" / "findings" / f"{by['canary']}.json").read_bytes())
     for word in (file, "mailed.json", "./mailed.json"):
         text = findings(folder, "show", word).out.decode()
-        assert by["canary"] in text and text.endswith(f"capsule        {word}\nagain          'hotcell repro' with that file\n")
+        assert by["canary"] in text and text.endswith(f"capsule          {word}\nreproduce        'hotcell repro' with that file\n")
 
 
 def test_the_folder_below_finds_the_same(project):
@@ -341,20 +341,20 @@ def test_bad_words_are_refused(project):
 
 def test_what_is_no_finding_is_left_alone_and_told(project):
     folder, by = project
-    findings = folder / ".hotcell" / "findings"
+    kept = folder / ".hotcell" / "findings"
     names = [f"{i:016x}.json" for i in range(6)]
-    os.mkfifo(findings / names[0])
-    (findings / names[1]).symlink_to(f"{by['canary']}.json")
-    (findings / names[2]).mkdir()
-    (findings / names[3]).write_bytes(b"\x1b[31m{")
-    (findings / names[4]).write_bytes((findings / f"{by['canary']}.json").read_bytes())
-    (findings / names[5]).write_text(json.dumps({**capsules.make(), "subject": "another"}))
-    (findings / "notes.txt").write_text("of somebody else")
+    os.mkfifo(kept / names[0])
+    (kept / names[1]).symlink_to(f"{by['canary']}.json")
+    (kept / names[2]).mkdir()
+    (kept / names[3]).write_bytes(b"\x1b[31m{")
+    (kept / names[4]).write_bytes((kept / f"{by['canary']}.json").read_bytes())
+    (kept / names[5]).write_text(json.dumps({**capsules.make(), "subject": "another"}))
+    (kept / "notes.txt").write_text("of somebody else")
     before = ids(folder)
     ran = findings(folder, "list")
     assert len(before) == 4 and sum(line.startswith("hotcell: left alone: ") for line in ran.own) == 6, ran
     assert not re.search(rb"[\x00-\x09\x0b-\x1f]", ran.err)
-    assert sorted(each.name for each in findings.iterdir() if each.name in names) == names
+    assert sorted(each.name for each in kept.iterdir() if each.name in names) == names
     for name in set(names) - {names[4]}: # which is whole, and only has the wrong name
         refused(hotcell("findings", "show", findings / name, cwd=folder), (2,))
 

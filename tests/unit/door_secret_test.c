@@ -829,7 +829,7 @@ static void an_unknown_interface_is_reserved_and_charged_on_the_safe_side(void *
 	open_world(w, ",header=x-api-key");
 	own(fd_closep) int first = cell_ask(w, POST_ODD);
 	upstream_hear(&w->upstream, "a story");
-	tokens_are(w, 13, ASK_OUTPUT_DEFAULT);
+	tokens_are(w, 13, ASK_OUTPUT_UNKNOWN);
 	upstream_say(&w->upstream, "HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nonce upon ");
 	upstream_hang_up(&w->upstream, true);
 	cell_hear_all(first, &answer);
@@ -842,7 +842,7 @@ static void an_unknown_interface_is_reserved_and_charged_on_the_safe_side(void *
 	exchange(w, "GET /odd HTTP/1.1\r\n" HEAD "\r\n", "\r\n\r\n", "HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nonce", &answer);
 	tokens_are(w, 27, 611);
 	exchange(w, POST_ODD, "a story", "HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nonce", &answer);
-	tokens_are(w, 40, 611 + ASK_OUTPUT_DEFAULT);
+	tokens_are(w, 40, 611 + ASK_OUTPUT_UNKNOWN);
 }
 
 #define CHAT "POST /v1/chat/completions HTTP/1.1\r\n" HEAD

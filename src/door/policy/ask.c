@@ -908,7 +908,7 @@ void ask_read(struct ask *ret, struct span target, const char *body, size_t len)
 	if (ret->fault == NULL && !ret->is_known) {
 		ret->is_known = is_media(path);
 		ret->input = len + 1;
-		ret->output = ASK_OUTPUT_DEFAULT;
+		ret->output = ret->is_known ? ASK_OUTPUT_DEFAULT : ASK_OUTPUT_UNKNOWN;
 	}
 }
 

@@ -5,7 +5,7 @@
  * only named: for those the model's whole context. Tokens of the output: the limit that the request sets, in the member that
  * its interface heeds, times the answers that it wants; without one the most that the model is known to write, or
  * ASK_OUTPUT_DEFAULT. What asks no model in any known way may ask one all the same: a byte is a token, and
- * ASK_OUTPUT_DEFAULT.
+ * ASK_OUTPUT_UNKNOWN.
  *
  * What two readers could understand differently is refused: a member that counts given twice, in another case or
  * spelling, a limit that is no whole number, a body that is nearly JSON. So is what is paid for later (batches,
@@ -18,6 +18,7 @@
 #include "door/policy/usage.h"
 
 #define ASK_OUTPUT_DEFAULT 131072
+#define ASK_OUTPUT_UNKNOWN 16384 /* most such requests ask no model: a budget must still let some pass */
 #define ASK_CONTEXT_DEFAULT 1050000
 #define ASK_IMAGE_TOKENS 50000 /* for each, whatever its bytes: the dearest known model at its highest resolution */
 
