@@ -356,7 +356,7 @@ def test_what_is_no_finding_is_left_alone_and_told(project):
     assert not re.search(rb"[\x00-\x09\x0b-\x1f]", ran.err)
     assert sorted(each.name for each in kept.iterdir() if each.name in names) == names
     for name in set(names) - {names[4]}: # which is whole, and only has the wrong name
-        refused(hotcell("findings", "show", findings / name, cwd=folder), (2,))
+        refused(hotcell("findings", "show", kept / name, cwd=folder), (2,))
 
 
 def test_a_folder_that_cannot_be_read_is_an_error(place):

@@ -221,11 +221,11 @@ static void what_asks_no_model_is_counted_by_its_bytes_and_counting_is_free(void
 	read_ask(&ask, "/repos/x/issues", "{\"title\":\"a bug\",\"body\":\"\"}");
 	assert_true(ask.fault == NULL && !ask.is_known && !ask.is_free);
 	assert_int_equal(ask.input, 27 + 1);
-	assert_int_equal(ask.output, DEFAULT);
+	assert_int_equal(ask.output, ASK_OUTPUT_UNKNOWN);
 	read_ask(&ask, "/upload", "--boundary\r\n");
-	assert_true(ask.fault == NULL && !ask.is_known && ask.input == 12 + 1 && ask.output == DEFAULT);
+	assert_true(ask.fault == NULL && !ask.is_known && ask.input == 12 + 1 && ask.output == ASK_OUTPUT_UNKNOWN);
 	read_ask(&ask, "/upload", "");
-	assert_true(ask.fault == NULL && !ask.is_known && ask.input == 1 && ask.output == DEFAULT);
+	assert_true(ask.fault == NULL && !ask.is_known && ask.input == 1 && ask.output == ASK_OUTPUT_UNKNOWN);
 	read_ask(&ask, "/v1/messages/count_tokens", "{\"model\":\"x\"}");
 	assert_true(ask.fault == NULL && ask.is_free);
 	read_ask(&ask, "/v1/responses", "{\"model\":\"x\",\"background\":true}");

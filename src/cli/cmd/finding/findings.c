@@ -128,9 +128,9 @@ static int list_run(void *data, const struct cli_args *args)
 
 static void put_file(const char *file, struct buf *out)
 {
-	buf_str(out, "capsule        ");
+	buf_str(out, "capsule          ");
 	term_line(file, strlen(file), 600, out);
-	buf_str(out, "\nagain          'hotcell repro' with that file\n");
+	buf_str(out, "\nreproduce        'hotcell repro' with that file\n");
 }
 
 /* With a folder, it is in there; else it is a file by itself. */
