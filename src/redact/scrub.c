@@ -825,7 +825,7 @@ static void scan_even(const struct scrub_words *words, char *bytes, size_t len, 
 		return;
 	if (words->sift) { /* all is done whether something was found or not: the last letters alone would be seen otherwise */
 		marks = (struct buf){.data = xcalloc(len + 1, 1), .len = len, .cap = len + 1};
-		(void)sift_find(words->sift, bytes, len, &marks);
+		(void)sift_find(words->sift, bytes, len, &marks, NULL);
 	}
 	if (words->others)
 		(void)mark_others(words->others, bytes, len, stop, &marks);
