@@ -302,6 +302,20 @@ static void read_figures(struct sieve *sieve, const char *text)
 	}
 }
 
+/* Whether an escape stands for a backslash, which may begin another one: "\\", "\u005c". */
+static bool has_backslash_twice(const char *text, size_t len)
+{
+	const char *end = text + len, *at = text;
+	uint32_t code;
+
+	while ((at = memchr(at, '\\', (size_t)(end - at))) != NULL) {
+		if (escape_read(ESCAPE_BACKSLASH, at, (size_t)(end - at), &code) > 0 && code == '\\')
+			return true;
+		at++;
+	}
+	return false;
+}
+
 bool sift_find(const struct sift *sift, const char *text, size_t len, struct buf *marks, size_t *ret_steps)
 {
 	struct sieve sieve = {.sift = sift, .len = len, .marks = marks};
@@ -319,7 +333,7 @@ bool sift_find(const struct sift *sift, const char *text, size_t len, struct buf
 	}
 	if (memchr(text, '\\', len)) {
 		read_escaped(&sieve, text, ESCAPE_BACKSLASH);
-		if (memmem(text, len, "\\\\", 2))
+		if (has_backslash_twice(text, len))
 			read_escaped(&sieve, text, ESCAPE_BACKSLASH_TWICE);
 	}
 	if (memchr(text, '&', len))

@@ -148,7 +148,8 @@ static void a_secret_that_is_escaped_throughout_is_found(void **state)
 		const char *each;
 		size_t every;
 	} rows[] = {{"%%%02X", 1}, {"%%%02x", 1}, {"%%25%02X", 1}, {"\\x%02x", 1}, {"\\%03o", 1}, {"%02x ", 1}, {"%02X:", 1}, {"%02x, ", 1},
-		{"0x%02x,\n  ", 1}, {"%02X%02x ", 2}, {"%02x\r\n", 1}, {"&#%u;", 1}};
+		{"0x%02x,\n  ", 1}, {"%02X%02x ", 2}, {"%02x\r\n", 1}, {"&#%u;", 1},
+		{"\\U%08x", 1}, {"\\u005cu%04x", 1}, {"\\u005Cx%02X", 1}, {"\\x5cu{%x}", 1}, {"&#%07u;", 1}};
 	struct scrub_words *words = words_of(secret);
 
 	(void)state;
@@ -406,7 +407,7 @@ static uint32_t draw(uint32_t below)
 static void add_spelled(struct buf *out, const char *secret, size_t len, unsigned way)
 {
 	static const char *const each[] = {"%%%02x", "%%25%02X", "\\u%04x", "\\x%02x", "&#%u;", "%02x", "%02X ", "0x%02x,\n", "\\u{%x}", "%u, ",
-		"%u\n", "\\\\u%04X"};
+		"%u\n", "\\\\u%04X", "\\u005cu%04X"};
 	own(buf_done) struct buf coded = {0};
 
 	if (way < ARRAY_LEN(each)) {
@@ -437,7 +438,7 @@ static void text_make(struct buf *out, const char *secret)
 	for (uint32_t parts = 2 + draw(12); parts > 0; parts--) {
 		for (uint32_t i = draw(6); i > 0; i--)
 			buf_char(out, noise[draw(sizeof(noise) - 1)]);
-		add_spelled(out, secret, draw(4) ? draw((uint32_t)strlen(secret)) : strlen(secret), draw(15));
+		add_spelled(out, secret, draw(4) ? draw((uint32_t)strlen(secret)) : strlen(secret), draw(16));
 	}
 }
 
@@ -512,13 +513,13 @@ static void secrets_of_all_kinds_are_found_together(void **state)
 static void part_of_a_secret_is_not_even_looked_at(void **state)
 {
 	static const char secret[] = "sk-ant-api03-XyZ123-abcdefgh";
-	struct sift_row rows[] = {{.bytes = secret, .len = sizeof(secret) - 1, .reach = 300},
-		{.bytes = secret, .len = sizeof(secret) - 1, .reach = 300, .hex = true}};
+	struct sift_row rows[] = {{.bytes = secret, .len = sizeof(secret) - 1, .reach = 400},
+		{.bytes = secret, .len = sizeof(secret) - 1, .reach = 400, .hex = true}};
 	struct sift *sift = xcalloc(1, sizeof(*sift));
 
 	(void)state;
 	sift_init(sift, false, rows, ARRAY_LEN(rows));
-	for (unsigned way = 0; way < 13; way++) {
+	for (unsigned way = 0; way < 14; way++) {
 		own(buf_done) struct buf text = {0}, marks = {0};
 		for (size_t len = 0; len < strlen(secret); len++) {
 			add_spelled(&text, secret, len, way);
