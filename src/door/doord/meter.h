@@ -7,6 +7,7 @@
  *	answered, and what it used was told		that
  *	answered, and nothing was told			an estimate: all of the input, and the bytes of the answer
  *	cut off, by whomever				all that was reserved
+ *	not handed on by a gateway			all of the input
  *
  * Without such a budget, what answers tell is counted. */
 #ifndef HOTCELL_DOOR_DOORD_METER_H
