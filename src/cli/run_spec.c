@@ -355,7 +355,7 @@ static bool has_secret(const char *const *texts, const char *secret)
 	return false;
 }
 
-/* Or one of its parts, which are as good. */
+/* Or one of its parts, which are as good, but for what may be an ordinary word ("postgres"). */
 static bool has_credential(const char *const *texts, const struct secret_door *door)
 {
 	struct credential_parts parts = {0};
@@ -364,7 +364,7 @@ static bool has_credential(const char *const *texts, const struct secret_door *d
 	if (door->secret)
 		credential_parts_make(&parts, door);
 	for (size_t i = 0; i < parts.count && !has; i++)
-		has = has_secret(texts, parts.items[i]);
+		has = !parts.is_word[i] && has_secret(texts, parts.items[i]);
 	credential_parts_done(&parts);
 	return has;
 }

@@ -112,7 +112,8 @@ static void spell_quoted(struct buf *out, unsigned char byte)
 
 /* ---- forms ---- */
 
-#define SPELLED_MAX 8 /* bytes that one byte becomes at most: "&#x0026;" */
+#define SPELLED_MAX 12 /* bytes that one byte becomes at most: "\u005cu0026" */
+#define SPELLED_BASE64_MAX 8 /* a letter of base64, which few escape: "&#x002B;" */
 #define CHUNK ((size_t)64 << 10)
 #define WINDOW_MIN ((size_t)4096) /* enough for secrets of 300 bytes: who sees it learns no more of its length */
 #define WINDOW_AHEAD 16 /* bytes of an escape behind a form that must be read to know that the form is over */
@@ -284,12 +285,17 @@ static bool may_be_escaped(const struct form *form)
 	return form->kind == FORM_TEXT || form->kind == FORM_BASE64;
 }
 
+static size_t spelled_max(const struct form *form)
+{
+	return form->kind == FORM_BASE64 ? SPELLED_BASE64_MAX : SPELLED_MAX;
+}
+
 static size_t form_longest(const struct form *form)
 {
 	switch (form->kind) {
 	case FORM_EXACT: break;
-	case FORM_TEXT: return form->len * SPELLED_MAX;
-	case FORM_BASE64: return form->len * SPELLED_MAX + (form->len / BREAK_EVERY + 1) * BREAK_MAX;
+	case FORM_TEXT: return form->len * spelled_max(form);
+	case FORM_BASE64: return form->len * spelled_max(form) + (form->len / BREAK_EVERY + 1) * BREAK_MAX;
 	case FORM_HEX: return form->len * (BETWEEN_MAX + 4);
 	case FORM_DECIMAL: return form->len * (BETWEEN_MAX + 3);
 	}
@@ -553,11 +559,11 @@ static ssize_t match_decimal(const struct form *form, const char *text, size_t l
 static size_t meets(const struct form *form, size_t from, uint32_t code, size_t size)
 {
 	char bytes[4];
-	size_t count = code <= 0x10ffff ? utf8_put(code, bytes) : 0;
+	size_t count = code <= 0x10ffff ? utf8_put(code, bytes) : 0, most = spelled_max(form);
 
-	if (count && count <= form->len - from && size <= count * SPELLED_MAX && memcmp(form->bytes + from, bytes, count) == 0)
+	if (count && count <= form->len - from && size <= count * most && memcmp(form->bytes + from, bytes, count) == 0)
 		return count;
-	return code < 256 && size <= SPELLED_MAX && (unsigned char)form->bytes[from] == code;
+	return code < 256 && size <= most && (unsigned char)form->bytes[from] == code;
 }
 
 struct gap { /* between two lines */
@@ -825,7 +831,7 @@ static void scan_even(const struct scrub_words *words, char *bytes, size_t len, 
 		return;
 	if (words->sift) { /* all is done whether something was found or not: the last letters alone would be seen otherwise */
 		marks = (struct buf){.data = xcalloc(len + 1, 1), .len = len, .cap = len + 1};
-		(void)sift_find(words->sift, bytes, len, &marks);
+		(void)sift_find(words->sift, bytes, len, &marks, NULL);
 	}
 	if (words->others)
 		(void)mark_others(words->others, bytes, len, stop, &marks);

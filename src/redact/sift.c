@@ -22,6 +22,7 @@ struct sieve { /* one reading of a text */
 	bool indents; /* nothing but blanks since a line has ended */
 	uint64_t last; /* letters, the newest lowest */
 	bool found;
+	size_t steps; /* letters and numbers read, of all readings */
 };
 
 static inline size_t hash_of(const struct sift *sift, uint64_t block, bool hex)
@@ -109,6 +110,7 @@ static void seek(struct sieve *sieve, size_t end, bool hex)
 
 static inline void take_letter(struct sieve *sieve, uint32_t code, size_t end)
 {
+	sieve->steps++;
 	if (!sift_counts(sieve->sift->loose, code)) {
 		bool blank = code == ' ' || code == '\t';
 		sieve->indents = sieve->indents || code == '\r' || code == '\n';
@@ -146,6 +148,7 @@ static void read_plain(struct sieve *sieve, const char *text)
 		sieve->last = last;
 		seek(sieve, i + 1, false);
 	}
+	sieve->steps += sieve->len;
 }
 
 /* Returns where the next letter begins. */
@@ -170,6 +173,7 @@ static void read_within(struct sieve *whole, const char *text, size_t from, size
 		for (size_t at = from; at < whole->len && at - from < WITHIN_MAX && sieve.count < sizeof(letters);)
 			at = read_letter(&sieve, text, at, kind);
 		whole->found = whole->found || sieve.found;
+		whole->steps += sieve.steps;
 		explicit_bzero(letters, sizeof(letters));
 	}
 }
@@ -234,7 +238,8 @@ static size_t read_number(
 	return from;
 }
 
-/* A form may begin inside of what looks like a longer number: "6" in front of "97, 98". */
+/* A form may begin inside of what looks like a longer number: "6" in front of "97, 98". Numbers that
+ * stand for no letter do not count: only the bound ends a text of them. */
 static void numbers_within(struct sieve *whole, const unsigned char *table, const char *text,
 	size_t from, size_t to)
 {
@@ -242,6 +247,7 @@ static void numbers_within(struct sieve *whole, const unsigned char *table, cons
 	struct sieve sieve = {.sift = whole->sift, .len = whole->len, .marks = whole->marks, .letters = letters};
 	uint32_t value;
 
+	to = to - from < WITHIN_MAX ? to : from + WITHIN_MAX;
 	while (from < to && sieve.count < sizeof(letters)) {
 		size_t end = read_number(table, text, from, to, &value);
 		if (end > from)
@@ -249,6 +255,7 @@ static void numbers_within(struct sieve *whole, const unsigned char *table, cons
 		from = end > from ? end : from + 1;
 	}
 	whole->found = whole->found || sieve.found;
+	whole->steps += sieve.steps;
 	explicit_bzero(letters, sizeof(letters));
 }
 
@@ -295,10 +302,26 @@ static void read_figures(struct sieve *sieve, const char *text)
 	}
 }
 
-bool sift_find(const struct sift *sift, const char *text, size_t len, struct buf *marks)
+/* Whether an escape stands for a backslash, which may begin another one: "\\", "\u005c". */
+static bool has_backslash_twice(const char *text, size_t len)
+{
+	const char *end = text + len, *at = text;
+	uint32_t code;
+
+	while ((at = memchr(at, '\\', (size_t)(end - at))) != NULL) {
+		if (escape_read(ESCAPE_BACKSLASH, at, (size_t)(end - at), &code) > 0 && code == '\\')
+			return true;
+		at++;
+	}
+	return false;
+}
+
+bool sift_find(const struct sift *sift, const char *text, size_t len, struct buf *marks, size_t *ret_steps)
 {
 	struct sieve sieve = {.sift = sift, .len = len, .marks = marks};
 
+	if (ret_steps)
+		*ret_steps = 0;
 	if (len < SIFT_LETTERS || sift->count == 0)
 		return false;
 	sieve.letters = xcalloc(len, 1);
@@ -310,7 +333,7 @@ bool sift_find(const struct sift *sift, const char *text, size_t len, struct buf
 	}
 	if (memchr(text, '\\', len)) {
 		read_escaped(&sieve, text, ESCAPE_BACKSLASH);
-		if (memmem(text, len, "\\\\", 2))
+		if (has_backslash_twice(text, len))
 			read_escaped(&sieve, text, ESCAPE_BACKSLASH_TWICE);
 	}
 	if (memchr(text, '&', len))
@@ -318,5 +341,7 @@ bool sift_find(const struct sift *sift, const char *text, size_t len, struct buf
 	read_figures(&sieve, text);
 	explicit_bzero(sieve.letters, len);
 	free(sieve.letters);
+	if (ret_steps)
+		*ret_steps = sieve.steps;
 	return sieve.found;
 }

@@ -46,7 +46,8 @@ static inline bool sift_counts(bool loose, uint32_t code)
 
 /* The rows are the caller's, and stay: they are as secret as what they are of. */
 void sift_init(struct sift *sift, bool loose, struct sift_row *rows, size_t count);
-/* Whether a form may be there. If so, *marks has a byte for each of the text: 1 where one may begin. */
-bool sift_find(const struct sift *sift, const char *text, size_t len, struct buf *marks);
+/* Whether a form may be there. If so, *marks has a byte for each of the text: 1 where one may begin. *ret_steps, unless NULL:
+ * how many letters were read, which is bounded by the length of the text. */
+bool sift_find(const struct sift *sift, const char *text, size_t len, struct buf *marks, size_t *ret_steps);
 
 #endif

@@ -88,7 +88,7 @@ static const char *const *find(const char *const *list, const char *name)
 	return NULL;
 }
 
-static void build(struct run_spec *spec, struct door_policy *policy, const char *env)
+static void build_with(struct run_spec *spec, struct door_policy *policy, const char *env, const char *credential)
 {
 	static char program[] = "/bin/true", *command[] = {program, NULL};
 	const char *pairs[] = {env, NULL};
@@ -99,13 +99,18 @@ static void build(struct run_spec *spec, struct door_policy *policy, const char 
 
 	run_options_defaults(&options);
 	options.env = (struct cli_list){.items = pairs, .count = 1};
-	assert_int_equal(setenv("HOTCELL_TEST_KEY", "sk-0123456789abcdef", 1), 0);
+	assert_int_equal(setenv("HOTCELL_TEST_KEY", credential, 1), 0);
 	if (run_spec_build(spec, &options, command, &err) < 0 || door_options_policy(policy, &doors, "native", &err) < 0)
 		fail_msg("%s", err.text);
 	policy->secrets[0].tls = false; /* no certificates are needed then */
 	if (policy_load(policy, &err) < 0)
 		fail_msg("%s", err.text);
 	run_spec_doors(spec, policy);
+}
+
+static void build(struct run_spec *spec, struct door_policy *policy, const char *env)
+{
+	build_with(spec, policy, env, "sk-0123456789abcdef");
 }
 
 static void a_cell_sees_its_doors_and_nothing_of_the_credential(void **state)
@@ -143,6 +148,33 @@ static void a_credential_that_would_be_in_the_cell_is_refused(void **state)
 	assert_int_equal(err.code, ERR_USAGE);
 	assert_non_null(strstr(err.text, "'api'"));
 	assert_null(strstr(err.text, "sk-0123456789abcdef"));
+}
+
+/* What Basic encodes, and a password in it; but a program may well say "postgres". */
+static void a_password_that_is_a_word_is_no_reason_to_refuse(void **state)
+{
+	static const struct {
+		const char *credential, *env;
+		int result;
+	} rows[] = {
+		{"Basic cm9vdDpwb3N0Z3Jlcw==", "ENGINE=postgres", 0}, /* root:postgres */
+		{"Basic cm9vdDpwb3N0Z3Jlcw==", "URL=postgres://root:postgres@db", -1},
+		{"Basic cm9vdDpwb3N0Z3Jlcw==", "AUTH=Basic cm9vdDpwb3N0Z3Jlcw==", -1},
+		{"Basic cm9vdDpodW50ZXItMg==", "PASS=hunter-2", -1},
+		{"Bearer abcdefghij", "TOKEN=abcdefghij", -1},
+		{"z=1; sid=qwertzuiopasdfgh", "WORD=qwertzuiopasdfgh", 0},
+		{"z=1; sid=0123456789ab", "SID=0123456789ab", -1},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		own(policy_done) struct door_policy policy = {0};
+		own(run_spec_done) struct run_spec spec = {0};
+		struct err err = {0};
+		build_with(&spec, &policy, rows[i].env, rows[i].credential);
+		if (run_spec_check_secrets(&spec, &policy, &err) != rows[i].result)
+			fail_msg("'%s' beside '%s': '%s'", rows[i].env, rows[i].credential, err.text);
+	}
 }
 
 static void without_doors_nothing_is_added(void **state)
@@ -192,6 +224,7 @@ int main(void)
 		cmocka_unit_test(each_text_is_judged_where_it_is_read),
 		cmocka_unit_test(a_cell_sees_its_doors_and_nothing_of_the_credential),
 		cmocka_unit_test(a_credential_that_would_be_in_the_cell_is_refused),
+		cmocka_unit_test(a_password_that_is_a_word_is_no_reason_to_refuse),
 		cmocka_unit_test(without_doors_nothing_is_added),
 		cmocka_unit_test(what_passed_is_said_in_one_line),
 	};

@@ -154,6 +154,16 @@ static void a_summary_of_what_was_said_before_costs_as_much_again(void **state)
 	assert_null(ask.fault);
 	assert_int_equal(ask.input, 256000);
 	assert_int_equal(ask.output, 14);
+	read_ask(&ask, "/v1/responses",
+		"{\"model\":\"gpt-4o\",\"max_output_tokens\":7,\"input\":\"x\",\"context_management\":[{\"type\":\"other\"}]}");
+	assert_null(ask.fault);
+	assert_int_equal(ask.output, 7);
+	read_ask(&ask, "/v1/responses",
+		"{\"model\":\"gpt-4o\",\"max_output_tokens\":7,\"input\":\"x\","
+		"\"context_management\":[{\"type\":\"compaction\",\"compact_threshold\":9}]}");
+	assert_null(ask.fault);
+	assert_int_equal(ask.input, 256000);
+	assert_int_equal(ask.output, 14);
 	read_ask(&ask, "/v1/messages", "{\"model\":\"gpt-4o\",\"messages\":[],\"tools\":[{\"type\":\"advisor_1\",\"model\":\"gpt-4\"}]}");
 	assert_null(ask.fault);
 	assert_string_equal(ask.model, ""); /* whichever of them is dearer */
@@ -161,6 +171,10 @@ static void a_summary_of_what_was_said_before_costs_as_much_again(void **state)
 	read_ask(&ask, "/v1/messages", "{\"system\":[{\"text\":\"x\",\"cache_control\":{\"type\":\"ephemeral\",\"ttl\":\"5m\"}}]}");
 	assert_false(ask.is_kept);
 	read_ask(&ask, "/v1/messages", "{\"system\":[{\"text\":\"x\",\"cache_control\":{\"type\":\"ephemeral\",\"ttl\":\"1h\"}}]}");
+	assert_true(ask.is_kept);
+	read_ask(&ask, "/v1/messages", "{\"cache_control\":{\"type\":\"ephemeral\",\"ttl\":null}}");
+	assert_false(ask.is_kept);
+	read_ask(&ask, "/v1/messages", "{\"cache_control\":{\"type\":\"ephemeral\",\"ttl\":3600}}");
 	assert_true(ask.is_kept);
 }
 

@@ -803,6 +803,14 @@ static void what_tells_nothing_is_estimated_and_what_is_cut_costs_all_that_was_r
 	doors_totals(w->doors, &totals);
 	assert_int_equal(totals.count[COUNT_TOKENS_IN], 743);
 	assert_int_equal(totals.count[COUNT_TOKENS_OUT], 160);
+	exchange(w, POST_40, ":40}", "HTTP/1.1 524 Late\r\nContent-Type: application/json\r\nContent-Length: 2\r\n\r\n{}", &answer);
+	doors_totals(w->doors, &totals);
+	assert_int_equal(totals.count[COUNT_TOKENS_IN], 824);
+	assert_int_equal(totals.count[COUNT_TOKENS_OUT], 200);
+	exchange(w, POST_40, ":40}", "HTTP/1.1 521 Down\r\nContent-Type: application/json\r\nContent-Length: 2\r\n\r\n{}", &answer);
+	doors_totals(w->doors, &totals);
+	assert_int_equal(totals.count[COUNT_TOKENS_IN], 905);
+	assert_int_equal(totals.count[COUNT_TOKENS_OUT], 200); /* nobody was asked */
 	has_log(w, "\"tokens_in\":81,\"tokens_out\":40,\"microdollars\":");
 	has_log_again(w, "\"estimated\":true");
 }

@@ -148,7 +148,8 @@ static void a_secret_that_is_escaped_throughout_is_found(void **state)
 		const char *each;
 		size_t every;
 	} rows[] = {{"%%%02X", 1}, {"%%%02x", 1}, {"%%25%02X", 1}, {"\\x%02x", 1}, {"\\%03o", 1}, {"%02x ", 1}, {"%02X:", 1}, {"%02x, ", 1},
-		{"0x%02x,\n  ", 1}, {"%02X%02x ", 2}, {"%02x\r\n", 1}, {"&#%u;", 1}};
+		{"0x%02x,\n  ", 1}, {"%02X%02x ", 2}, {"%02x\r\n", 1}, {"&#%u;", 1},
+		{"\\U%08x", 1}, {"\\u005cu%04x", 1}, {"\\u005Cx%02X", 1}, {"\\x5cu{%x}", 1}, {"&#%07u;", 1}};
 	struct scrub_words *words = words_of(secret);
 
 	(void)state;
@@ -406,7 +407,7 @@ static uint32_t draw(uint32_t below)
 static void add_spelled(struct buf *out, const char *secret, size_t len, unsigned way)
 {
 	static const char *const each[] = {"%%%02x", "%%25%02X", "\\u%04x", "\\x%02x", "&#%u;", "%02x", "%02X ", "0x%02x,\n", "\\u{%x}", "%u, ",
-		"%u\n", "\\\\u%04X"};
+		"%u\n", "\\\\u%04X", "\\u005cu%04X"};
 	own(buf_done) struct buf coded = {0};
 
 	if (way < ARRAY_LEN(each)) {
@@ -437,7 +438,7 @@ static void text_make(struct buf *out, const char *secret)
 	for (uint32_t parts = 2 + draw(12); parts > 0; parts--) {
 		for (uint32_t i = draw(6); i > 0; i--)
 			buf_char(out, noise[draw(sizeof(noise) - 1)]);
-		add_spelled(out, secret, draw(4) ? draw((uint32_t)strlen(secret)) : strlen(secret), draw(15));
+		add_spelled(out, secret, draw(4) ? draw((uint32_t)strlen(secret)) : strlen(secret), draw(16));
 	}
 }
 
@@ -512,13 +513,13 @@ static void secrets_of_all_kinds_are_found_together(void **state)
 static void part_of_a_secret_is_not_even_looked_at(void **state)
 {
 	static const char secret[] = "sk-ant-api03-XyZ123-abcdefgh";
-	struct sift_row rows[] = {{.bytes = secret, .len = sizeof(secret) - 1, .reach = 300},
-		{.bytes = secret, .len = sizeof(secret) - 1, .reach = 300, .hex = true}};
+	struct sift_row rows[] = {{.bytes = secret, .len = sizeof(secret) - 1, .reach = 400},
+		{.bytes = secret, .len = sizeof(secret) - 1, .reach = 400, .hex = true}};
 	struct sift *sift = xcalloc(1, sizeof(*sift));
 
 	(void)state;
 	sift_init(sift, false, rows, ARRAY_LEN(rows));
-	for (unsigned way = 0; way < 13; way++) {
+	for (unsigned way = 0; way < 14; way++) {
 		own(buf_done) struct buf text = {0}, marks = {0};
 		for (size_t len = 0; len < strlen(secret); len++) {
 			add_spelled(&text, secret, len, way);
@@ -526,13 +527,43 @@ static void part_of_a_secret_is_not_even_looked_at(void **state)
 			add_spelled(&text, secret + 13, len > 13 ? len - 13 : 0, way);
 			buf_str(&text, ".");
 		}
-		assert_false(sift_find(sift, text.data, text.len, &marks));
+		assert_false(sift_find(sift, text.data, text.len, &marks, NULL));
 		assert_int_equal(marks.len, 0);
 		size_t from = text.len;
 		add_spelled(&text, secret, strlen(secret), way);
-		assert_true(sift_find(sift, text.data, text.len, &marks));
+		assert_true(sift_find(sift, text.data, text.len, &marks, NULL));
 		assert_int_equal(marks.len, text.len);
 		assert_int_equal(marks.data[from], 1);
+	}
+	free(sift);
+}
+
+/* However it is made: a cell chooses what a server says back, and one process serves all cells. */
+static void the_work_for_a_text_is_bounded_by_its_length(void **state)
+{
+	static const char *const texts[] = {"200 ", "000,", "999:", "0 ", "32,", "300-", "10\n", "1000 ", "12345", "97, ",
+		"61 ", "0x", "%25", "%00", "%", "\\", "\\u0100", "\\u005c", "\\U0000005c", "\\u{0000e4}", "\\u", "&#200;",
+		"&#x00000e4;", "&", "\xc3\xa4", "\n"};
+	static const char secret[] = "deadbeef";
+	struct sift_row rows[] = {{.bytes = secret, .len = sizeof(secret) - 1, .reach = 300},
+		{.bytes = secret, .len = sizeof(secret) - 1, .reach = 300, .hex = true}};
+	struct sift *sift = xcalloc(1, sizeof(*sift));
+
+	(void)state;
+	sift_init(sift, false, rows, ARRAY_LEN(rows));
+	for (size_t i = 0; i < ARRAY_LEN(texts); i++) {
+		size_t steps[2];
+		for (size_t j = 0; j < ARRAY_LEN(steps); j++) {
+			own(buf_done) struct buf text = {0}, marks = {0};
+			while (text.len < (size_t)16384 << 2 * j)
+				buf_str(&text, texts[i]);
+			assert_false(sift_find(sift, text.data, text.len, &marks, &steps[j]));
+			assert_true(steps[j] >= text.len);
+			if (steps[j] > text.len * 100)
+				fail_msg("%zu bytes of '%s' take %zu steps", text.len, texts[i], steps[j]);
+		}
+		if (steps[1] > steps[0] * 5)
+			fail_msg("four times as much of '%s' takes %zu steps, not %zu", texts[i], steps[1], steps[0]);
 	}
 	free(sift);
 }
@@ -601,6 +632,7 @@ int main(void)
 		cmocka_unit_test(the_pieces_that_come_out_are_the_same_for_all_secrets_of_a_kind),
 		cmocka_unit_test(secrets_of_all_kinds_are_found_together),
 		cmocka_unit_test(part_of_a_secret_is_not_even_looked_at),
+		cmocka_unit_test(the_work_for_a_text_is_bounded_by_its_length),
 		cmocka_unit_test(the_work_is_the_same_for_nearly_all_secrets),
 		cmocka_unit_test(a_long_run_of_letters_flows_behind_the_window),
 	};

@@ -142,10 +142,19 @@ static bool is_refusal(unsigned status)
 	return status >= 300 && status != 502 && status != 504 && !(status >= 520 && status <= 527);
 }
 
+/* Gateways that could not hand the request on: nothing was answered. What they say is believed as far
+ * as the output. */
+static bool is_unreached(unsigned status)
+{
+	return status == 521 || status == 523 || status == 525 || status == 526;
+}
+
 /* What an answer without figures may have cost: all that was reserved, since what was thought and not shown is in no byte of it. What
  * asked no model in any known way, and was answered to the end: the bytes there and back. */
 static struct door_totals estimate(const struct meter *meter, const struct conn *conn, bool whole)
 {
+	if (is_unreached(meter->status))
+		return totals_of(conn, meter, meter->most.count[COUNT_TOKENS_IN], 0);
 	if (meter->is_known || !whole)
 		return meter->most;
 	return totals_of(conn, meter, meter->most.count[COUNT_TOKENS_IN], bounded(meter->received + 1));

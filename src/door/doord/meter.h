@@ -7,6 +7,7 @@
  *	answered, and what it used was told		that
  *	answered, and nothing was told			all that was reserved; what asked no model in any known way: its bytes
  *	cut off, by whomever				all that was reserved
+ *	not handed on by a gateway			all of the input
  *
  * Without such a budget, what answers tell is counted. */
 #ifndef HOTCELL_DOOR_DOORD_METER_H

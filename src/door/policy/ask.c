@@ -206,6 +206,7 @@ static const struct member {
 	{IN_TOP, "contextmanagement", ENTERS, IN_CONTEXT},
 	{IN_THINKING, "budgettokens", IS_THOUGHT, 0},
 	{IN_CONTEXT, "edits", ENTERS, OF_EDITS},
+	{IN_CONTEXT, "type", IS_EDIT, 0}, /* where it is itself a list of edits */
 	{IN_EDIT, "type", IS_EDIT, 0},
 	{IN_CONFIG, "maxoutputtokens", IS_LIMIT, LIMIT_CONFIG | ONCE},
 	{IN_CONFIG, "candidatecount", IS_COUNT, ONCE},
@@ -556,6 +557,7 @@ static bool bare_means(struct reading *in, const struct member *member, const st
 	case IS_STREAM: in->streams = in->streams || !no; return true;
 	case IS_LATER: in->ask->is_later = in->ask->is_later || !no; return true;
 	case IS_USAGE: in->usage = token_is(token, "true"); return true;
+	case IS_KEPT: in->ask->is_kept = true; return true;
 	case IS_ELSEWHERE: in->elsewhere = in->elsewhere || !no; return true;
 	case IS_DEFERRED: in->deferred = true; return true;
 	default: return true;

@@ -10,6 +10,7 @@
 
 struct credential_parts {
 	const char **items; /* not the credential itself */
+	bool is_word[CREDENTIAL_PARTS_MAX]; /* an ordinary text may have it: a password that people chose */
 	size_t count;
 	char *memory; /* of all of them */
 	size_t size;
