@@ -30,14 +30,26 @@ static int folder_of(const char *path, const char **ret_name)
 	return -1;
 }
 
+/* The folder of an open ledger itself: SQLite opens it to have its names written to the disk. */
+static int held_folder(const char *path)
+{
+	own(freep) char *below = xfmt("%s/", path);
+	const char *name;
+
+	return folder_of(below, &name);
+}
+
 static int held_open(const char *path, int flags, int mode)
 {
 	const char *name;
-	int folder = folder_of(path, &name);
+	int folder = held_folder(path);
 	struct stat st;
 
+	if (folder >= 0)
+		return openat(folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	folder = folder_of(path, &name);
 	if (folder < 0)
-		return open(path, flags | O_CLOEXEC, mode);
+		return open(path, flags | O_NONBLOCK | O_NOCTTY | O_CLOEXEC, mode);
 	own(fd_closep) int fd =
 		openat(folder, name, flags | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC, mode);
 	if (fd >= 0 && (fstat(fd, &st) < 0 || !S_ISREG(st.st_mode))) {
