@@ -375,7 +375,7 @@ def test_what_cannot_be_trusted_is_refused_with_the_reason(place, env):
     (place / "other" / ".hotcell").symlink_to(project / ".hotcell")
     assert "is a link" in refused(hotcell("trust", place / "other", env=env))
     assert "No such file" in refused(hotcell("trust", place / "nowhere", env=env))
-    for at in ("cache", "examples/x", "corpus"):
+    for at in ("cache", "findings/x", "corpus"):
         (project / ".hotcell" / at).symlink_to("/etc")
         assert "symbolic link" in refused(hotcell("trust", project, env=env))
         (project / ".hotcell" / at).unlink()
