@@ -37,6 +37,7 @@ struct part {
 
 #define LINKS_MAX 40 /* on the way to one file, as the kernel has it */
 #define ALIASES_MAX 256
+#define TARGETS_MAX 4096 /* as many as a mount can hide: each is compared with all others */
 #define PARTS_MAX 8 /* names between slashes; more are as many as these, the last ones */
 
 struct glob {
@@ -286,12 +287,13 @@ struct finder {
 	bool *mounts;
 	int top;
 	struct target {
-		char *path;
+		char *path, *link;
 		bool is_dir;
 	} *targets; /* of links that matched, and what matches below a link */
 	size_t target_count;
 	struct alias {
 		char *link, *folder;
+		uint64_t ways; /* what its path is on the way to */
 	} *aliases; /* links on the way to what matches */
 	size_t alias_count;
 	uint64_t left; /* entries that may still be looked at below those */
@@ -300,8 +302,10 @@ struct finder {
 static void finder_done(struct finder *finder)
 {
 	globs_done(&finder->globs);
-	for (size_t i = 0; i < finder->target_count; i++)
+	for (size_t i = 0; i < finder->target_count; i++) {
 		free(finder->targets[i].path);
+		free(finder->targets[i].link);
+	}
 	free(finder->targets);
 	for (size_t i = 0; i < finder->alias_count; i++) {
 		free(finder->aliases[i].link);
@@ -327,18 +331,38 @@ static bool is_matched(const struct globs *globs, const char *above, const char 
 	return matches;
 }
 
+/* From the end of a name to the next one, past slashes and "." */
+static const char *next_name(const char *at)
+{
+	while (*at == '/' || (*at == '.' && (at[1] == '/' || at[1] == '\0')))
+		at++;
+	return at;
+}
+
+/* The rest of an absolute path behind that of a folder; NULL: it is not in it. */
+static const char *path_below(const char *folder, const char *path)
+{
+	folder = next_name(folder);
+	path = next_name(path);
+	while (*folder) {
+		size_t len = strcspn(folder, "/");
+		if (strcspn(path, "/") != len || strncmp(path, folder, len) != 0)
+			return NULL;
+		folder = next_name(folder + len);
+		path = next_name(path + len);
+	}
+	return path;
+}
+
 /* The rest of a way behind a link with this text, if it stays below the top: from where the link is,
  * or from the top if it is the host's own path. NULL: it leads elsewhere. */
 static char *behind_link(const char *above, const char *text, const char *rest, struct buf *done)
 {
-	size_t top = above ? strlen(above) : 0;
-	bool below = top > 0 && strncmp(text, above, top) == 0 && text[top] == '/';
-
-	if (text[0] == '/' && !below)
-		return NULL;
-	if (below)
+	if (text[0] == '/') {
+		text = above && *above ? path_below(above, text) : NULL;
 		done->len = 0;
-	return xfmt("%s/%s", below ? text + top : text, rest);
+	}
+	return text ? xfmt("%s/%s", text, rest) : NULL;
 }
 
 /* Goes to a name of the folder `done`, as the kernel would: true, or false if it is a link, or is not
@@ -364,8 +388,8 @@ static bool step_to(const struct finder *finder, const char *name, struct buf *d
 	return !*ret_error && (strcmp(name, "..") == 0 || !S_ISLNK(ret->st_mode));
 }
 
-/* Where a path leads, by whatever links: relative to the top and without any, or NULL if that is
- * outside, or nothing. */
+/* Where a path leads, by whatever links: relative to the top ("" is the top itself) and without
+ * any, or NULL if that is outside, or nothing. */
 static char *resolve(const struct finder *finder, const char *path, struct stat *ret)
 {
 	own(freep) char *rest = xstrdup(path);
@@ -394,76 +418,104 @@ static char *resolve(const struct finder *finder, const char *path, struct stat 
 		free(rest);
 		at = rest = next;
 	}
-	if (done.len == 0 || fstatat(finder->top, done.data, ret, AT_SYMLINK_NOFOLLOW) < 0)
+	if (fstatat(finder->top, buf_text(&done), ret, AT_SYMLINK_NOFOLLOW | AT_EMPTY_PATH) < 0)
 		return NULL;
-	return buf_take(&done);
+	return xstrdup(buf_text(&done));
 }
 
 static bool is_at_or_below(const char *path, const char *folder)
 {
 	size_t len = strlen(folder);
 
-	return strncmp(path, folder, len) == 0 && (path[len] == '/' || path[len] == '\0');
+	return len == 0 ||
+		(strncmp(path, folder, len) == 0 && (path[len] == '/' || path[len] == '\0'));
 }
 
 /* What matches by itself is found in any case. */
-static void add_target(struct finder *finder, const char *path, bool is_dir)
+static int add_target(struct finder *finder, const char *path, const char *link, bool is_dir,
+	struct err *err)
 {
 	if (is_matched(&finder->globs, finder->above, path))
-		return;
+		return 0;
+	if (finder->target_count == TARGETS_MAX)
+		return err_set(err, ERR_LIMIT,
+			"search a folder: more than %d files that could be secrets behind links",
+			TARGETS_MAX);
 	size_t count = finder->target_count++;
 	finder->targets = xrealloc(finder->targets, count + 1, sizeof(*finder->targets));
-	finder->targets[count] = (struct target){xstrdup(path), is_dir};
+	finder->targets[count] = (struct target){xstrdup(path), xstrdup(link), is_dir};
+	return 0;
+}
+
+/* Names that files have: a folder behind a link with such a name is something else, such as the
+ * virtual environment that `.env` leads to. */
+static bool is_name_of_files(const char *path)
+{
+	static const char *const names[] = {".env*", "*.env", "*.env.local", ".dev.vars*",
+		"*.pem", "*.key", "*.p8", "*.p12", "*.pfx", "*.jks", "*.keystore", "id_rsa*",
+		"id_dsa*", "id_ecdsa*", "id_ed25519*", ".?*history*", ".*_hist", ".histfile",
+		"fish_history", NULL};
+
+	return fs_is_hidden(names, NULL, basename(path));
 }
 
 /* A link with such a name leads to a secret under another: that is found, too, unless it is a folder
- * that the link is in, which may be all there is. */
-static void find_target(struct finder *finder, const char *path)
+ * that the link is in, which may be all there is, or one that a file's name leads to. `link` is a
+ * path that matches, `path` where the link is. */
+static int find_target(struct finder *finder, const char *path, const char *link, struct err *err)
 {
 	struct stat st;
 	own(freep) char *at = resolve(finder, path, &st);
+	bool is_dir = at && S_ISDIR(st.st_mode);
 
-	if (at && (S_ISREG(st.st_mode) || (S_ISDIR(st.st_mode) && !is_at_or_below(path, at))))
-		add_target(finder, at, S_ISDIR(st.st_mode));
+	if (!at || (is_dir ? is_at_or_below(path, at) || is_name_of_files(path) : !S_ISREG(st.st_mode)))
+		return 0;
+	return add_target(finder, at, link, is_dir, err);
 }
 
 /* Whether a folder of this path could hold what matches by its path: it may be `a`, where "a/b" is
- * looked for. */
-static bool is_on_the_way(const struct globs *globs, const char *above, const char *path)
+ * looked for. 0: no; else a sum of all that it could hold, the same for folders that could hold the
+ * same. */
+static uint64_t on_the_way(const struct globs *globs, const char *above, const char *path)
 {
 	size_t rest = strlen(path), len;
 	const char *name;
+	uint64_t sum = 0;
 
 	if (!name_before(path, &rest, &name, &len))
-		return false;
+		return 0;
 	for (size_t i = 0; i < globs->count; i++)
 		for (size_t k = 1; k < globs->at[i].count; k++) {
 			const struct glob *glob = &globs->at[i];
 			struct glob top = {.count = glob->count - k};
 			memcpy(top.parts, glob->parts + k, top.count * sizeof(top.parts[0]));
 			if (part_matches(&top.parts[0], name, len) && folders_match(&top, above, path, rest))
-				return true;
+				sum = (sum ^ (i * PARTS_MAX + k)) * 1099511628211ULL; /* FNV-1a */
 		}
-	return false;
+	return sum;
 }
 
 /* A link in the place of such a folder: what is in the folder that it leads to goes by this path,
- * too. */
-static int find_alias(struct finder *finder, const char *path, struct err *err)
+ * too. `link` is that path, `path` where the link is: another, if it is behind a link itself. */
+static int find_alias(struct finder *finder, const char *path, const char *link, struct err *err)
 {
+	uint64_t ways = on_the_way(&finder->globs, finder->above, link);
 	struct stat st;
 
-	if (!is_on_the_way(&finder->globs, finder->above, path))
+	if (!ways)
 		return 0;
 	own(freep) char *at = resolve(finder, path, &st);
 	if (!at || !S_ISDIR(st.st_mode))
 		return 0;
+	for (size_t i = 0; i < finder->alias_count; i++) /* links may lead in a circle */
+		if (finder->aliases[i].ways == ways && strcmp(finder->aliases[i].folder, at) == 0)
+			return 0;
 	if (finder->alias_count == ALIASES_MAX)
 		return err_set(err, ERR_LIMIT, "search a folder: more than %d links to folders that could hold secrets",
 			ALIASES_MAX);
 	size_t count = finder->alias_count++;
 	finder->aliases = xrealloc(finder->aliases, count + 1, sizeof(*finder->aliases));
-	finder->aliases[count] = (struct alias){xstrdup(path), ptr_take(&at)};
+	finder->aliases[count] = (struct alias){xstrdup(link), ptr_take(&at), ways};
 	return 0;
 }
 
@@ -475,18 +527,18 @@ static int find_step(struct fs_walk *walk, const struct dirent *entry, void *dat
 	const char *path = buf_text(&walk->path);
 
 	if (kind == DT_SOCK || kind == DT_FIFO || globs_match(&finder->globs, finder->above, path)) {
-		if (kind == DT_LNK)
-			find_target(finder, path);
+		if (kind == DT_LNK && find_target(finder, path, path, err) < 0)
+			return -1;
 		return finder->fn(finder->data, path, is_dir, err) < 0 ? -1 : 0;
 	}
 	if (kind == DT_LNK)
-		return find_alias(finder, path, err);
+		return find_alias(finder, path, path, err);
 	return is_dir ? find_enter(walk, entry->d_name, finder->ids, finder->fn, finder->data, finder->mounts, err) : 0;
 }
 
 struct alias_walk {
 	struct finder *finder;
-	const char *folder;
+	const char *link, *folder;
 	char *above; /* as if it were where the link is */
 };
 
@@ -505,12 +557,15 @@ static int alias_step(struct fs_walk *walk, const struct dirent *entry, void *da
 	if (it->finder->left-- == 0)
 		return err_set(err, ERR_LIMIT,
 			"search a folder: too many entries behind links to folders that could hold secrets");
-	if (globs_match(&it->finder->globs, it->above, path)) {
-		own(freep) char *whole = xfmt("%s/%s", it->folder, path);
-		if (kind == DT_LNK)
-			find_target(it->finder, whole);
-		add_target(it->finder, whole, kind == DT_DIR);
-		return 0;
+	bool matches = globs_match(&it->finder->globs, it->above, path);
+	if (matches || kind == DT_LNK) {
+		own(freep) char *whole = xfmt("%s%s%s", it->folder, *it->folder ? "/" : "", path);
+		own(freep) char *link = xfmt("%s/%s", it->link, path);
+		if (!matches)
+			return find_alias(it->finder, whole, link, err);
+		if (kind == DT_LNK && find_target(it->finder, whole, link, err) < 0)
+			return -1;
+		return add_target(it->finder, whole, link, kind == DT_DIR, err);
 	}
 	if (kind != DT_DIR || walk->depth >= PARTS_MAX) /* no glob reaches further below the link */
 		return 0;
@@ -522,12 +577,12 @@ static int find_below_links(struct finder *finder, uint64_t max_entries, struct 
 {
 	finder->left = max_entries;
 	for (size_t i = 0; i < finder->alias_count; i++) {
-		const struct alias *alias = &finder->aliases[i];
+		const struct alias alias = finder->aliases[i]; /* a copy: the walk may add some */
 		const char *top = finder->above ? finder->above : "";
-		own(freep) char *above = xfmt("%s/%s", top, alias->link);
-		struct alias_walk it = {finder, alias->folder, above};
+		own(freep) char *above = xfmt("%s/%s", top, alias.link);
+		struct alias_walk it = {finder, alias.link, alias.folder, above};
 		own(fd_closep) int folder =
-			fs_open_across(finder->top, alias->folder, O_RDONLY | O_DIRECTORY);
+			fs_open_across(finder->top, *it.folder ? it.folder : ".", O_RDONLY | O_DIRECTORY);
 		if (folder >= 0 && walk_below(folder, max_entries, alias_step, &it, err) < 0)
 			return -1;
 	}
@@ -548,8 +603,18 @@ static bool is_told(const struct finder *finder, size_t index)
 	return false;
 }
 
+/* A folder vanishes with all that is in it: who misses it looks for the reason. */
+static void tell_link(const struct target *target, struct buf *out)
+{
+	own(buf_done) struct buf path = {0}, link = {0};
+
+	term_line(target->path, strlen(target->path), 120, &path);
+	term_line(target->link, strlen(target->link), 120, &link);
+	buf_fmt(out, "'%s' is hidden: '%s' leads to it\n", buf_text(&path), buf_text(&link));
+}
+
 int fs_find_ids(int dir, const char *above, const char *const *globs, const struct fs_ids *ids, uint64_t max_entries, fs_match_fn *fn,
-	void *data, bool *ret_mounts, struct err *err)
+	void *data, bool *ret_mounts, struct buf *ret_links, struct err *err)
 {
 	own(finder_done) struct finder finder = {.globs = globs_read(globs), .above = above, .ids = ids, .fn = fn,
 		.data = data, .mounts = ret_mounts, .top = dir};
@@ -558,17 +623,22 @@ int fs_find_ids(int dir, const char *above, const char *const *globs, const stru
 	if (walk_below(dir, max_entries, find_step, &finder, err) < 0 ||
 		find_below_links(&finder, max_entries, err) < 0)
 		return -1;
-	for (size_t i = 0; i < finder.target_count; i++)
-		if (!is_told(&finder, i) &&
-			fn(data, finder.targets[i].path, finder.targets[i].is_dir, err) < 0)
+	for (size_t i = 0; i < finder.target_count; i++) {
+		const struct target *target = &finder.targets[i];
+		if (is_told(&finder, i))
+			continue;
+		if (ret_links && target->is_dir)
+			tell_link(target, ret_links);
+		if (fn(data, target->path, target->is_dir, err) < 0)
 			return -1;
+	}
 	return 0;
 }
 
 int fs_find(int dir, const char *above, const char *const *globs, uint64_t max_entries, fs_match_fn *fn, void *data,
 	bool *ret_mounts, struct err *err)
 {
-	return fs_find_ids(dir, above, globs, &(struct fs_ids){NULL, 0}, max_entries, fn, data, ret_mounts, err);
+	return fs_find_ids(dir, above, globs, &(struct fs_ids){NULL, 0}, max_entries, fn, data, ret_mounts, NULL, err);
 }
 
 bool fs_is_hidden(const char *const *globs, const char *above, const char *path)

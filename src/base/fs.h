@@ -52,8 +52,9 @@ void fs_copy_report_done(struct fs_copy_report *report);
 /* Walks below `dir`, other mounts there included (*ret_mounts says whether there were any), and calls
  * `fn` with the path (relative) of each entry that matches one of the globs, of each socket and FIFO, and of each folder that
  * cannot be listed but whose content may be reached all the same; a match is not entered. Of a link that matches, what it
- * leads to below `dir` is found, too, but for a folder that the link is in; and so is what matches by a path that leads through a link
- * to a folder below `dir`. Stops with ERR_LIMIT beyond max_entries.
+ * leads to below `dir` is found, too, but for a folder that the link is in, or that a name leads to which files have (".env", "*.pem");
+ * and so is what matches by a path that leads through links to folders below `dir`. Stops with ERR_LIMIT beyond max_entries, and beyond
+ * 4,096 that only links lead to.
  *
  * Globs: "x" is a name in any folder, "a/b" the name b in any folder a, "/x" a path from the top, "!x" what does not match whatever
  * comes before it. Case does not count. `above` is the path of `dir` itself, whose names count for an "a/b"; NULL: not known. */
@@ -61,7 +62,8 @@ typedef int fs_match_fn(void *data, const char *path, bool is_dir, struct err *e
 MUST_CHECK int fs_find(int dir, const char *above, const char *const *globs, uint64_t max_entries, fs_match_fn *fn, void *data,
 	bool *ret_mounts, struct err *err);
 
-/* Likewise, and matches each folder that is one of these, whatever its name is here. */
+/* Likewise, and matches each folder that is one of these, whatever its name is here. *ret_links, unless NULL, gets a line for each
+ * folder that was found because of a link. */
 struct fs_id {
 	dev_t device;
 	ino_t inode;
@@ -74,7 +76,7 @@ struct fs_ids {
 bool fs_is_proc(int fd);
 bool fs_ids_have(const struct fs_ids *ids, dev_t device, ino_t inode);
 MUST_CHECK int fs_find_ids(int dir, const char *above, const char *const *globs, const struct fs_ids *ids, uint64_t max_entries, fs_match_fn *fn,
-	void *data, bool *ret_mounts, struct err *err);
+	void *data, bool *ret_mounts, struct buf *ret_links, struct err *err);
 
 /* Whether fs_find with these globs would find what this relative path leads to, or a folder on its way. */
 bool fs_is_hidden(const char *const *globs, const char *above, const char *path);

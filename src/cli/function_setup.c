@@ -263,8 +263,7 @@ static int check_way(const char *typed, const struct function_target *target, st
 	own(freep) char *path = xfmt("%s/%s", target->root, target->file);
 	own(buf_done) struct buf shown = {0}, whole = {0};
 
-	if (*typed == '/' || strncmp(typed, "..", 2) == 0 || strstr(typed, "/..") ||
-		path_is_here(path, strlen(path)))
+	if (*typed == '/' || path_goes_up(typed) || path_is_here(path, strlen(path)))
 		return 0;
 	term_line(typed, strlen(typed), 120, &shown);
 	term_line(path, strlen(path), 200, &whole);

@@ -70,6 +70,7 @@ void fuzz_flags(const struct cli_args *args, struct strings *flags, struct strin
 /* Whether this folder is too much to be shown without being asked for: the root, a home, or above one. */
 /* Whether a name in this folder is, or lies behind, a link to elsewhere: who wrote the folder chose where. */
 bool path_leads_out(const char *path);
+bool path_goes_up(const char *path); /* by a ".." */
 bool folder_is_too_much(const char *folder);
 
 #endif

@@ -61,7 +61,7 @@ MUST_CHECK int trust_remove(const char *path, bool *ret_removed, struct err *err
 /* While this process lives, a cell of it can write below that folder, given without links. */
 void trust_writer(const char *source);
 /* What a cell of another live process can write and that holds the path, or is in it; NULL: there
- * is none. The caller frees. */
+ * is none. "(unknown)": a file that would say it cannot be read. The caller frees. */
 char *trust_writer_above(const char *path);
 
 #endif

@@ -15,12 +15,14 @@
 
 #include "base/clock.h"
 #include "base/fs.h"
+#include "base/fs_walk.h"
 #include "project/trust.h"
 #include "project/trust_text.h"
 
 #define FOLDER "writers"
 #define TEXT_MAX ((size_t)1 << 20)
 #define LOOKED_AT 10000
+#define UNKNOWN "(unknown)" /* who writes cannot be read: it may be anywhere */
 
 static int ours = -1; /* open until we end */
 static char ours_name[64];
@@ -40,12 +42,13 @@ static int open_writers(bool make)
 	return fd_take(&fd);
 }
 
-static bool is_held(int folder, const char *name)
+/* Nobody holds it, for sure: one that we cannot look at may be of a live process. */
+static bool has_ended(int folder, const char *name)
 {
 	own(fd_closep) int fd = openat(folder, name, O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
 	struct flock lock = {.l_type = F_WRLCK};
 
-	return fd >= 0 && fcntl(fd, F_OFD_GETLK, &lock) == 0 && lock.l_type != F_UNLCK;
+	return fd >= 0 && fcntl(fd, F_OFD_GETLK, &lock) == 0 && lock.l_type == F_UNLCK;
 }
 
 static bool is_below(const char *folder, const char *path)
@@ -105,13 +108,15 @@ static char *folder_above(int folder, const char *name, const struct way *way)
 	own(buf_done) struct buf text = {0};
 	struct err err;
 
-	if (fs_read_small(folder, name, TEXT_MAX, &text, &err) < 0 || !text.len)
-		return NULL;
+	if (fs_read_small(folder, name, TEXT_MAX, &text, &err) < 0)
+		return err.code == ENOENT ? NULL : xstrdup(UNKNOWN);
 	char *rest = text.data;
 	for (char *line; rest && (line = strsep(&rest, "\n"));) {
-		uint64_t device, inode;
+		uint64_t device = 0, inode = 0;
 		int used = 0;
-		if (sscanf(line, "%" SCNu64 " %" SCNu64 " %n", &device, &inode, &used) < 2 || !used)
+		bool older = *line == '/'; /* a path alone */
+		if (!older &&
+			(sscanf(line, "%" SCNu64 " %" SCNu64 " %n", &device, &inode, &used) < 2 || !used))
 			continue;
 		own(freep) char *source = trust_path_read(line + used);
 		bool within = source && way->path[1] &&
@@ -126,7 +131,10 @@ static char *folder_above(int folder, const char *name, const struct way *way)
 char *trust_writer_above(const char *path)
 {
 	own(way_done) struct way way = {0};
+	errno = 0;
 	int fd = open_writers(false);
+	if (fd < 0 && (errno == EMFILE || errno == ENFILE))
+		return xstrdup(UNKNOWN);
 	DIR *dir = fd < 0 ? NULL : fdopendir(fd);
 	char *found = NULL;
 
@@ -137,12 +145,13 @@ char *trust_writer_above(const char *path)
 		struct dirent *entry = readdir(dir);
 		if (!entry)
 			break;
-		if (entry->d_name[0] == '.' || strcmp(entry->d_name, ours_name) == 0)
+		if (entry->d_name[0] == '.' || strcmp(entry->d_name, ours_name) == 0 ||
+			fs_entry_kind(dirfd(dir), entry) != DT_REG)
 			continue;
-		if (is_held(dirfd(dir), entry->d_name))
-			found = folder_above(dirfd(dir), entry->d_name, &way);
+		if (has_ended(dirfd(dir), entry->d_name))
+			(void)unlinkat(dirfd(dir), entry->d_name, 0);
 		else
-			(void)unlinkat(dirfd(dir), entry->d_name, 0); /* of one that has ended */
+			found = folder_above(dirfd(dir), entry->d_name, &way);
 	}
 	if (dir)
 		(void)closedir(dir);

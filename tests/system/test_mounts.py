@@ -383,6 +383,32 @@ def test_secrets_behind_links_to_folders_are_hidden_where_they_are(place, how):
     assert b"SECRET" not in ran.out and {name for name, text in seen.items() if text} == {"dots/plain", "dots/claude/CLAUDE.md"}, ran
 
 
+@pytest.mark.parametrize("how", ["", ":rw"])
+def test_secrets_behind_links_behind_links_are_hidden(place, how):
+    home = place / "home"
+    for name in ("loc/plain", "sh/keyrings/login.keyring", "sh/other", "prod"):
+        (home / name).parent.mkdir(parents=True, exist_ok=True)
+        (home / name).write_text("plain\n" if name in ("loc/plain", "sh/other") else "SECRET\n")
+    for link, target in ((".local", "loc"), ("loc/share", "../sh"), (".env", f"{home.resolve().parent}/.//home/./prod")):
+        (home / link).symlink_to(target)
+    seen, ran = inside_of("--mount", f"{home}:/p{how}")
+    assert b"SECRET" not in ran.out and {name for name, text in seen.items() if text} == {"loc/plain", "sh/other"}, ran
+
+
+@pytest.mark.parametrize("how", ["", ":rw"])
+def test_a_link_with_the_name_of_a_file_hides_no_folder(place, how):
+    """A cell that may write would else empty any folder for the next ones. Where a folder is hidden, the link is named."""
+    for name in ("src", "docker"):
+        (place / "p" / name).mkdir(parents=True)
+        (place / "p" / name / "x").write_text("plain\n")
+    for link, target in ((".env", "src"), ("a.pem", "src"), (".docker", "docker")):
+        (place / "p" / link).symlink_to(target)
+    seen, ran = inside_of("--mount", f"{place}/p:/p{how}")
+    assert {name for name, text in seen.items() if text} == {"src/x"}, ran
+    text = run("--explain", "--mount", f"{place}/p:/p{how}", "--", "true", json=False).out.decode()
+    assert "'docker' is hidden: '.docker' leads to it" in text and "'src'" not in text, text
+
+
 def test_a_name_with_a_folder_can_be_hidden_and_nothing_can_be_shown_again(project):
     seen, _ = inside_of("--mount", f"{project}:/p", "--hide", "deep/environment.txt")
     assert {name for name, text in seen.items() if text} == {"main.c", "sub/readme", "notes.secret"}

@@ -375,7 +375,7 @@ def test_what_cannot_be_trusted_is_refused_with_the_reason(place, env):
     (place / "other" / ".hotcell").symlink_to(project / ".hotcell")
     assert "is a link" in refused(hotcell("trust", place / "other", env=env))
     assert "No such file" in refused(hotcell("trust", place / "nowhere", env=env))
-    for at in ("cache", "examples/x", "corpus"):
+    for at in ("cache", "findings/x", "corpus"):
         (project / ".hotcell" / at).symlink_to("/etc")
         assert "symbolic link" in refused(hotcell("trust", project, env=env))
         (project / ".hotcell" / at).unlink()
@@ -808,11 +808,12 @@ def test_a_link_of_a_project_chooses_no_folder_that_is_read(place):
     for folder in (private, project):
         folder.mkdir()
     (private / "seed").write_text("secret")
-    (project / "seeds").symlink_to(private)
     (project / "t.py").write_text("def f(x: str): pass\n")
-    for option in ("--seed-corpus", "--venv"):
-        said = refused(hotcell("fuzz", "function", "t.py:f", option, "seeds", cwd=project))
-        assert "leads out of this folder" in said and str(private) in said
+    for name in ("seeds", "..data"):
+        (project / name).symlink_to(private)
+        for option in ("--seed-corpus", "--venv"):
+            said = refused(hotcell("fuzz", "function", "t.py:f", option, name, cwd=project))
+            assert "leads out of this folder" in said and str(private) in said
 
 
 def test_a_link_of_a_project_chooses_no_other_project_to_be_fuzzed(place):
@@ -822,7 +823,8 @@ def test_a_link_of_a_project_chooses_no_other_project_to_be_fuzzed(place):
         folder.mkdir()
     (private / "t.py").write_text("def f(x: str): pass\n")
     (project / "t.py").symlink_to(private / "t.py")
-    (project / "lib").symlink_to(private)
-    for target in ("t.py:f", "lib/t.py:f", "./lib/t.py:f"):
+    for name in ("lib", "..lib", "..."):
+        (project / name).symlink_to(private)
+    for target in ("t.py:f", "lib/t.py:f", "./lib/t.py:f", "..lib/t.py:f", "./..lib/t.py:f", ".../t.py:f"):
         said = refused(hotcell("fuzz", "function", target, cwd=project))
         assert "leads out of this folder" in said and str(private / "t.py") in said

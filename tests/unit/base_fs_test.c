@@ -701,6 +701,11 @@ static void what_links_lead_to_is_found_under_its_own_name(void **state)
 		{{"top/in/x"}, " real/in/b/x real/in/x"}, /* which is a link itself */
 		{{"top/b", "top/in/b"}, " real/b real/in/b/"},
 		{{"deep/top/b"}, ""},
+		{{"first/second/b"}, " real/b"}, /* links behind links */
+		{{"first/second/in/b"}, " real/in/b/"},
+		{{"first/second/third/b"}, " real/b"},
+		{{"first/third/b"}, ""},
+		{{"circle/circle/circle/y", "circle/z"}, " y z"}, /* and in circles */
 		{{"name"}, " name real/in/b/x"}, /* through a link on the way */
 		{{"name", "b"}, " name real/b real/in/b/"}, /* nothing twice, and nothing in what is found as a whole */
 		{{"round"}, " real/round"},
@@ -723,10 +728,80 @@ static void what_links_lead_to_is_found_under_its_own_name(void **state)
 	assert_int_equal(symlinkat("real/in", world->from, "inner"), 0);
 	assert_int_equal(symlinkat("./inner/..//b", world->from, "up"), 0);
 	assert_int_equal(symlinkat("/real/b", world->from, "abs"), 0);
+	assert_true(folder(world, "1") && folder(world, "2") && put(world, "y", "") && put(world, "z", ""));
+	assert_int_equal(symlinkat("1", world->from, "first"), 0);
+	assert_int_equal(symlinkat("../2/way", world->from, "1/second"), 0);
+	assert_int_equal(symlinkat("../real", world->from, "2/way"), 0);
+	assert_int_equal(symlinkat(".", world->from, "real/third"), 0);
+	assert_int_equal(symlinkat(".", world->from, "circle"), 0);
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
 		assert_int_equal(find(world, cases[i].globs, &found), 0);
 		assert_string_equal(found.text, cases[i].expected);
 	}
+}
+
+static void links_by_the_hosts_path_are_followed_however_it_is_spelled(void **state)
+{
+	static const char *const globs[] = {"link", NULL}, *const spelled[] = {"/a/b/x", "//a//b//x", "/./a/././b/./x", "/a/b/d/../x", "/a/b/./d/.//../x"},
+		*const others[] = {"/a/bb/x", "/a/x", "/a/b", "/a/b/", "/a/.b/x", "/"};
+	struct world *world = *state;
+	bool mounts;
+
+	assert_true(put(world, "x", "") && folder(world, "d"));
+	for (size_t i = 0; i < ARRAY_LEN(spelled) + ARRAY_LEN(others); i++) {
+		bool other = i >= ARRAY_LEN(spelled);
+		struct found found = {.answer = 0};
+		assert_int_equal(symlinkat(other ? others[i - ARRAY_LEN(spelled)] : spelled[i], world->from, "link"), 0);
+		assert_int_equal(fs_find(world->from, "/a/b", globs, 1000, note_found, &found, &mounts, &world->err), 0);
+		assert_int_equal(found.count, other ? 1 : 2);
+		for (size_t k = 0; k < found.count; k++)
+			free(found.names[k]);
+		assert_int_equal(unlinkat(world->from, "link", 0), 0);
+	}
+}
+
+static void a_folder_behind_a_name_that_files_have_is_not_found(void **state)
+{
+	static const char *const globs[] = {".env", "*.pem", ".*history", ".docker", NULL};
+	struct world *world = *state;
+	struct found found = {.answer = 0};
+	own(buf_done) struct buf links = {0};
+	bool mounts;
+
+	assert_true(folder(world, "venv") && put(world, "venv/x", "") && folder(world, "hist") && folder(world, "cert") &&
+		folder(world, "docker"));
+	assert_int_equal(symlinkat("venv", world->from, ".env"), 0);
+	assert_int_equal(symlinkat("venv", world->from, ".bash_history"), 0);
+	assert_int_equal(symlinkat("hist", world->from, ".history"), 0); /* an editor's is a folder */
+	assert_int_equal(symlinkat("../cert", world->from, "docker/a.pem"), 0);
+	assert_int_equal(find(world, globs, &found), 0);
+	assert_string_equal(found.text, " .bash_history .env .history docker/a.pem hist/");
+	assert_int_equal(symlinkat("docker", world->from, ".docker"), 0);
+	found = (struct found){.answer = 0};
+	assert_int_equal(fs_find_ids(world->from, NULL, globs, &(struct fs_ids){NULL, 0}, 1000, note_found, &found, &mounts, &links, &world->err), 0);
+	for (size_t i = 0; i < found.count; i++)
+		free(found.names[i]);
+	assert_non_null(strstr(buf_text(&links), "'docker' is hidden: '.docker' leads to it\n"));
+	assert_null(strstr(buf_text(&links), "venv"));
+}
+
+static void so_many_files_behind_a_link_end_the_search(void **state)
+{
+	static const char *const globs[] = {".lldb/*history", NULL};
+	struct world *world = *state;
+	struct found found = {.answer = 0};
+	char name[32];
+	bool mounts;
+
+	assert_true(folder(world, "f"));
+	assert_int_equal(symlinkat("f", world->from, ".lldb"), 0);
+	for (int i = 0; i < 4097; i++) {
+		(void)snprintf(name, sizeof(name), "f/%d-history", i);
+		assert_true(put(world, name, ""));
+	}
+	assert_int_equal(fs_find(world->from, NULL, globs, 100000, note_found, &found, &mounts, &world->err), -1);
+	assert_int_equal(world->err.code, ERR_LIMIT);
+	assert_int_equal(found.count, 0);
 }
 
 static void ways_out_are_found_whatever_their_names(void **state)
@@ -1127,6 +1202,9 @@ int main(void)
 		test(a_name_swapped_for_a_link_meanwhile_lets_nothing_out),
 		test(names_are_found_by_glob_and_matches_are_not_entered),
 		test(what_links_lead_to_is_found_under_its_own_name),
+		test(links_by_the_hosts_path_are_followed_however_it_is_spelled),
+		test(a_folder_behind_a_name_that_files_have_is_not_found),
+		test(so_many_files_behind_a_link_end_the_search),
 		test(ways_out_are_found_whatever_their_names),
 		test(a_search_stops_at_its_limits_with_an_error),
 		test(a_search_ends_when_the_callback_says_so),

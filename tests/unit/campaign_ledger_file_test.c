@@ -837,6 +837,26 @@ static void nothing_outside_of_its_folder_is_opened_or_removed(void **state)
 	assert_int_equal(open_elsewhere(path), SQLITE_CANTOPEN);
 }
 
+/* SQLite opens the folder to write its names to the disk; of a FIFO it would wait for a writer. */
+static void a_fifo_in_the_place_of_its_folder_holds_nothing_up(void **state)
+{
+	struct world *world = *state;
+	own(freep) char *moved = xfmt("%s-moved", world->folder);
+	sqlite3 *db = NULL;
+
+	(void)add_campaign(world, "night");
+	assert_int_equal(sqlite3_open_v2(world->path, &db, SQLITE_OPEN_READWRITE, NULL), SQLITE_OK);
+	assert_int_equal(sqlite3_exec(db, "SELECT count(*) FROM campaigns", NULL, NULL, NULL), SQLITE_OK);
+	assert_int_equal(rename(world->folder, moved), 0);
+	assert_int_equal(mkfifo(world->folder, 0600), 0);
+	(void)alarm(30);
+	assert_int_equal(sqlite3_exec(db, "PRAGMA synchronous = FULL; PRAGMA wal_checkpoint(TRUNCATE)", NULL, NULL, NULL), SQLITE_OK);
+	(void)alarm(0);
+	assert_int_equal(unlink(world->folder), 0);
+	assert_int_equal(rename(moved, world->folder), 0);
+	(void)sqlite3_close(db);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -869,6 +889,7 @@ int main(void)
 		test(what_a_killed_writer_left_in_a_read_only_folder_is_read_or_refused),
 		test(where_none_can_be_made_the_sentence_says_so),
 		test(its_files_are_those_of_the_folder_that_is_held),
+		test(a_fifo_in_the_place_of_its_folder_holds_nothing_up),
 		test(a_link_that_is_put_beside_it_meanwhile_is_not_followed),
 		test(it_keeps_no_temporary_files),
 		test(nothing_outside_of_its_folder_is_opened_or_removed),

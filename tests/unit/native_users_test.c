@@ -209,7 +209,7 @@ static void a_folder_of_sockets_below_a_mount_is_made_and_kept(void **state)
 	own(fd_closep) int dir = open(top, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	own(buf_done) struct buf found = {0};
 	const struct fs_ids ids = {hold.ids, hold.count};
-	assert_int_equal(fs_find_ids(dir, NULL, (const char *const[]){NULL}, &ids, 100, found_add, &found, &mounts, &err), 0);
+	assert_int_equal(fs_find_ids(dir, NULL, (const char *const[]){NULL}, &ids, 100, found_add, &found, &mounts, NULL, &err), 0);
 	assert_string_equal(buf_text(&found), "x;");
 	assert_int_equal(rename(moved, folder), 0);
 	runtime_hold_done(&hold);

@@ -6,7 +6,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -149,6 +151,73 @@ static void a_crowded_record_forgets_what_is_gone_and_then_the_oldest(void **sta
 	assert_true(list.count < 510 && trust_list_has(&list, &kept));
 }
 
+/* As another process would have it: locked by a descriptor that is not ours. */
+static int writer_of(const char *line, size_t len)
+{
+	own(freep) char *folder = xfmt("%s/hotcell/writers", world), *path = xfmt("%s/1-1", folder);
+	struct flock lock = {.l_type = F_WRLCK};
+	struct err err;
+
+	assert_int_equal(trust_prepare(&err), 0);
+	(void)mkdir(folder, 0700);
+	int fd = open(path, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+	assert_int_equal(write(fd, line, len), (ssize_t)len);
+	assert_int_equal(fcntl(fd, F_OFD_SETLK, &lock), 0);
+	return fd;
+}
+
+static bool has_writer(void)
+{
+	own(freep) char *path = xfmt("%s/hotcell/writers/1-1", world);
+
+	return access(path, F_OK) == 0;
+}
+
+static void a_writer_is_found_in_either_format_until_it_ends(void **state)
+{
+	static const char *const lines[] = {"1 2 /home/u\n", "/home/u\n", "/home/v\n/home/u\n"};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(lines); i++) {
+		int fd = writer_of(lines[i], strlen(lines[i]));
+		own(freep) char *found = trust_writer_above("/home/u/p"), *none = trust_writer_above("/home/w");
+		assert_non_null(found);
+		assert_string_equal(found, "/home/u");
+		assert_null(none);
+		(void)close(fd);
+		own(freep) char *ended = trust_writer_above("/home/u/p");
+		assert_null(ended);
+		assert_false(has_writer());
+	}
+}
+
+static void a_writer_that_cannot_be_read_may_write_anywhere_and_is_kept(void **state)
+{
+	size_t size = ((size_t)1 << 20) + 1;
+	own(freep) char *large = xcalloc(size, 1);
+	struct rlimit before;
+
+	(void)state;
+	memset(large, '\n', size);
+	int fd = writer_of(large, size);
+	own(freep) char *too_large = trust_writer_above("/home/u");
+	assert_non_null(too_large);
+	(void)close(fd);
+	fd = writer_of("1 2 /home/u\n", 12);
+	assert_int_equal(getrlimit(RLIMIT_NOFILE, &before), 0);
+	int next = dup(fd);
+	(void)close(next);
+	for (unsigned left = 0; left < 2; left++) { /* none for the folder, and none for the file in it */
+		struct rlimit few = {(rlim_t)next + left, before.rlim_max};
+		assert_int_equal(setrlimit(RLIMIT_NOFILE, &few), 0);
+		own(freep) char *found = trust_writer_above("/home/u/p");
+		assert_int_equal(setrlimit(RLIMIT_NOFILE, &before), 0);
+		assert_non_null(found);
+		assert_true(has_writer());
+	}
+	(void)close(fd);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -157,6 +226,8 @@ int main(void)
 		cmocka_unit_test(a_record_says_the_same_when_it_is_read_again),
 		cmocka_unit_test(a_text_that_hotcell_does_not_write_is_refused),
 		cmocka_unit_test_setup_teardown(a_crowded_record_forgets_what_is_gone_and_then_the_oldest, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(a_writer_is_found_in_either_format_until_it_ends, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(a_writer_that_cannot_be_read_may_write_anywhere_and_is_kept, set_up, tear_down),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -57,7 +57,7 @@ static int held_open(const char *path, int flags, int mode)
 	struct stat st;
 
 	if (folder < 0 && (!first || is_device(path)))
-		return open(path, flags | O_CLOEXEC, mode);
+		return open(path, flags | O_NONBLOCK | O_NOCTTY | O_CLOEXEC, mode);
 	if (folder < 0)
 		return open_folder(path);
 	own(fd_closep) int fd =

@@ -439,7 +439,7 @@ static int find_hidden(const struct builder *b, const struct piece *piece, struc
 	if (mount)
 		root_look_as_cell(b);
 	const struct fs_ids runtime = root_runtime(b->t);
-	int found = fs_find_ids(source, piece->above, mount ? b->t->hide : nothing, &runtime, HIDE_MAX_WALK, match_add, ret, ret_mounts, err);
+	int found = fs_find_ids(source, piece->above, mount ? b->t->hide : nothing, &runtime, HIDE_MAX_WALK, match_add, ret, ret_mounts, NULL, err);
 	if (mount)
 		root_look_as_ourselves(b);
 	if (found < 0 && mount)

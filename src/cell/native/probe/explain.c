@@ -226,6 +226,7 @@ static bool put_hidden(
 	own(fd_closep) int dir =
 		open(mount->source, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	own(freep) char *target = shown(mount->target), *above = realpath(mount->source, NULL);
+	own(buf_done) struct buf links = {0};
 	bool mounts = false;
 	struct runtime_hold hold;
 	struct err err;
@@ -236,7 +237,7 @@ static bool put_hidden(
 	if (dir < 0 && errno == ENOTDIR)
 		return false; /* a single file was asked for by its name */
 	int found = dir < 0 ? err_errno(&err, errno, "open it")
-			    : fs_find_ids(dir, above, globs, &runtime, MAX_WALK, hidden_add, &hidden, &mounts, &err);
+			    : fs_find_ids(dir, above, globs, &runtime, MAX_WALK, hidden_add, &hidden, &mounts, &links, &err);
 	if (found < 0) {
 		page_line(page, "%s: the cell would not be made: %s", target, err.text);
 		return true;
@@ -252,6 +253,9 @@ static bool put_hidden(
 		page_line(page, "  %s", hidden.first[i]);
 	if (hidden.count > FIRST_HIDDEN)
 		page_line(page, "  and %zu more", hidden.count - FIRST_HIDDEN);
+	char *rest = links.data;
+	for (int i = 0; i < FIRST_HIDDEN && rest && *rest; i++)
+		page_line(page, "%s", strsep(&rest, "\n"));
 	return hidden.count > 0;
 }
 
