@@ -314,7 +314,7 @@ def test_a_suppressed_one_that_is_gone_is_told_and_stays_suppressed(place):
     ran = fuzz_tool(place, "--json")
     assert ran.code == 0 and said(ran)["fixed"] == [] and said(ran)["resolved_suppressed"] == [id], ran
     ran = fuzz_tool(place)
-    assert f"gone, and still suppressed: {id}" in ran.out.decode() and b"Nothing found; 12 calls" in ran.out, ran
+    assert f"resolved, and still suppressed: {id}" in ran.out.decode() and b"Nothing found; 12 calls" in ran.out, ran
     assert json.loads(capsules(place)[0].read_text())["state"] == "suppressed"
     ran = hotcell("findings", "repro", id, "--times", "1", cwd=place)
     assert ran.code == 0 and b"it is suppressed, and stays so" in ran.out, ran
