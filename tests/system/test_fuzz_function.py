@@ -538,7 +538,7 @@ def test_severity_and_weakness_are_told_everywhere(tmp_path):
     frames = core_shows(tmp_path / ".hotcell", finding)
     assert b"__asan_report_store1" in frames and b" in f (data=" in frames and b"t.c:6" in frames, frames
     files = f".hotcell/findings/{finding['id']}"
-    assert f", core, program\ndebug          gdb {files}/program {files}/core\n".encode() in shown.out, shown.out
+    assert f", core, program\ndebug            gdb {files}/program {files}/core\n".encode() in shown.out, shown.out
     refused = fuzz(tmp_path, "t.c:f", "--core", "--secret-env", "HOME")
     assert refused.code == 2 and b"with the values of --secret-env in it" in refused.err
     for each in ("core", "program"):

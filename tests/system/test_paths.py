@@ -316,7 +316,7 @@ def test_a_finding_that_cannot_be_stored_is_not_lost(place, monkeypatch, what):
     else:
         (project / "swap").mkdir()
     ran = fuzzing.fuzz_tool(project, "--json") if what == "capsule" else None
-    if what == "examples":  # it becomes a link while the run is at work
+    if what == "findings":  # it becomes a link while the run is at work
         script = "import os, sys\nos.symlink(sys.argv[1], sys.argv[2])\n"
         (project / "link.py").write_text(script)
         with Live("tool", "--schema", "schema.json", "--max-calls", "12", *fuzzing.QUICK, "--json", "--", "python3", "tool.py", verb="fuzz",

@@ -472,7 +472,7 @@ def test_there_may_be_nothing_to_trust_yet(place, env):
 
 def test_a_project_is_not_taken_for_a_state_folder(place, env):
     """A project has a .gitignore, too, and may have examples, a corpus and a cache: it would be believed, and no cell could write to it."""
-    for name in ("examples", "corpus", "cache", "fuzz", "src"):
+    for name in ("findings", "corpus", "cache", "fuzz", "src"):
         (place / "project" / name).mkdir(parents=True)
     (place / "project" / ".gitignore").write_text("*.o\n")
     ran = hotcell("trust", ".", cwd=place / "project", env=env)
