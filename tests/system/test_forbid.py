@@ -247,9 +247,9 @@ def test_fuzzing_a_function_says_once_that_a_forbidden_name_is_nowhere(place):
     assert is_said_once(ran), ran
 
 
-def test_learning_a_profile_says_once_that_a_forbidden_name_is_nowhere(place):
+def test_learning_a_profile_says_once_that_a_forbidden_name_is_nowhere(place, is_on):
     ran = hotcell("profile", "learn", "--quiet", *MISSPELT, "--", "/bin/true", cwd=place, timeout=60)
-    assert ran.code == 0 and is_said_once(ran), ran
+    assert ran.code == (0 if is_on("landlock") else 125) and is_said_once(ran), ran  # what it proposes has paths
 
 
 def test_what_cannot_be_forbidden_is_said(place):

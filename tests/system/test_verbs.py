@@ -91,7 +91,7 @@ TABLE = {  # words after the verb, exit code, what stdout or stderr has
     "profile check": ("strict", 0, ""),
     "profile learn": ("-- true", 0, ""),
     "profile schema": ("", 0, "$schema"),
-    "doctor": ("", 0, "user namespaces"),
+    "doctor": ("", (0, 4), "user namespaces"),  # 4: this machine lacks something
     "review": ("--only 'files.mounts'", 0, ""),
     "help": ("run", 0, "Usage: hotcell run"),
     "version": ("", 0, "hotcell"),
@@ -103,6 +103,6 @@ TABLE = {  # words after the verb, exit code, what stdout or stderr has
 def test_a_verb_does_what_its_first_line_says(project, finding, verb):
     words, code, shown = TABLE[verb]
     ran = hotcell(*verb.split(), *shlex.split(words.replace("FINDING", finding)), cwd=project, timeout=100)
-    assert ran.code == code, ran
+    assert ran.code in (code if isinstance(code, tuple) else (code,)), ran
     assert shown.replace("FINDING", finding) in (ran.out + ran.err).decode("utf-8", "backslashreplace"), ran
     assert ran.out or ran.err or verb in ("run", "clean"), "it says nothing"
